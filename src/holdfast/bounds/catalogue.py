@@ -1,0 +1,286 @@
+"""The catalogue: every theorem under one id, with what it says, where it comes from and when it holds.
+
+A theorem is an ordinary function; `@theorem` registers it. The command line, the documentation and the
+tests read the catalogue, so a bound that is not registered does not exist for users.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pkgutil
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints, runtime_checkable
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+
+Kind = Literal["real", "whole", "choice", "reals"]
+F = TypeVar("F", bound=Callable[..., Any])
+_REGISTRY: dict[str, Theorem] = {}
+
+
+@runtime_checkable
+class Valued(Protocol):
+    """A result object whose headline number is `value` and whose other fields are details."""
+
+    @property
+    def value(self) -> float:
+        """The headline number."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, the headline included."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a theorem, read off its signature and docstring."""
+
+    name: str
+    kind: Kind
+    required: bool
+    default: Any
+    choices: tuple[str, ...]
+    help: str
+
+    @property
+    def option(self) -> str:
+        """The parameter's name on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A theorem's value at given parameters, with what it rests on."""
+
+    id: str
+    value: float
+    unit: str
+    theorem: str
+    source: str
+    conditions: str
+    provenance: str
+    parameters: Mapping[str, Any]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, in the order in which people read it."""
+        plain: dict[str, Any] = {
+            "id": self.id,
+            "value": self.value,
+            "unit": self.unit,
+            "theorem": self.theorem,
+            "source": self.source,
+            "conditions": self.conditions,
+            "provenance": self.provenance,
+            "parameters": dict(self.parameters),
+        }
+        return plain | ({"details": dict(self.details)} if self.details else {})
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A catalogue entry: the function and what it proves."""
+
+    id: str
+    statement: str
+    source: str
+    conditions: str
+    unit: str
+    provenance: Literal["paper", "derived", "mixed"]
+    function: Callable[..., Any]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, in signature order."""
+        return _parameters(self.function)
+
+    def evaluate(self, **arguments: Any) -> Evaluation:
+        """Evaluate at `arguments`; an unknown or missing name raises `InvalidParameter`."""
+        known = {p.name: p for p in self.parameters}
+        for name in arguments:
+            if name not in known:
+                raise InvalidParameter(f"{self.id} has no parameter {name!r}; it takes {', '.join(known)}")
+        missing = [p.name for p in known.values() if p.required and p.name not in arguments]
+        if missing:
+            raise InvalidParameter(f"{self.id} needs {', '.join(missing)}; it takes {', '.join(known)}")
+        result = self.function(**arguments)
+        details: dict[str, Any] = {}
+        if isinstance(result, Valued):
+            details = {k: v for k, v in result.to_dict().items() if k != "value"}
+            result = result.value
+        defaults = {p.name: p.default for p in known.values() if not p.required and p.default is not None}
+        return Evaluation(
+            id=self.id,
+            value=result,
+            unit=self.unit,
+            theorem=self.statement,
+            source=self.source,
+            conditions=self.conditions,
+            provenance=self.provenance,
+            parameters=defaults | arguments,
+            details=details,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for listings."""
+        return {
+            "id": self.id,
+            "theorem": self.statement,
+            "source": self.source,
+            "conditions": self.conditions,
+            "unit": self.unit,
+            "provenance": self.provenance,
+            "parameters": [
+                {"name": p.option[2:], "kind": p.kind, "required": p.required, "default": p.default, "help": p.help}
+                | ({"choices": list(p.choices)} if p.choices else {})
+                for p in self.parameters
+            ],
+        }
+
+
+def theorem(
+    id: str,
+    *,
+    statement: str,
+    source: str,
+    conditions: str,
+    unit: str,
+    provenance: Literal["paper", "derived", "mixed"] = "paper",
+) -> Callable[[F], F]:
+    """Register a function as the theorem `id` (`area.name`).
+
+    Parameters
+    ----------
+    id : str
+        The name users script against.
+    statement : str
+        One line that says what the number is.
+    source : str
+        Paper and number, or "Holdfast" with the place of the proof.
+    conditions : str
+        When it holds.
+    unit : str
+        The unit of the value.
+    provenance : str
+        "paper" as printed, "derived" ours, "mixed" when the default improves on the printed form.
+    """
+
+    def register(function: F) -> F:
+        if id in _REGISTRY and _REGISTRY[id].function is not function:
+            raise ValueError(f"two theorems are registered as {id}")
+        _REGISTRY[id] = Theorem(id, statement, source, conditions, unit, provenance, function)
+        return function
+
+    return register
+
+
+def catalogue() -> dict[str, Theorem]:
+    """Every theorem by id, sorted; imports all of `holdfast.bounds`.
+
+    Examples
+    --------
+    >>> "max-information.pure-dp" in catalogue()
+    True
+    """
+    package = importlib.import_module("holdfast.bounds")
+    for module in pkgutil.walk_packages(package.__path__, "holdfast.bounds."):
+        importlib.import_module(module.name)
+    return dict(sorted(_REGISTRY.items()))
+
+
+def lookup(id: str) -> Theorem:
+    """The theorem called `id`; an unknown id raises `InvalidParameter` and names the nearest ones."""
+    entries = catalogue()
+    if id not in entries:
+        import difflib
+
+        near = difflib.get_close_matches(id, entries, n=3, cutoff=0.4)
+        hint = f"did you mean {', '.join(near)}?" if near else "`holdfast bound` lists them"
+        raise InvalidParameter(f"no theorem is called {id!r}; {hint}")
+    return entries[id]
+
+
+def parse(parameter: Parameter, text: str) -> Any:
+    """Read a parameter from the text of a command line.
+
+    Examples
+    --------
+    >>> parse(Parameter("n", "whole", True, None, (), ""), "1e5")
+    100000
+    """
+    if parameter.kind == "choice":
+        return check.choice(parameter.name, text, parameter.choices)
+    if parameter.kind == "reals":
+        return tuple(_number(parameter.name, part) for part in text.split(","))
+    number = _number(parameter.name, text)
+    return check.whole(parameter.name, number) if parameter.kind == "whole" else number
+
+
+def _number(name: str, text: str) -> float | int:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    raise InvalidParameter(f"{name} must be a number, got {text[:60]!r}")
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    hints = get_type_hints(function)
+    helps = _parameter_help(inspect.getdoc(function) or "")
+    found = []
+    for name, spec in inspect.signature(function).parameters.items():
+        kind, choices = _kind(hints[name])
+        required = spec.default is inspect.Parameter.empty
+        found.append(Parameter(name, kind, required, None if required else spec.default, choices, helps.get(name, "")))
+    return tuple(found)
+
+
+def _kind(hint: Any) -> tuple[Kind, tuple[str, ...]]:
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(arg for arg in get_args(hint) if arg is not type(None))
+    if get_origin(hint) is Literal:
+        return "choice", tuple(get_args(hint))
+    if get_origin(hint) is Sequence:
+        return "reals", ()
+    kinds: dict[Any, Kind] = {float: "real", int: "whole"}
+    if hint not in kinds:
+        raise TypeError(f"a catalogue function cannot take a parameter of type {hint!r}")
+    return kinds[hint], ()
+
+
+def _parameter_help(doc: str) -> dict[str, str]:
+    """Read the `Parameters` section of a numpydoc docstring."""
+    lines = doc.splitlines()
+    if "Parameters" not in lines:
+        return {}
+    helps: dict[str, str] = {}
+    names: list[str] = []
+    for i in range(lines.index("Parameters") + 2, len(lines)):
+        line = lines[i]
+        if i + 1 < len(lines) and lines[i + 1].startswith("---"):
+            break
+        if line and not line.startswith(" "):
+            names = [part.strip() for part in line.split(":")[0].split(",")]
+        elif line.strip():
+            for name in names:
+                helps[name] = (helps.get(name, "") + " " + line.strip()).strip()
+    return helps
+
+
+def shown(value: float) -> str:
+    """A number as people read it: ten significant digits, `inf` where there is no bound.
+
+    Examples
+    --------
+    >>> shown(14.426950408889634), shown(math.inf), shown(147)
+    ('14.42695041', 'inf', '147')
+    """
+    return str(value) if isinstance(value, int) else f"{value:.10g}"
+
+
+__all__ = ["Evaluation", "Parameter", "Theorem", "Valued", "catalogue", "lookup", "parse", "shown", "theorem"]

@@ -1,0 +1,166 @@
+"""Checks of input at the door: each returns the clean value or raises `InvalidParameter`.
+
+They are apart from the mathematics on purpose, so that a formula reads like its theorem.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from holdfast.errors import InvalidParameter
+
+_SHOWN = 60
+
+
+def real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    infinite: bool = False,
+) -> float:
+    """Return `value` as a float inside the stated range.
+
+    Examples
+    --------
+    >>> real("epsilon", 0.5, at_least=0)
+    0.5
+    >>> real("epsilon", -1, at_least=0)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: epsilon must be a number in [0, inf), got -1
+    """
+    wanted = f"{name} must be a number in {_interval(above, at_least, below, at_most, infinite)}"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidParameter(f"{wanted}, got {_shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise InvalidParameter(f"{wanted}, got {_shown(value)}") from None
+    outside = (
+        math.isnan(number)
+        or (math.isinf(number) and not infinite)
+        or (above is not None and not number > above)
+        or (at_least is not None and not number >= at_least)
+        or (below is not None and not number < below)
+        or (at_most is not None and not number <= at_most)
+    )
+    if outside:
+        raise InvalidParameter(f"{wanted}, got {_shown(value)}")
+    return number
+
+
+def probability(name: str, value: Any, *, zero: bool = False, one: bool = False) -> float:
+    """Return `value` as a probability; the ends 0 and 1 are allowed only on request.
+
+    Examples
+    --------
+    >>> probability("delta", 0.0, zero=True)
+    0.0
+    >>> probability("delta", 1)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: delta must be a number in (0, 1), got 1
+    """
+    return real(
+        name,
+        value,
+        above=None if zero else 0,
+        at_least=0 if zero else None,
+        below=None if one else 1,
+        at_most=1 if one else None,
+    )
+
+
+def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None) -> int:
+    """Return `value` as an int inside the stated range; an integral float such as `1e6` is accepted.
+
+    Examples
+    --------
+    >>> whole("n", 1e6, at_least=1)
+    1000000
+    >>> whole("n", 2.5, at_least=1)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: n must be a whole number, at least 1, got 2.5
+    """
+    ends = [f"at least {at_least}"] if at_least is not None else []
+    ends += [f"at most {at_most}"] if at_most is not None else []
+    wanted = f"{name} must be a whole number" + (", " + " and ".join(ends) if ends else "")
+    integral = isinstance(value, Integral) and not isinstance(value, bool)
+    if not integral and isinstance(value, Real) and not isinstance(value, bool):
+        integral = math.isfinite(value) and float(value).is_integer()
+    if not integral:
+        raise InvalidParameter(f"{wanted}, got {_shown(value)}")
+    number = int(value)
+    if (at_least is not None and number < at_least) or (at_most is not None and number > at_most):
+        raise InvalidParameter(f"{wanted}, got {_shown(value)}")
+    return number
+
+
+def choice(name: str, value: Any, options: Iterable[str]) -> str:
+    """Return `value` if it is one of `options`.
+
+    Examples
+    --------
+    >>> choice("noise", "gaussian", ["gaussian", "laplace"])
+    'gaussian'
+    """
+    allowed = list(options)
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, got {_shown(value)}")
+    return value
+
+
+def reals(
+    name: str,
+    values: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> tuple[float, ...]:
+    """Return a non-empty list of numbers as a tuple, each inside the stated range.
+
+    Examples
+    --------
+    >>> reals("epsilons", [0.1, 0.2], at_least=0)
+    (0.1, 0.2)
+    """
+    if isinstance(values, (str, bytes)) or not (isinstance(values, Sequence) or hasattr(values, "__array__")):
+        raise InvalidParameter(f"{name} must be a list of numbers, got {_shown(values)}")
+    if len(values) == 0:
+        raise InvalidParameter(f"{name} must be a list of at least one number, got an empty list")
+    return tuple(
+        real(f"{name}[{i}]", value, above=above, at_least=at_least, below=below, at_most=at_most)
+        for i, value in enumerate(values)
+    )
+
+
+def _interval(
+    above: float | None, at_least: float | None, below: float | None, at_most: float | None, infinite: bool
+) -> str:
+    low = f"({above:g}" if above is not None else f"[{at_least:g}" if at_least is not None else "(-inf"
+    high = (
+        f"{below:g})"
+        if below is not None
+        else f"{at_most:g}]"
+        if at_most is not None
+        else ("inf]" if infinite else "inf)")
+    )
+    return f"{low}, {high}"
+
+
+def _shown(value: Any) -> str:
+    """Show a number or a short text; of anything else only its type, since it may hold rows."""
+    if isinstance(value, (Real, str)):
+        text = repr(value) if isinstance(value, str) else str(value)
+        return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return "None" if value is None else f"a {type(value).__name__}"

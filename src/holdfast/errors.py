@@ -1,0 +1,28 @@
+"""The errors Holdfast raises; every one derives from `HoldfastError`."""
+
+
+class HoldfastError(Exception):
+    """Base of every error that Holdfast raises on purpose."""
+
+
+class InvalidParameter(HoldfastError, ValueError):
+    """A parameter is outside its range; the message names the parameter, the value and the range.
+
+    Raised before any state changes, any budget is spent or any row is touched.
+    """
+
+
+class BudgetExhausted(HoldfastError):
+    """A cost does not fit into what is left. The budget stays open for smaller costs."""
+
+
+class QuestionRefused(HoldfastError):
+    """The question may not be asked here, whatever it costs."""
+
+
+class GuaranteeUnavailable(HoldfastError):
+    """No theorem covers what was asked for, so no number is given."""
+
+
+class LedgerConflict(HoldfastError):
+    """An entry would make the ledger unsound or contradict what it already holds."""
