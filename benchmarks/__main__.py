@@ -12,10 +12,11 @@ import platform
 import sys
 from importlib.metadata import version
 
-import benchmarks
-from benchmarks.timing import Row
 from rich.console import Console
 from rich.table import Table
+
+import benchmarks
+from benchmarks.timing import Row
 
 
 def main(arguments: list[str]) -> int:

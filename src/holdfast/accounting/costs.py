@@ -6,6 +6,7 @@ add/remove neighbours must be converted first.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -107,7 +108,7 @@ class RDP(Cost):
 
     def __post_init__(self) -> None:
         orders = check.reals("orders", self.orders, above=1)
-        if any(b <= a for a, b in zip(orders, orders[1:], strict=False)):
+        if any(b <= a for a, b in itertools.pairwise(orders)):
             raise InvalidParameter("orders must increase strictly")
         epsilons = check.reals("epsilons", self.epsilons, at_least=0)
         if len(orders) != len(epsilons):

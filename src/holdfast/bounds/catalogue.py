@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import math
 import pkgutil
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -277,7 +276,7 @@ def shown(value: float) -> str:
 
     Examples
     --------
-    >>> shown(14.426950408889634), shown(math.inf), shown(147)
+    >>> shown(14.426950408889634), shown(float("inf")), shown(147)
     ('14.42695041', 'inf', '147')
     """
     return str(value) if isinstance(value, int) else f"{value:.10g}"
