@@ -1,1 +1,1 @@
-"""The cli package."""
+"""The command line: one file a command, `main.py` joins them."""

@@ -1,0 +1,112 @@
+"""`holdfast bound` as a person runs it: a real process."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from holdfast.cli.main import run
+from tests.bounds.test_catalogue import CONTRACT
+
+Result = subprocess.CompletedProcess[str]
+
+
+def holdfast(*words: str) -> Result:
+    return subprocess.run(
+        [sys.executable, "-m", "holdfast.cli.main", *words], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_listing_has_every_contract_id() -> None:
+    done = holdfast("bound", "--json")
+    assert done.returncode == 0
+    listed = json.loads(done.stdout)["theorems"]
+    assert set(CONTRACT) <= {entry["id"] for entry in listed}
+    for entry in listed:
+        assert {"id", "theorem", "source", "conditions", "unit", "parameters"} <= set(entry)
+
+
+def test_value_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "bound max-information.pure-dp --epsilon 0.01 --n 1000 --beta 0.05 --scope any --json".split()
+    assert run(words) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["value"] == pytest.approx(14.42695041, rel=1e-9)
+    assert {"id", "value", "unit", "theorem", "conditions"} <= set(said)
+    assert said["unit"] == "bits"
+
+
+@pytest.mark.parametrize(("name", "rounds"), [("basic", 100), ("rogers", 147), ("whitehouse", 349), ("zcdp", 487)])
+def test_filter_rounds_of_the_issue(name: str, rounds: int, capsys: pytest.CaptureFixture[str]) -> None:
+    words = f"bound filter.rounds --name {name} --epsilon 0.01 --budget-epsilon 1 --budget-delta 1e-6 --json".split()
+    assert run(words) == 0
+    assert json.loads(capsys.readouterr().out)["value"] == rounds
+
+
+def test_no_bound_is_infinity_and_success(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "bound max-information.approx-dp --epsilon 0.1 --delta 0.01 --n 100000 --beta 0.05 --json".split()
+    assert run(words) == 0
+    assert json.loads(capsys.readouterr().out)["value"] == math.inf
+
+
+def test_method_paper_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "bound max-information.pure-dp --epsilon=0.02 --n=1000 --beta=0.01 --json".split()
+    assert run(words) == 0
+    best = json.loads(capsys.readouterr().out)["value"]
+    assert run([*words, "--method", "paper"]) == 0
+    printed = json.loads(capsys.readouterr().out)["value"]
+    assert best < printed == pytest.approx(1.773648662, rel=1e-9)
+
+
+def test_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("bound composition.zcdp-to-dp --rho 0.1 --delta 1e-6".split()) == 0
+    said = capsys.readouterr().out
+    assert "2.141938928" in said
+    assert "source" in said
+
+
+@pytest.mark.parametrize(
+    "words", ["bound", "bound --help", "bound filter.rounds --help", "bound filter.rounds --help --json"]
+)
+def test_help_and_listing_succeed(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words.split()) == 0
+    assert capsys.readouterr().out.strip()
+
+
+WRONG = {
+    "negative epsilon": ("bound max-information.pure-dp --epsilon -1 --n 1000 --beta 0.05", "epsilon"),
+    "delta of one": ("bound composition.zcdp-to-dp --rho 0.1 --delta 1", "delta"),
+    "nan": ("bound composition.zcdp-to-dp --rho nan --delta 1e-6", "rho"),
+    "a list": ("bound composition.zcdp-to-dp --rho 0.1,0.2 --delta 1e-6", "rho"),
+    "a bracketed list": ("bound composition.zcdp-to-dp --rho [0.1] --delta 1e-6", "rho"),
+    "unknown id": ("bound no.such", "no.such"),
+    "unknown option": ("bound composition.zcdp-to-dp --rho 0.1 --sigma 2", "--sigma"),
+    "missing value": ("bound composition.zcdp-to-dp --rho", "--rho"),
+    "missing option": ("bound composition.zcdp-to-dp --rho 0.1", "delta"),
+    "given twice": ("bound composition.zcdp-to-dp --rho 0.1 --rho 0.2 --delta 1e-6", "--rho"),
+    "unknown choice": ("bound max-information.pure-dp --epsilon 1 --n 10 --beta 0.05 --scope all", "scope"),
+    "fraction of a row": ("bound max-information.pure-dp --epsilon 1 --n 10.5 --beta 0.05", "n "),
+    "unknown command": ("frobnicate", "frobnicate"),
+    "unknown root option": ("--frobnicate", "--frobnicate"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_one_line_and_status_two(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words, named = WRONG[case]
+    assert run(words.split()) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert named in said.err
+    assert "Traceback" not in said.err
+
+
+def test_wrong_input_in_a_real_process() -> None:
+    done = holdfast("bound", "max-information.pure-dp", "--epsilon", "-1", "--n", "1000", "--beta", "0.05")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == "holdfast: epsilon must be a number in [0, inf), got -1\n"

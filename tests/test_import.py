@@ -1,0 +1,33 @@
+"""`import holdfast` stays light: it loads no package of its own until one is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def _modules_after(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(' '.join(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+def test_import_is_light() -> None:
+    loaded = _modules_after("import holdfast")
+    assert not {m for m in loaded if m.split(".")[0] in {"numpy", "scipy", "typer", "rich", "altair", "opendp"}}
+
+
+def test_packages_come_on_first_use() -> None:
+    loaded = _modules_after("import holdfast as hf; hf.bounds; hf.noise; hf.accounting; hf.mechanisms")
+    assert "holdfast.mechanisms" in loaded
+    assert "scipy.stats" not in loaded
+    assert not {m for m in loaded if m.split(".")[0] in {"typer", "rich", "altair", "opendp"}}
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    done = subprocess.run([sys.executable, "-c", "import holdfast; holdfast.nothing"], capture_output=True, text=True)
+    assert "AttributeError" in done.stderr
