@@ -1,0 +1,75 @@
+"""What an experiment leaves behind: tables as CSV, everything as JSON, the plot as SVG and PNG."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast import __version__
+from holdfast.cli.output import to_json
+from holdfast.experiments.registry import Experiment, Outcome, Settings, Table
+
+_PLOT_PACKAGES = ("altair", "vl_convert")
+INSTALL_HINT = "no plot: it needs the plots extra, `pip install 'holdfast[plots]'`"
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of one run, and a note when something was left out."""
+
+    files: tuple[Path, ...]
+    note: str = ""
+
+
+def write(experiment: Experiment, outcome: Outcome, settings: Settings, out: Path) -> Written:
+    """Write `out/<name>/` and say which files it holds.
+
+    The first table is `table.csv`, any other `table-<its name>.csv`. `result.json` holds the whole outcome with the
+    seed, the version and whether it was the quick run. `plot.svg` and `plot.png` need the `plots` extra; without it the
+    rest is written and the note says how to install it.
+    """
+    folder = out / experiment.name
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for i, table in enumerate(outcome.tables):
+        path = folder / ("table.csv" if i == 0 else f"table-{table.name}.csv")
+        _write_csv(table, path)
+        files.append(path)
+    result = folder / "result.json"
+    result.write_text(to_json(result_dict(experiment, outcome, settings)) + "\n", encoding="utf-8")
+    files.append(result)
+    if outcome.chart is None:
+        return Written(tuple(files))
+    if not can_plot():
+        return Written(tuple(files), INSTALL_HINT)
+    chart = outcome.chart()
+    for suffix in ("svg", "png"):
+        path = folder / f"plot.{suffix}"
+        chart.save(str(path), **({"scale_factor": 2} if suffix == "png" else {}))
+        files.append(path)
+    return Written(tuple(files))
+
+
+def result_dict(experiment: Experiment, outcome: Outcome, settings: Settings) -> dict[str, Any]:
+    """The outcome as plain data, with what it takes to run it again."""
+    run = {"version": __version__, "quick": settings.quick, "seed": settings.seed}
+    return experiment.to_dict() | {"run": run} | outcome.to_dict()
+
+
+def can_plot() -> bool:
+    """Whether Altair and its renderer are installed; neither is imported to find out."""
+    return all(importlib.util.find_spec(package) is not None for package in _PLOT_PACKAGES)
+
+
+def _write_csv(table: Table, path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.columns)
+        for row in table.rows:
+            writer.writerow(["" if row.get(column) is None else row[column] for column in table.columns])
+
+
+__all__ = ["INSTALL_HINT", "Written", "can_plot", "result_dict", "write"]
