@@ -1,0 +1,106 @@
+"""How numbers are read and rounded: decimals exactly, bounds upwards, budgets downwards.
+
+One convention for every budget and every cost. A float stands for the decimal number that it prints as: `0.1` is one
+tenth, not the double nearest to it, which is a little larger. So ten costs of 0.1 fill a budget of 1 exactly, a hundred
+costs of 0.01 do too, and a million of them do not drift. The totals are rational numbers; a total becomes a float only
+at the end, rounded towards the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from holdfast import check
+
+UNIT = 2.0**-53
+"""Half a unit in the last place of 1: the relative error of one rounded operation."""
+
+
+def decimal_fraction(x: float) -> Fraction:
+    """Read a number as the decimal that it prints as, exactly.
+
+    A float is taken by its shortest decimal form (`repr`), an int by itself. A number computed in floating point, such
+    as `1 / 3`, is taken by its shortest form too: that form reads back as the same double, so at most half a unit in
+    the last place changes.
+
+    Parameters
+    ----------
+    x : float
+        Any finite number.
+
+    Returns
+    -------
+    Fraction
+        The exact rational value of the decimal.
+
+    Examples
+    --------
+    >>> decimal_fraction(0.1), 100 * decimal_fraction(0.01) <= 1
+    (Fraction(1, 10), True)
+    >>> Fraction(0.1) == Fraction(1, 10)
+    False
+    """
+    if isinstance(x, int) and not isinstance(x, bool):
+        return Fraction(x)
+    if isinstance(x, Fraction):
+        return x
+    return Fraction(repr(check.real("x", x)))
+
+
+def float_up(x: Fraction) -> float:
+    """Round a rational number to the nearest double that is not below it.
+
+    Examples
+    --------
+    >>> float_up(Fraction(1, 3)) > float_down(Fraction(1, 3))
+    True
+    >>> float_up(Fraction(1, 4)) == float_down(Fraction(1, 4)) == 0.25
+    True
+    """
+    try:
+        nearest = float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.nextafter(math.inf, 0.0)
+    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
+
+
+def float_down(x: Fraction) -> float:
+    """Round a rational number to the nearest double that is not above it.
+
+    Examples
+    --------
+    >>> float_down(Fraction(1, 3)) <= Fraction(1, 3)
+    True
+    """
+    return -float_up(-x)
+
+
+def up(x: float, ulps: int = 4) -> float:
+    """Raise `x` by `ulps` units in the last place; infinities and zero stay.
+
+    Examples
+    --------
+    >>> up(1.0) > 1.0, up(0.0), up(float("inf"))
+    (True, 0.0, inf)
+    """
+    if x == 0 or math.isinf(x):
+        return x
+    return x + ulps * math.ulp(x)
+
+
+def down(x: float, ulps: int = 4) -> float:
+    """Lower `x` by `ulps` units in the last place; infinities and zero stay, and a positive number stays positive or 0.
+
+    Examples
+    --------
+    >>> down(1.0) < 1.0, down(0.0)
+    (True, 0.0)
+    """
+    if x == 0 or math.isinf(x):
+        return x
+    lowered = x - ulps * math.ulp(x)
+    return max(lowered, 0.0) if x > 0 else lowered
+
+
+__all__ = ["UNIT", "decimal_fraction", "down", "float_down", "float_up", "up"]

@@ -1,0 +1,252 @@
+"""Zero-concentrated differential privacy to (epsilon, delta), forwards and backwards.
+
+Everything here follows from one curve. `rho`-zCDP bounds the Renyi divergence of every order `1 + t` by `rho (1 + t)`.
+The largest hockey-stick divergence that a bound at one order allows gives, for every `t > 0`,
+
+    log delta = t ((1 + t) rho - epsilon - log(1 + 1/t)) - log(1 + t).
+
+At a fixed epsilon this is convex in `t`; at a fixed delta the epsilon it allows has one minimum, where
+`rho t^2 + log(1 + t) = log(1/delta)`. Any `t` gives a valid number, so the solver decides how tight a bound is and
+never whether it holds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from holdfast import check
+from holdfast.bounds.catalogue import theorem
+from holdfast.bounds.exact import UNIT, down, up
+
+Method = Literal["best", "cks", "pi", "simple", "paper"]
+_METHODS = ("best", "cks", "pi", "simple", "paper")
+
+
+@theorem(
+    "composition.zcdp-to-dp",
+    statement="the epsilon for which rho-zCDP implies (epsilon, delta)-differential privacy",
+    source="Bun-Steinke 2016 Lemma 3.5 and Lemma 3.6 (printed); Canonne-Kamath-Steinke 2020 Corollary 13 (default)",
+    conditions="rho >= 0, delta in [0, 1); one-sided in delta, not time-uniform",
+    unit="epsilon",
+    provenance="mixed",
+)
+def zcdp_to_dp(rho: float, delta: float, method: Method = "best") -> float:
+    """Return the epsilon such that `rho`-zCDP implies `(epsilon, delta)`-differential privacy.
+
+    - "cks": `min over t > 0 of (1+t) rho - log(1 + 1/t) + (log(1/delta) - log(1+t)) / t`, at the exact minimiser.
+    - "pi" (and "paper", the dissertation's Theorem 2.2.4): `rho + 2 sqrt(rho log(sqrt(pi rho)/delta))`; the root is
+      dropped when `delta >= sqrt(pi rho)`.
+    - "simple": `rho + 2 sqrt(rho log(1/delta))`.
+    - "best": the smallest of these, and 0 where the total variation distance alone is at most delta
+      (`rho <= 2 delta^2` by Pinsker, `rho <= -log(1 - delta^2)` by Bretagnolle and Huber).
+
+    A statement about one finished interaction. It may follow a zCDP filter, whose whole interaction is rho-zCDP; it may
+    not be read as an odometer while an adaptive analysis runs.
+
+    Parameters
+    ----------
+    rho : float
+        The zCDP parameter, at least 0.
+    delta : float
+        The failure probability, in [0, 1). With 0 there is no bound unless rho is 0.
+    method : str
+        "best" (default), "cks", "pi", "simple", or "paper" (the same as "pi").
+
+    Returns
+    -------
+    float
+        Epsilon, rounded up; `inf` where there is no bound.
+
+    Notes
+    -----
+    Printed; the minimiser's equation and the two zeros are derived here and checked against 50-digit arithmetic.
+    Cost: one Newton solve, about ten microseconds.
+
+    Examples
+    --------
+    >>> round(zcdp_to_dp(0.1, 1e-6), 9)
+    2.141938928
+    >>> round(zcdp_to_dp(0.1, 1e-6, method="paper"), 9)
+    2.401006993
+    """
+    rho = check.real("rho", rho, at_least=0)
+    delta = check.probability("delta", delta, zero=True)
+    method = check.choice("method", method, _METHODS)  # type: ignore[assignment]
+    if rho == 0:
+        return 0.0
+    if delta == 0:
+        return math.inf
+    if method == "simple":
+        return _simple(rho, delta)
+    if method in ("pi", "paper"):
+        return _pi(rho, delta)
+    if method == "cks":
+        return _cks(rho, delta)
+    if rho <= _free(delta):
+        return 0.0
+    return min(_cks(rho, delta), _pi(rho, delta), _simple(rho, delta))
+
+
+@theorem(
+    "composition.zcdp-delta",
+    statement="the delta for which rho-zCDP implies (epsilon, delta)-differential privacy",
+    source="Canonne-Kamath-Steinke 2020 Corollary 13",
+    conditions="rho >= 0, epsilon >= 0; one-sided, not time-uniform",
+    unit="probability",
+    provenance="mixed",
+)
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """Return the delta such that `rho`-zCDP implies `(epsilon, delta)`-differential privacy.
+
+    `min over t > 0 of exp(t ((1+t) rho - epsilon - log(1 + 1/t))) / (1+t)`, and never above the bound on the total
+    variation distance, `min(sqrt(rho/2), sqrt(1 - e^-rho))`. A statement about one finished interaction.
+
+    Parameters
+    ----------
+    rho : float
+        The zCDP parameter, at least 0.
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        Delta, rounded up, in [0, 1].
+
+    Examples
+    --------
+    >>> round(zcdp_delta(0.1, 2.141938928), 12)
+    1e-06
+    """
+    rho = check.real("rho", rho, at_least=0)
+    epsilon = check.real("epsilon", epsilon, at_least=0)
+    if rho == 0:
+        return 0.0
+    variation = math.sqrt(min(rho / 2, -math.expm1(-rho)))
+    t = _order_at_epsilon(rho, epsilon)
+    if not 1e-300 < t < math.inf:  # the order is beyond the floating range; the total variation still bounds delta
+        return min(1.0, up(variation))
+    terms = (t * (1 + t) * rho, -t * epsilon, -t * math.log1p(1 / t), -math.log1p(t))
+    exponent = math.fsum(terms) + 8 * UNIT * math.fsum(abs(term) for term in terms)
+    smallest = math.ulp(0.0)  # a positive delta that underflows must not read as 0
+    return min(1.0, up(variation), max(up(math.exp(min(exponent, 0.0)), 8), smallest))
+
+
+@theorem(
+    "composition.zcdp-budget",
+    statement="the largest rho for which rho-zCDP implies (epsilon, delta)-differential privacy",
+    source="Canonne-Kamath-Steinke 2020 Corollary 13, inverted; Bun-Steinke 2016 for the printed forms",
+    conditions="epsilon >= 0, delta in [0, 1)",
+    unit="rho",
+    provenance="mixed",
+)
+def zcdp_budget(epsilon: float, delta: float, method: Method = "best") -> float:
+    """Return the largest `rho` that `(epsilon, delta)` allows, the inverse of `zcdp_to_dp`.
+
+    Rounded down, so that `zcdp_to_dp(zcdp_budget(epsilon, delta, m), delta, m) <= epsilon` holds in floating point.
+    This is the budget of a zCDP filter: a filter that stops on the sum of rho makes the whole interaction rho-zCDP, so
+    the full delta may be spent on this conversion.
+
+    Parameters
+    ----------
+    epsilon : float
+        The budget's epsilon, at least 0.
+    delta : float
+        The budget's delta, in [0, 1); with 0 nothing but rho = 0 fits.
+    method : str
+        The conversion that is inverted, as in `zcdp_to_dp`.
+
+    Examples
+    --------
+    >>> round(zcdp_budget(1.0, 1e-6), 8)
+    0.02435597
+    >>> round(zcdp_budget(1.0, 1e-6, method="simple"), 11)
+    0.01746890477
+    """
+    epsilon = check.real("epsilon", epsilon, at_least=0)
+    delta = check.probability("delta", delta, zero=True)
+    method = check.choice("method", method, _METHODS)  # type: ignore[assignment]
+    if delta == 0:
+        return 0.0
+    low = _start(epsilon, delta, method)
+    high = max(4 * low, 1e-300)
+    while zcdp_to_dp(high, delta, method) <= epsilon:
+        low, high = high, 4 * high
+    while high - low > 2 * math.ulp(low):  # halve on a log scale while the bracket is wide
+        middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low > 0 else 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if zcdp_to_dp(middle, delta, method) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _start(epsilon: float, delta: float, method: Method) -> float:
+    """A rho that certainly fits: from the simple form, or 0 when that form does not cover the method."""
+    slack = math.log(1 / delta) if delta > 1e-300 else -math.log(delta)
+    simple = (epsilon / (math.sqrt(epsilon + slack) + math.sqrt(slack))) ** 2
+    free = down(_free(delta)) if method == "best" else 0.0
+    for rho in (max(down(simple, 64), free), free):
+        if zcdp_to_dp(rho, delta, method) <= epsilon:
+            return rho
+    return 0.0
+
+
+def _free(delta: float) -> float:
+    """The largest rho whose total variation distance is at most delta."""
+    return max(2 * delta * delta, -math.log1p(-delta * delta)) * (1 - 4 * UNIT)
+
+
+def _simple(rho: float, delta: float) -> float:
+    return up(rho + 2 * math.sqrt(rho * -math.log(delta)))
+
+
+def _pi(rho: float, delta: float) -> float:
+    log_ratio = 0.5 * math.log(math.pi * rho) - math.log(delta)
+    error = 4 * UNIT * (abs(0.5 * math.log(math.pi * rho)) - math.log(delta))
+    return up(rho + 2 * math.sqrt(rho * max(log_ratio + error, 0.0)))
+
+
+def _cks(rho: float, delta: float) -> float:
+    """Evaluate the optimised bound, its own rounding error added."""
+    slack = -math.log(delta)
+    t = _order_at_delta(rho, slack)
+    terms = (rho * (1 + t), -math.log1p(1 / t), slack / t, -math.log1p(t) / t)
+    value = math.fsum(terms) + 8 * UNIT * math.fsum(abs(term) for term in terms)
+    return max(value, 0.0)
+
+
+def _order_at_delta(rho: float, slack: float) -> float:
+    """Solve `rho t^2 + log(1+t) = slack`: convex and increasing in log t, so Newton from above never overshoots."""
+    log_expm1 = slack + math.log(-math.expm1(-slack)) if slack > 0 else -math.inf
+    u = min(0.5 * math.log(slack / rho), log_expm1)
+    for _ in range(60):
+        t = math.exp(u)
+        value = rho * t * t + math.log1p(t) - slack
+        step = value / (2 * rho * t * t + t / (1 + t))
+        u -= step
+        if abs(step) <= 1e-12:
+            break
+    return math.exp(u)
+
+
+def _order_at_epsilon(rho: float, epsilon: float) -> float:
+    """Solve `rho (1 + 2t) = epsilon + log(1 + 1/t)`: the left side minus the right increases in t."""
+    low, high = -745.0, 709.0
+    for _ in range(200):
+        u = 0.5 * (low + high)
+        t = math.exp(u)
+        if rho * (1 + 2 * t) < epsilon + (math.log1p(1 / t) if u > -700 else -u):
+            low = u
+        else:
+            high = u
+        if high - low <= 1e-12:
+            break
+    t = math.exp(0.5 * (low + high))
+    return t if t * t * rho < math.inf else math.inf
+
+
+__all__ = ["Method", "zcdp_budget", "zcdp_delta", "zcdp_to_dp"]
