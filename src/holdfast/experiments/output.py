@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
-from holdfast.cli.output import to_json
 from holdfast.experiments.registry import Experiment, Outcome, Settings, Table
+from holdfast.strict_json import to_json
 
 _PLOT_PACKAGES = ("altair", "vl_convert")
 INSTALL_HINT = "no plot: it needs the plots extra, `pip install 'holdfast[plots]'`"

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from holdfast.cli.output import to_json
+from holdfast.strict_json import to_json
 
 
 def test_infinity_is_strict_json_that_reads_as_infinity() -> None:
