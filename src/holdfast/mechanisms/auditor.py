@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from holdfast.errors import InvalidParameter
 
 Simulator = Callable[[Any, int], Any]
 """`simulate(input, runs)` returns `runs` independent outputs: an array of shape (runs,) or (runs, k), or a list."""
+
+Statistic = Callable[[Any], npt.ArrayLike]
+"""A number for each run, read off the outputs of `simulate`; it should be large on one input and small on the other."""
 
 _SAFETY = 1e-12  # relative error allowed to the incomplete beta function, taken off in the safe direction
 _CANDIDATES = 256
@@ -94,14 +97,16 @@ def audit(
     confidence: float = 1 - 1e-6,
     events: int = 1,
     bins: int = 32,
+    statistics: Sequence[Statistic] = (),
 ) -> Audit:
     """Look for evidence that a mechanism spends more than it claims.
 
-    Half of the runs choose the event: a quarter orders the outcomes by their estimated likelihood ratio, the next
-    quarter picks among the sets "the most telling outcomes" in both directions. The other half tests. If `p` is the
-    event's probability on the likely input and `q` on the other, then `epsilon >= log((p - delta) / q)`. With
-    Clopper-Pearson limits `p_low` and `q_high`, each at level `(1 - confidence) / (2 tests)`, the reported bound holds
-    except with probability `1 - confidence`. `tests` is the number of pairs times `events` (Bonferroni).
+    Half of the runs choose the event. A quarter makes scores: the estimated log-likelihood ratio of the whole output,
+    the sum of those of its columns, and the given statistics. The next quarter picks a score, a direction and a cut.
+    The other half tests. If `p` is the event's probability on the likely input and `q` on the other, then
+    `epsilon >= log((p - delta) / q)`. With Clopper-Pearson limits `p_low` and `q_high`, each at level
+    `(1 - confidence) / (2 tests)`, the reported bound holds except with probability `1 - confidence`. `tests` is the
+    number of pairs times `events` (Bonferroni).
 
     Parameters
     ----------
@@ -122,6 +127,8 @@ def audit(
         How many events to test for each pair.
     bins : int
         A column with more values than this is cut at its quantiles.
+    statistics : sequence of callables
+        Further scores: `statistic(outputs)` gives one number a run.
 
     Returns
     -------
@@ -159,29 +166,26 @@ def audit(
 
     tests = len(pairs) * events
     level = (1 - confidence) / (2 * tests)
-    best: tuple[float, int, Literal["first", "second"], tuple[int, int], tuple[str, ...]] | None = None
+    found = []
     for index, (first, second) in enumerate(pairs):
-        outcomes = _Outcomes(simulate(first, runs), simulate(second, runs), runs, bins)
-        for direction, likely, other, chosen in _choose_events(outcomes, delta, level, events):
-            inside = int(likely.test[chosen].sum()), int(other.test[chosen].sum())
-            bound = float(_log_ratio(np.array([inside[0]]), np.array([inside[1]]), outcomes.tested, delta, level)[0])
-            if best is None or bound > best[0]:
-                best = (bound, index, direction, inside, outcomes.describe(chosen, likely))
-    assert best is not None
-    bound, pair, direction, counts, shown = best
-    bound = max(bound, 0.0)
+        evidence = _Evidence(simulate(first, runs), simulate(second, runs), runs, bins, tuple(statistics))
+        for event in evidence.choose(delta, level, events):
+            counts = evidence.count(event, *evidence.test)
+            bound = float(_log_ratio(counts[0], counts[1], evidence.tested, delta, level))
+            found.append((max(bound, 0.0), index, event, counts, evidence))
+    bound, index, event, counts, evidence = max(found, key=lambda entry: entry[0])
     return Audit(
         lower_bound=bound,
         claimed=claimed,
         delta=delta,
         confidence=confidence,
         verdict="violated" if bound > claimed else "not refuted",
-        pair=pair,
-        direction=direction,
+        pair=index,
+        direction="first" if event.sign > 0 else "second",
         counts=counts,
-        runs=runs - runs // 2,
+        runs=evidence.tested,
         tests=tests,
-        event=shown,
+        event=evidence.describe(event),
     )
 
 
@@ -216,70 +220,84 @@ def clopper_pearson(
     return low * (1 - _SAFETY), np.minimum(high * (1 + _SAFETY), 1.0)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """How often each outcome happened on one input, in the runs that order, choose and test."""
+class _Event(NamedTuple):
+    """The runs whose score, times `sign`, is at least `cut`; `sign` is 1 if that is likelier on the first input."""
 
-    order: npt.NDArray[np.int64]
-    choose: npt.NDArray[np.int64]
-    test: npt.NDArray[np.int64]
+    score: npt.NDArray[np.float64]
+    sign: int
+    cut: float
 
 
-class _Outcomes:
-    """The runs on both inputs of a pair, as counts of numbered outcomes."""
+class _Evidence:
+    """The runs on both inputs of a pair, and scores that tell the inputs apart.
 
-    def __init__(self, first: Any, second: Any, runs: int, bins: int) -> None:
+    The first `runs` rows are of the first input, the rest of the second. The first quarter of each makes the scores, the
+    second quarter chooses the cut, the second half tests.
+    """
+
+    def __init__(self, first: Any, second: Any, runs: int, bins: int, statistics: tuple[Statistic, ...]) -> None:
         quarter, half = runs // 4, runs // 2
-        self.chosen, self.tested = half - quarter, runs - half
-        self._example: Callable[[int], str]
+        self.runs, self.tested = runs, runs - half
+        self.order, self.pick, self.test = (0, quarter), (quarter, half), (half, runs)
         tables = [_table("first", first, runs), _table("second", second, runs)]
+        columns: list[npt.NDArray[np.int64]] = []
         if isinstance(tables[0], list) or isinstance(tables[1], list):
-            rows = [*_rows(tables[0]), *_rows(tables[1])]
+            self.rows: Any = [*_rows(tables[0]), *_rows(tables[1])]
             numbers: dict[Any, int] = {}
-            ids = np.array([numbers.setdefault(row, len(numbers)) for row in rows])
-            self._example = lambda i: repr(next(row for row, number in numbers.items() if number == i))
+            self.ids = np.array([numbers.setdefault(row, len(numbers)) for row in self.rows])
         else:
-            table = np.concatenate(tables)
-            reference = np.concatenate([tables[0][:quarter], tables[1][:quarter]])
-            ids = _row_numbers(table, reference, bins)
-            self._example = lambda i: repr(tuple(table[int(np.argmax(ids == i))].tolist()))
-        size = int(ids.max()) + 1
+            self.rows = np.concatenate(tables)
+            known = np.concatenate([table[:quarter] for table in tables])
+            columns = [_codes(self.rows[:, j], known[:, j], bins) for j in range(self.rows.shape[1])]
+            self.ids = _joined(columns)
+        self.scores = [self._likelihood_ratio(self.ids)]
+        if len(columns) > 1:  # long transcripts repeat too rarely to be counted whole: add up the columns' evidence
+            self.scores.append(np.sum([self._likelihood_ratio(codes) for codes in columns], axis=0))
+        for statistic in statistics:
+            self.scores.append(np.concatenate([_statistic(statistic, outputs, runs) for outputs in (first, second)]))
 
-        def count(start: int, stop: int) -> npt.NDArray[np.int64]:
-            return np.bincount(ids[start:stop], minlength=size)
+    def _likelihood_ratio(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        start, stop = self.order
+        size = int(codes.max()) + 1
+        first = np.bincount(codes[start:stop], minlength=size)
+        second = np.bincount(codes[self.runs + start : self.runs + stop], minlength=size)
+        return np.asarray(np.log((first + 0.5) / (second + 0.5)))[codes]
 
-        self.sides = [
-            _Side(count(s, s + quarter), count(s + quarter, s + half), count(s + half, s + runs)) for s in (0, runs)
-        ]
+    def choose(self, delta: float, level: float, events: int) -> list[_Event]:
+        """The most promising events in both directions, judged on the second quarter."""
+        start, stop = self.pick
+        scored: list[tuple[float, _Event]] = []
+        for score in self.scores:
+            for sign in (1, -1):
+                first, second = (np.sort(sign * score[s + start : s + stop]) for s in (0, self.runs))
+                cuts = np.unique(np.concatenate([first, second]))
+                if len(cuts) > _CANDIDATES:  # finer towards the end where the evidence is strongest
+                    cuts = cuts[-np.unique(np.geomspace(1, len(cuts), _CANDIDATES).astype(np.int64))]
+                inside = [len(side) - np.searchsorted(side, cuts, side="left") for side in (first, second)]
+                likely, other = inside[::sign]
+                worth = _log_ratio(likely, other, stop - start, delta, level)
+                scored += [(w, _Event(score, sign, cut)) for w, cut in zip(worth.tolist(), cuts.tolist(), strict=True)]
+        scored.sort(key=lambda entry: -entry[0])
+        return [event for _, event in scored[:events]]
 
-    def describe(self, chosen: npt.NDArray[np.int64], likely: _Side) -> tuple[str, ...]:
+    def count(self, event: _Event, start: int, stop: int) -> tuple[int, int]:
+        """How often the event happened on the input that makes it likely, and on the other."""
+        inside = [int((event.sign * event.score[s + start : s + stop] >= event.cut).sum()) for s in (0, self.runs)]
+        return (inside[0], inside[1]) if event.sign > 0 else (inside[1], inside[0])
+
+    def describe(self, event: _Event) -> tuple[str, ...]:
         """The commonest outcomes of an event."""
-        common = chosen[np.argsort(-likely.test[chosen], kind="stable")][:_SHOWN]
-        return tuple(self._example(int(i)) for i in common)
-
-
-def _choose_events(
-    outcomes: _Outcomes, delta: float, level: float, events: int
-) -> list[tuple[Literal["first", "second"], _Side, _Side, npt.NDArray[np.int64]]]:
-    """The most promising events of both directions, judged on the second quarter of the runs."""
-    scored = []
-    sides = outcomes.sides
-    directions: tuple[Literal["first", "second"], ...] = ("first", "second")
-    for direction, likely, other in zip(directions, sides, reversed(sides), strict=True):
-        ratio = (likely.order + 0.5) / (other.order + 0.5)
-        ranked = np.lexsort((-likely.order, -ratio))
-        ranked = ranked[(likely.order + other.order)[ranked] > 0]
-        inside, outside = np.cumsum(likely.choose[ranked]), np.cumsum(other.choose[ranked])
-        ends = np.unique(np.round(np.geomspace(1, len(ranked), _CANDIDATES)).astype(np.int64)) - 1
-        scores = _log_ratio(inside[ends], outside[ends], outcomes.chosen, delta, level)
-        for end, score in zip(ends.tolist(), scores.tolist(), strict=True):
-            scored.append((score, direction, likely, other, ranked[: end + 1]))
-    scored.sort(key=lambda entry: -entry[0])
-    return [entry[1:] for entry in scored[:events]]
+        start, stop = self.test
+        shift = 0 if event.sign > 0 else self.runs
+        at = shift + start + np.flatnonzero(event.sign * event.score[shift + start : shift + stop] >= event.cut)
+        _, where, counts = np.unique(self.ids[at], return_index=True, return_counts=True)
+        common = np.argsort(-counts, kind="stable")[:_SHOWN]
+        rows = [self.rows[int(at[where[i]])] for i in common]
+        return tuple(repr(tuple(row.tolist()) if isinstance(row, np.ndarray) else row) for row in rows)
 
 
 def _log_ratio(
-    inside: npt.NDArray[np.int64], outside: npt.NDArray[np.int64], trials: int, delta: float, level: float
+    inside: npt.ArrayLike, outside: npt.ArrayLike, trials: int, delta: float, level: float
 ) -> npt.NDArray[np.float64]:
     """`log((p_low - delta) / q_high)`, minus infinity where `p_low <= delta`."""
     low = clopper_pearson(inside, trials, level)[0] - delta
@@ -305,35 +323,38 @@ def _rows(table: Any) -> list[Any]:
     return table if isinstance(table, list) else [tuple(row) for row in table.tolist()]
 
 
-def _row_numbers(table: npt.NDArray[Any], reference: npt.NDArray[Any], bins: int) -> npt.NDArray[np.int64]:
-    """Number the distinct rows of a table whose columns are cut into at most `bins + 3` values."""
-    numbers = np.zeros(len(table), dtype=np.int64)
+def _statistic(statistic: Statistic, outputs: Any, runs: int) -> npt.NDArray[np.float64]:
+    values = np.asarray(statistic(outputs), dtype=np.float64)
+    if values.shape != (runs,) or np.isnan(values).any():
+        raise InvalidParameter(f"a statistic must give one number for each of the {runs} runs")
+    return values
+
+
+def _joined(columns: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Number the distinct rows."""
+    numbers = np.zeros(len(columns[0]), dtype=np.int64)
     size = 1
-    for j in range(table.shape[1]):
-        codes, width = _column_codes(table[:, j], reference[:, j], bins)
-        if size * width >= 2**22:  # keep the numbers dense before they grow
+    for codes in columns:
+        width = int(codes.max()) + 1
+        if size * width >= 2**62:  # make the numbers dense before they overflow
             numbers = np.unique(numbers, return_inverse=True)[1]
             size = int(numbers.max()) + 1
-        numbers = numbers * width + codes
-        size *= width
+        numbers, size = numbers * width + codes, size * width
     return np.unique(numbers, return_inverse=True)[1]
 
 
-def _column_codes(
-    column: npt.NDArray[Any], reference: npt.NDArray[Any], bins: int
-) -> tuple[npt.NDArray[np.int64], int]:
-    column = column.astype(np.float64)
-    finite = reference.astype(np.float64)
-    finite = finite[np.isfinite(finite)]
-    edges = np.unique(finite)
+def _codes(column: npt.NDArray[Any], known: npt.NDArray[Any], bins: int) -> npt.NDArray[np.int64]:
+    """Cut a column into at most `bins` parts, and one each for NaN and the infinities."""
+    column, known = column.astype(np.float64), known.astype(np.float64)
+    known = known[np.isfinite(known)]
+    edges = np.unique(known)
     if len(edges) > bins:
-        edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]))
+        edges = np.unique(np.quantile(known, np.linspace(0, 1, bins + 1)[1:-1]))
     codes = np.searchsorted(edges, column, side="right").astype(np.int64)
-    top = len(edges)
-    codes[np.isnan(column)] = top + 1
-    codes[np.isposinf(column)] = top + 2
-    codes[np.isneginf(column)] = top + 3
-    return codes, top + 4
+    specials = (np.isnan(column), np.isposinf(column), np.isneginf(column))
+    for extra, special in enumerate(specials, start=len(edges) + 1):
+        codes[special] = extra
+    return codes
 
 
 __all__ = ["Audit", "Simulator", "audit", "clopper_pearson"]
