@@ -10,6 +10,8 @@ from holdfast import check
 from holdfast.experiments.finite import Mechanism, RandomizedResponse
 from holdfast.experiments.games import Move, Round
 
+_TIE = 1e-9  # losses are sums of rounded steps; a billionth of a step is no step
+
 
 @dataclass(frozen=True)
 class Repeat:
@@ -46,7 +48,7 @@ class StoppingTime:
 
     def move(self, history: Sequence[Round]) -> Move | None:
         """Randomised response, until the boundary is passed."""
-        if history and history[-1].total > self.boundary(len(history)) * (1 + 1e-12):
+        if history and history[-1].total > self.boundary(len(history)) + _TIE * self.epsilon:
             return None
         return Move((0, 1), RandomizedResponse(self.epsilon))
 

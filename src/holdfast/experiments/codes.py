@@ -98,9 +98,37 @@ def integer_of(bits: Words) -> int:
     return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
+def rank(rows: Words) -> int:
+    """The rank over GF(2) of a binary matrix, by elimination on whole numbers.
+
+    Examples
+    --------
+    >>> rank(np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], dtype=np.uint8))
+    2
+    """
+    pivots: dict[int, int] = {}
+    for row in rows:
+        value = integer_of(row)
+        while value and value.bit_length() in pivots:
+            value ^= pivots[value.bit_length()]
+        if value:
+            pivots[value.bit_length()] = value
+    return len(pivots)
+
+
 def random_words(rng: np.random.Generator, count: int, n: int) -> Words:
     """Uniform words."""
     return rng.integers(0, 2, size=(count, n), dtype=np.uint8)
 
 
-__all__ = ["Code", "Decoded", "Words", "bits_of", "integer_of", "random_words", "remainder_matrix", "times_modulo_two"]
+__all__ = [
+    "Code",
+    "Decoded",
+    "Words",
+    "bits_of",
+    "integer_of",
+    "random_words",
+    "rank",
+    "remainder_matrix",
+    "times_modulo_two",
+]

@@ -141,10 +141,11 @@ def behind(p: Law, q: Law, epsilon: float, delta: float) -> NDArray[np.float64]:
         core_p = _lowered(core_p, core_q / factor, float(core_q.sum()))
     else:
         core_q = _lowered(core_q, core_p / factor, float(core_p.sum()))
-    scale = min((1 - delta) / float(core_p.sum()), 1.0) if delta < 1 else 0.0
+    scale = min((1 - delta) / float(core_p.sum()), 1.0) if core_p.any() else 0.0
     core_p, core_q = core_p * scale, core_q * scale
+    common = core_p if core_p.any() else p
     top, bottom = np.maximum(factor * core_p - core_q, 0), np.maximum(factor * core_q - core_p, 0)
-    return np.array([_normal(p - core_p, p), _normal(top, p), _normal(bottom, q), _normal(q - core_q, q)])
+    return np.array([_normal(p - core_p, p), _normal(top, common), _normal(bottom, common), _normal(q - core_q, q)])
 
 
 def _lowered(heavy: Law, floor: Law, target: float) -> Law:
@@ -155,7 +156,9 @@ def _lowered(heavy: Law, floor: Law, target: float) -> Law:
 
 
 def _normal(weights: Law, otherwise: Law) -> Law:
-    """Weights as a law. A symbol that never occurs, or an epsilon of 0, leaves no weight; then any law will do."""
+    """Weights as a law. No weight is left for a symbol that never occurs, where any law will do, and for the middle
+    symbols at epsilon 0, where the two cores coincide and are the law.
+    """
     weights = np.maximum(weights, 0)
     total = float(weights.sum())
     return weights / total if total > _SLACK else otherwise / otherwise.sum()
