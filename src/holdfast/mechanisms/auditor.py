@@ -231,8 +231,8 @@ class _Event(NamedTuple):
 class _Evidence:
     """The runs on both inputs of a pair, and scores that tell the inputs apart.
 
-    The first `runs` rows are of the first input, the rest of the second. The first quarter of each makes the scores, the
-    second quarter chooses the cut, the second half tests.
+    The first `runs` rows are of the first input, the rest of the second. The first quarter of each makes the scores,
+    the second quarter chooses the cut, the second half tests.
     """
 
     def __init__(self, first: Any, second: Any, runs: int, bins: int, statistics: tuple[Statistic, ...]) -> None:

@@ -1,0 +1,258 @@
+"""What the basic mechanisms spend and how far their answers can be off: closed forms, exact for noise on a grid.
+
+Sensitivities and scales are in one unit, whatever it is. On a grid that unit is the step, and the noise is the discrete
+Laplace law, `P(X = k)` proportional to `exp(-|k|/scale)`, or the discrete Gaussian law, proportional to
+`exp(-k^2/(2 sigma^2))`, on the integers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+from scipy.special import erfcinv
+
+from holdfast import check
+from holdfast.bounds.catalogue import theorem
+from holdfast.bounds.exact import decimal_fraction, float_up, up
+
+
+@theorem(
+    "mechanism.laplace",
+    statement="the epsilon of Laplace noise of a given scale",
+    source="Dwork-McSherry-Nissim-Smith 2006; discrete form Ghosh-Roughgarden-Sundararajan 2009",
+    conditions="continuous noise, or discrete noise and the sensitivity a whole number of steps; L1 norm for vectors",
+    unit="epsilon",
+)
+def laplace_epsilon(sensitivity: float, scale: float) -> float:
+    """Return `sensitivity / scale`.
+
+    The probability of a value changes by a factor `exp(|d|/scale)` at most when the noise has to move by `d`. On the
+    integers the same holds for whole `d`, with equality far from 0.
+
+    Parameters
+    ----------
+    sensitivity : float
+        How far the answer moves when one row is replaced, at least 0; the sum of absolute changes for several values.
+    scale : float
+        The scale of the noise, above 0.
+
+    Examples
+    --------
+    >>> laplace_epsilon(1, 2)
+    0.5
+    """
+    sensitivity = check.real("sensitivity", sensitivity, at_least=0)
+    scale = check.real("scale", scale, above=0)
+    return float_up(decimal_fraction(sensitivity) / decimal_fraction(scale))
+
+
+@theorem(
+    "mechanism.laplace-width",
+    statement="the steps that the largest of several discrete Laplace noises exceeds with probability at most beta",
+    source="closed form of the discrete Laplace tail, `P(|X| > k) = 2 q^(k+1)/(1 + q)`, `q = exp(-1/scale)`; derived",
+    conditions="independent noises; exact: one step less fails",
+    unit="steps",
+    provenance="derived",
+)
+def laplace_width(scale: float, beta: float, draws: int = 1) -> int:
+    """Return the smallest whole `k` such that all `draws` noises lie in `[-k, k]` except with probability `beta`.
+
+    Parameters
+    ----------
+    scale : float
+        The scale in steps, above 0.
+    beta : float
+        Failure probability of all draws together, in (0, 1).
+    draws : int
+        Number of independent noises, at least 1.
+
+    Examples
+    --------
+    >>> laplace_width(10.0, 0.05), laplace_width(10.0, 0.05, draws=1000)
+    (30, 99)
+    """
+    scale = check.real("scale", scale, above=0)
+    log_beta = _log_share(beta, draws)
+
+    def log_tail(k: int) -> float:
+        return math.log(2) - (k + 1) / scale - math.log1p(math.exp(-1 / scale))
+
+    k = max(math.ceil(scale * (math.log(2) - math.log1p(math.exp(-1 / scale)) - log_beta)) - 2, 0)
+    while log_tail(k) > log_beta:
+        k += 1
+    return k
+
+
+@theorem(
+    "mechanism.gaussian",
+    statement="the rho of Gaussian noise of a given standard deviation",
+    source="Bun-Steinke 2016 Proposition 1.6; discrete form Canonne-Kamath-Steinke 2020 Theorem 4",
+    conditions="continuous noise, or discrete noise and every change a whole number of steps; L2 norm for vectors",
+    unit="rho",
+)
+def gaussian_rho(sensitivity: float, sigma: float) -> float:
+    """Return `sensitivity^2 / (2 sigma^2)`.
+
+    For the discrete law `sigma` is the parameter in `exp(-k^2/(2 sigma^2))`, at least its standard deviation.
+
+    Parameters
+    ----------
+    sensitivity : float
+        How far the answer moves, in the Euclidean norm, when one row is replaced; at least 0.
+    sigma : float
+        The noise parameter, above 0.
+
+    Examples
+    --------
+    >>> gaussian_rho(1, 5)
+    0.02
+    """
+    sensitivity = check.real("sensitivity", sensitivity, at_least=0)
+    ratio = decimal_fraction(sensitivity) / decimal_fraction(check.real("sigma", sigma, above=0))
+    return float_up(ratio * ratio / 2)
+
+
+@theorem(
+    "mechanism.gaussian-width",
+    statement="steps that the largest of several discrete Gaussian noises exceeds with probability at most beta",
+    source="Canonne-Kamath-Steinke 2020 Proposition 25: `P(X >= k) <= P(N(0, sigma^2) >= k - 1)`",
+    conditions="independent noises; at most one step too many",
+    unit="steps",
+)
+def gaussian_width(sigma: float, beta: float, draws: int = 1) -> int:
+    """Return a whole `k` such that all `draws` noises lie in `[-k, k]` except with probability at most `beta`.
+
+    `k = ceil(sigma z)`, `z` the upper quantile of a standard normal's absolute value at `1 - (1 - beta)^(1/draws)`.
+
+    Parameters
+    ----------
+    sigma : float
+        The noise parameter in steps, above 0.
+    beta : float
+        Failure probability of all draws together, in (0, 1).
+    draws : int
+        Number of independent noises, at least 1.
+
+    Examples
+    --------
+    >>> gaussian_width(10.0, 0.05), gaussian_width(10.0, 0.05, draws=1000)
+    (20, 41)
+    """
+    sigma = check.real("sigma", sigma, above=0)
+    return math.ceil(up(sigma * math.sqrt(2) * float(erfcinv(math.exp(_log_share(beta, draws)))), 16))
+
+
+Selector = Literal["exponential", "permute-and-flip", "laplace"]
+
+
+@theorem(
+    "mechanism.selection-gap",
+    statement="how far the selected candidate's score falls short of the best, except with probability beta",
+    source="McSherry-Talwar 2007 (exponential); McKenna-Sheldon 2020 (permute-and-flip); Dwork-Roth 2014 section 3.3 "
+    "(noisy maximum); constants re-derived in docs/mechanisms.md",
+    conditions="scores of the stated sensitivity; candidates fixed before the scores are seen",
+    unit="score",
+    provenance="mixed",
+)
+def selection_gap(
+    sensitivity: float, epsilon: float, candidates: int, beta: float, method: Selector = "exponential"
+) -> float:
+    """Return `t` such that the selected score is at least the best score minus `t` except with probability `beta`.
+
+    With `b = 2 sensitivity/epsilon` and `m` candidates: `b log((m-1)/beta)` for the exponential mechanism and for
+    permute-and-flip, by a union bound over the bad candidates. For the maximum of scores plus Laplace noise of scale
+    `b` the least `t` with `(m-1) (1 + t/(2b)) exp(-t/b)/2 <= beta`, the tail of a difference of two Laplace variables.
+    For monotone scores halve the sensitivity.
+
+    Parameters
+    ----------
+    sensitivity : float
+        How far a score moves when one row is replaced, above 0.
+    epsilon : float
+        The mechanism's epsilon, above 0.
+    candidates : int
+        Number of candidates, at least 1.
+    beta : float
+        Failure probability, in (0, 1).
+    method : str
+        "exponential", "permute-and-flip" or "laplace".
+
+    Examples
+    --------
+    >>> round(selection_gap(1, 1.0, 100, 0.05), 6), round(selection_gap(1, 1.0, 100, 0.05, "laplace"), 6)
+    (15.181704, 17.123603)
+    """
+    scale = 2 * check.real("sensitivity", sensitivity, above=0) / check.real("epsilon", epsilon, above=0)
+    others = check.whole("candidates", candidates, at_least=1) - 1
+    beta = check.probability("beta", beta)
+    method = check.choice("method", method, ("exponential", "permute-and-flip", "laplace"))  # type: ignore[assignment]
+    if others == 0:
+        return 0.0
+    if method != "laplace":
+        return up(scale * max(math.log(others / beta), 0.0), 8)
+
+    def failure(t: float) -> float:
+        return others * 0.5 * (1 + 0.5 * t) * math.exp(-t)
+
+    low, high = 0.0, 1.0
+    while failure(high) > beta:
+        low, high = high, 2 * high
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if failure(middle) > beta else (low, middle)
+    return up(scale * high, 8)
+
+
+class ResponseTable(NamedTuple):
+    """Probabilities of leaky randomized response on input 0: `0`, `top`, `bottom`, `1`; mirrored on input 1."""
+
+    zero: float
+    top: float
+    bottom: float
+    one: float
+
+
+def randomized_response_table(epsilon: float, delta: float) -> ResponseTable:
+    """Return the law of `RR_{epsilon, delta}` on input 0.
+
+    With probability `delta` the input is shown ("0" or "1"). Otherwise `top` and `bottom` come out with odds
+    `e^epsilon` to 1 on input 0 and 1 to `e^epsilon` on input 1. Every `(epsilon, delta)`-differentially private
+    mechanism, on a fixed pair of neighbours, is a post-processing of it (Kairouz-Oh-Viswanath 2015; Rogers'
+    dissertation, Definition 5.2.1 and Theorem 5.2.2).
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    delta : float
+        In [0, 1).
+
+    Examples
+    --------
+    >>> [round(p, 10) for p in randomized_response_table(1.0, 0.1)]
+    [0.1, 0.6579527208, 0.2420472792, 0.0]
+    """
+    epsilon = check.real("epsilon", epsilon, at_least=0)
+    delta = check.probability("delta", delta, zero=True)
+    lie = 1 / (1 + math.exp(epsilon)) if epsilon < 700 else math.exp(-epsilon)
+    return ResponseTable(delta, (1 - delta) * (1 - lie), (1 - delta) * lie, 0.0)
+
+
+def _log_share(beta: float, draws: int) -> float:
+    """Log of the failure probability of each of several independent draws."""
+    beta = check.probability("beta", beta)
+    draws = check.whole("draws", draws, at_least=1)
+    return math.log(-math.expm1(math.log1p(-beta) / draws))
+
+
+__all__ = [
+    "ResponseTable",
+    "Selector",
+    "gaussian_rho",
+    "gaussian_width",
+    "laplace_epsilon",
+    "laplace_width",
+    "randomized_response_table",
+    "selection_gap",
+]
