@@ -1,0 +1,167 @@
+"""The two looks: exact laws against enumeration, the attack against its theory, and the order rule."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from holdfast.bounds.currency import MaxInformation, compose
+from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.experiments.bch import bch
+from holdfast.experiments.binomial import agrees
+from holdfast.experiments.codes import Code, random_words
+from holdfast.experiments.golay import golay
+from holdfast.experiments.two_looks import (
+    Looks,
+    golay_divergence,
+    log2_agreement_p_values,
+    printed_parameters,
+    tight_threshold,
+)
+
+
+def _golay_looks() -> Looks:
+    return Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25))
+
+
+def _small_looks() -> Looks:
+    return Looks(bch(4, 2), 2.0, 0.2, tight_threshold(2.0, 0.2))
+
+
+def test_vectors_of_the_specification() -> None:
+    """Max-information, section 4.3: the Golay instance."""
+    looks = _golay_looks()
+    assert [round(looks.says(d), 10) for d in range(4)] == [0.75, 0.5878196823, 0.3678794412, 0.2231301601]
+    assert looks.unprompted == pytest.approx(0.2453646801, abs=5e-11)
+    assert golay_divergence(looks) == pytest.approx(0.2231301601, abs=5e-11)
+    values = [looks.second_max_information(beta) for beta in (0, 0.1, 0.2, 0.25, 0.5)]
+    assert values == pytest.approx([13.6120, 11.2447, 9.5647, 0.0318, -0.5907], abs=5e-5)
+
+
+def test_printed_parameters_of_the_specification() -> None:
+    for delta, n, distance, redundancy in [
+        (0.01, 1023, 107.3, 3218.6),
+        (1e-3, 2047, 160.5, 5294.6),
+        (1e-6, 4095, 319.9, 11516),
+    ]:
+        printed = printed_parameters(0.5, delta, n)
+        assert printed.distance == pytest.approx(distance, abs=0.05)
+        assert printed.redundancy == pytest.approx(redundancy, abs=0.5)
+    assert next(n for n in range(2, 2000) if printed_parameters(0.5, 0.25, n).redundancy < n) == 985
+
+
+def test_second_look_is_private_by_enumeration() -> None:
+    """Every pair of neighbours among 2^15 data sets: the divergence is exactly what `Looks.divergence` says."""
+    looks = _small_looks()
+    words = ((np.arange(1 << 15)[:, None] >> np.arange(15)) & 1).astype(np.uint8)
+    decoded = looks.code.decode(words)
+    names = decoded.codewords.astype(np.int64) @ (1 << np.arange(15))
+    names[decoded.distances < 0] = -1
+    said = np.array([looks.says(d) for d in range(looks.code.radius + 1)] + [0.0])[decoded.distances]
+    factor, worst = math.exp(looks.epsilon), 0.0
+    for place in range(15):
+        flipped = np.arange(1 << 15) ^ (1 << place)
+        p, q = said, said[flipped]
+        same = names == names[flipped]
+        heard = np.where(same, np.maximum(p - factor * q, 0), p)
+        worst = max(worst, float((heard + np.maximum(1 - p - factor * (1 - q), 0)).max()))
+    assert worst == pytest.approx(looks.divergence, rel=1e-12)
+    assert worst <= looks.delta
+
+
+def test_exact_max_information_by_enumeration() -> None:
+    """The class formula against the joint table of 2^15 data sets, and events in order of their likelihood ratio."""
+    looks = _small_looks()
+    words = ((np.arange(1 << 15)[:, None] >> np.arange(15)) & 1).astype(np.uint8)
+    decoded = looks.code.decode(words)
+    names = decoded.codewords.astype(np.int64) @ (1 << np.arange(15))
+    heard = decoded.distances >= 0
+    said = np.array([looks.says(d) for d in range(looks.code.radius + 1)] + [0.0])[decoded.distances]
+    each = 2.0**-15
+    marginal = np.zeros(1 << 15)
+    np.add.at(marginal, names[heard], said[heard] * each)
+    silence = 1 - marginal.sum()
+    assert marginal.sum() == pytest.approx(looks.unprompted, rel=1e-12)
+    joint = np.concatenate([said[heard] * each, (1 - said) * each])
+    product = np.concatenate([marginal[names[heard]] * each, np.full(1 << 15, silence * each)])
+    order = np.argsort(-joint / product, kind="stable")
+    joint, product = np.cumsum(joint[order]), np.cumsum(product[order])
+    for beta in (0.0, 0.05, 0.2, 0.5):
+        kept = joint > beta + 1e-12
+        best = np.log2((joint[kept] - beta) / product[kept]).max()
+        assert looks.second_max_information(beta) == pytest.approx(best, abs=1e-9)
+
+
+def test_max_information_of_both_by_enumeration() -> None:
+    looks = _small_looks()
+    said, cells = looks.recovery, 2.0**-15
+    for beta in (0.0, 0.1, 0.5, 0.9):
+        diagonal = (said - beta) / (said * cells) if beta < said else 0.0
+        everything = (1 - beta) / (said * cells + 1 - said)
+        assert looks.both_max_information(beta) == pytest.approx(math.log2(max(diagonal, everything)), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("code", "delta"), [(golay(), 0.25), (bch(5, 3), 0.25), (bch(8, 10), 0.05)], ids=["golay", "bch5", "bch8"]
+)
+def test_attack_at_the_rate_of_theory(code: Code, delta: float) -> None:
+    """Exact binomial tests at error 1e-6, and the same tests reject a threshold of twice the size."""
+    looks = Looks(code, 0.5, delta, tight_threshold(0.5, delta))
+    rng, trials = np.random.default_rng(13), 3000
+    rows = random_words(rng, trials, code.n)
+    words, said = looks.second(rows, looks.first(rows), rng)
+    np.testing.assert_array_equal(words, rows)
+    assert agrees(int(said.sum()), trials, looks.recovery)
+    assert not agrees(int(said.sum()), trials, 1 - math.exp(-0.5 * 2 * looks.threshold) / 2), "power"
+    other = looks.first(random_words(rng, trials, code.n))
+    assert agrees(int(looks.second(rows, other, rng)[1].sum()), trials, looks.unprompted)
+
+
+def test_second_look_answers_from_the_coset_it_was_told() -> None:
+    looks, rng = _golay_looks(), np.random.default_rng(14)
+    rows, told = random_words(rng, 200, 23), looks.first(random_words(rng, 200, 23))
+    words, _ = looks.second(rows, told, rng)
+    np.testing.assert_array_equal(looks.first(words), told)
+    assert ((words != rows).sum(axis=1) <= 3).all()
+
+
+def test_p_values_of_agreement() -> None:
+    for n in (1, 5, 23):
+        brute = [
+            math.log2(sum(sum(w) >= k for w in itertools.product((0, 1), repeat=min(n, 12))) / 2 ** min(n, 12))
+            for k in range(min(n, 12) + 1)
+        ]
+        np.testing.assert_allclose(log2_agreement_p_values(min(n, 12)), brute, atol=1e-12)
+    assert log2_agreement_p_values(4095)[-1] == -4095
+
+
+def test_a_radius_too_small_for_the_privacy_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="radius 3 is too small"):
+        Looks(golay(), 0.5, 0.1, tight_threshold(0.5, 0.1))
+    with pytest.raises(InvalidParameter, match="delta"):
+        Looks(golay(), 0.5, 0.5, 1.0)
+
+
+def test_order_rule_refuses_exactly_this_order() -> None:
+    look = MaxInformation(11 + math.log2(25), 0.01, "any")
+    private = MaxInformation(1.0, 0.5, "product")
+    with pytest.raises(LedgerConflict, match=r"Theorem 3\.9"):
+        compose(look, private)
+    assert compose(private, look).bits == pytest.approx(look.bits + 1)
+
+
+@dataclass(frozen=True)
+class Careless(Looks):
+    """The second look without its noise: the divergence test must notice."""
+
+    def says(self, distance: int) -> float:
+        return 1.0 if distance < self.threshold else 0.0
+
+
+def test_divergence_has_power() -> None:
+    looks = Careless(golay(), 0.5, 0.25, 1.5)
+    assert golay_divergence(looks) > 0.25
