@@ -9,6 +9,8 @@ at the end, rounded towards the safe side.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 
 from holdfast import check
@@ -48,30 +50,40 @@ def decimal_fraction(x: float) -> Fraction:
     return Fraction(repr(check.real("x", x)))
 
 
-def float_up(x: Fraction) -> float:
-    """Round a rational number to the nearest double that is not below it.
+def decimal_sum(values: Iterable[float]) -> Fraction:
+    """Add numbers, each read by `decimal_fraction`, exactly.
 
     Examples
     --------
-    >>> float_up(Fraction(1, 3)) > float_down(Fraction(1, 3))
-    True
-    >>> float_up(Fraction(1, 4)) == float_down(Fraction(1, 4)) == 0.25
-    True
+    >>> decimal_sum([0.1] * 10), sum([0.1] * 10) == 1.0
+    (Fraction(1, 1), False)
+    """
+    counts = Counter(values)  # repeated costs are common, and a product is cheaper than as many sums
+    return sum((count * decimal_fraction(value) for value, count in counts.items()), Fraction(0))
+
+
+def float_up(x: Fraction) -> float:
+    """Return the smallest float that, read by `decimal_fraction`, is not below `x`.
+
+    Examples
+    --------
+    >>> float_up(Fraction(6, 10)), float_up(Fraction(1, 3)) > float_down(Fraction(1, 3))
+    (0.6, True)
     """
     try:
         nearest = float(x)
     except OverflowError:
         return math.inf if x > 0 else -math.nextafter(math.inf, 0.0)
-    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
+    return nearest if decimal_fraction(nearest) >= x else math.nextafter(nearest, math.inf)
 
 
 def float_down(x: Fraction) -> float:
-    """Round a rational number to the nearest double that is not above it.
+    """Return the largest float that, read by `decimal_fraction`, is not above `x`.
 
     Examples
     --------
-    >>> float_down(Fraction(1, 3)) <= Fraction(1, 3)
-    True
+    >>> float_down(Fraction(6, 10)), decimal_fraction(float_down(Fraction(1, 3))) <= Fraction(1, 3)
+    (0.6, True)
     """
     return -float_up(-x)
 
@@ -103,4 +115,4 @@ def down(x: float, ulps: int = 4) -> float:
     return max(lowered, 0.0) if x > 0 else lowered
 
 
-__all__ = ["UNIT", "decimal_fraction", "down", "float_down", "float_up", "up"]
+__all__ = ["UNIT", "decimal_fraction", "decimal_sum", "down", "float_down", "float_up", "up"]
