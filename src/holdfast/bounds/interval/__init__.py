@@ -1,0 +1,36 @@
+"""Half-widths that hold for k adaptively chosen means at once, one file a family of proofs.
+
+Every function takes `n, questions, beta, noise` and returns a `Width`: the half-width, the noise scale that buys it and
+what it rests on. `best` is the one to use; the others are there to compare, to cite and to check.
+"""
+
+from holdfast.bounds.interval.best import best
+from holdfast.bounds.interval.bns import bns
+from holdfast.bounds.interval.dfh import dfh
+from holdfast.bounds.interval.jung import jung
+from holdfast.bounds.interval.planning import max_questions, required_n
+from holdfast.bounds.interval.posterior_shift import posterior_shift
+from holdfast.bounds.interval.russo_zou import russo_zou, xu_raginsky
+from holdfast.bounds.interval.russo_zou_kl import russo_zou_kl
+from holdfast.bounds.interval.scheduled import Schedule, scheduled
+from holdfast.bounds.interval.splitting import kl_width, non_adaptive, splitting
+from holdfast.bounds.interval.width import Width
+
+__all__ = [
+    "Schedule",
+    "Width",
+    "best",
+    "bns",
+    "dfh",
+    "jung",
+    "kl_width",
+    "max_questions",
+    "non_adaptive",
+    "posterior_shift",
+    "required_n",
+    "russo_zou",
+    "russo_zou_kl",
+    "scheduled",
+    "splitting",
+    "xu_raginsky",
+]

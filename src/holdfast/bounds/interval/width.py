@@ -1,0 +1,117 @@
+"""What every interval theorem returns, and the checks they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from holdfast import check
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from holdfast.bounds.interval.scheduled import Schedule
+
+Noise = Literal["gaussian", "laplace"]
+
+
+@dataclass(frozen=True)
+class Width:
+    """A half-width that holds for all `questions` answers at once, and the noise that buys it.
+
+    `half_width` is the raw number; from 0.5 on it says nothing (`vacuous`), because the answer 1/2 is as good.
+    `sigma` is the standard deviation of Gaussian noise or the scale of Laplace noise; for scheduled noise it is the
+    first and largest scale, and `schedule` holds all of them. With `clip` the proof needs every released answer
+    clipped to [0, 1]; otherwise clipping is optional and harmless. `certified` is False for printed forms and
+    references that do not hold.
+
+    Examples
+    --------
+    >>> print(Width(0.05, 0.01, "gaussian", "interval.jung", "best", 1000, 10, 0.05))
+    each of 10 answers from 1000 rows within 0.05 at 95% (interval.jung, best; gaussian noise 0.01)
+    """
+
+    half_width: float
+    sigma: float
+    noise: Literal["gaussian", "laplace", "none"]
+    method: str
+    variant: str
+    n: int
+    questions: int
+    beta: float
+    certified: bool = True
+    clip: bool = False
+    assumption: str = "rows independent; questions, beta and noise fixed before the first answer"
+    tuning: Mapping[str, float] = field(default_factory=dict)
+    schedule: Schedule | None = None
+
+    @property
+    def value(self) -> float:
+        """The half-width, raw."""
+        return self.half_width
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the half-width says nothing about a number in [0, 1]."""
+        return self.half_width >= 0.5
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem behind the width, with its parameters."""
+        parameters = {"n": self.n, "questions": self.questions, "beta": self.beta, "noise": self.noise}
+        return Guarantee(self.method, parameters | {"method": self.variant}, self.assumption, self.certified)
+
+    def __str__(self) -> str:
+        noise = "no noise" if self.noise == "none" else f"{self.noise} noise {self.sigma:.4g}"
+        if self.schedule is not None:
+            noise = f"{self.noise} noise {self.sigma:.4g} falling to {self.schedule.scales[-1]:.4g}"
+        text = (
+            f"each of {self.questions} answers from {self.n} rows within {self.half_width:.4g} "
+            f"at {100 * (1 - self.beta):.6g}% ({self.method}, {self.variant}; {noise})"
+        )
+        marks = ["says nothing: 0.5 or more"] if self.vacuous else []
+        marks += [] if self.certified else ["not certified"]
+        return "; ".join([text, *marks])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; a schedule is given by its runs of equal scales."""
+        plain: dict[str, Any] = {
+            "value": self.half_width,
+            "half_width": self.half_width,
+            "vacuous": self.vacuous,
+            "sigma": self.sigma,
+            "noise": self.noise,
+            "method": self.method,
+            "variant": self.variant,
+            "n": self.n,
+            "questions": self.questions,
+            "beta": self.beta,
+            "certified": self.certified,
+            "clip": self.clip,
+            "assumption": self.assumption,
+            "tuning": dict(self.tuning),
+        }
+        return plain | ({"schedule": self.schedule.to_dict()} if self.schedule is not None else {})
+
+
+def door(n: Any, questions: Any, beta: Any, noise: Any) -> tuple[int, int, float]:
+    """Check what every interval theorem takes; `noise` is only checked to be one of the two names."""
+    check.choice("noise", noise, ("gaussian", "laplace"))
+    return (
+        check.whole("n", n, at_least=1),
+        check.whole("questions", questions, at_least=1),
+        check.probability("beta", beta),
+    )
+
+
+def gaussian_only(theorem: str, noise: Any) -> None:
+    """Refuse Laplace noise where no proof covers it."""
+    if noise == "laplace":
+        raise InvalidParameter(
+            f"noise must be gaussian for {theorem}: its proof is about Gaussian noise; "
+            "interval.dfh, interval.bns, interval.jung and interval.best take laplace"
+        )
+
+
+__all__ = ["Noise", "Width", "door", "gaussian_only"]
