@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from holdfast.bounds.mechanism import (
+    gaussian_rho,
+    gaussian_width,
+    laplace_epsilon,
+    laplace_width,
+    randomized_response_table,
+    selection_gap,
+)
+from holdfast.errors import InvalidParameter
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 7.3, 400.0])
+@pytest.mark.parametrize("beta", [0.9, 0.05, 1e-9])
+@pytest.mark.parametrize("draws", [1, 1000])
+def test_laplace_width_is_exact(scale: float, beta: float, draws: int) -> None:
+    def failure(k: int) -> float:
+        ratio = math.exp(-1 / scale)
+        tail = 2 * math.exp(-(k + 1) / scale) / (1 + ratio)
+        return -math.expm1(draws * math.log1p(-tail)) if tail < 1 else 1.0
+
+    width = laplace_width(scale, beta, draws)
+    assert failure(width) <= beta * (1 + 1e-9)
+    assert width == 0 or failure(width - 1) > beta * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 7.3, 60.0])
+@pytest.mark.parametrize("beta", [0.9, 0.05, 1e-6])
+@pytest.mark.parametrize("draws", [1, 1000])
+def test_gaussian_width_covers_the_discrete_law_within_a_step(sigma: float, beta: float, draws: int) -> None:
+    reach = math.ceil(12 * sigma) + 12
+    k = np.arange(reach + 1)
+    weight = np.exp(-(k**2) / (2 * sigma**2))
+    tail = np.append(np.cumsum(2 * weight[::-1])[::-1][1:], 0.0) / (2 * weight.sum() - 1)
+    width = gaussian_width(sigma, beta, draws)
+    each = -math.expm1(math.log1p(-beta) / draws)
+    assert tail[width] <= each * (1 + 1e-9)
+    assert width < 2 or tail[width - 2] > each * (1 - 1e-9)
+
+
+def test_costs() -> None:
+    assert laplace_epsilon(3, 30) == 0.1
+    assert laplace_epsilon(0.1, 1) == 0.1
+    assert gaussian_rho(1, 5) == 0.02
+    assert gaussian_rho(0, 5) == 0
+    with pytest.raises(InvalidParameter, match="scale"):
+        laplace_epsilon(1, 0)
+
+
+@pytest.mark.parametrize("method", ["exponential", "permute-and-flip", "laplace"])
+def test_selection_gap_grows_with_candidates_and_confidence(method: str) -> None:
+    gaps = [selection_gap(1, 0.5, m, beta, method) for m, beta in ((2, 0.1), (10, 0.1), (10, 0.01))]  # type: ignore[arg-type]
+    assert gaps == sorted(gaps)
+    assert selection_gap(1, 0.5, 1, 0.1, method) == 0  # type: ignore[arg-type]
+    assert selection_gap(2, 1.0, 10, 0.1, method) == pytest.approx(gaps[1])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [0, 0.5, 40, 5000])
+def test_response_table_is_a_law(epsilon: float) -> None:
+    table = randomized_response_table(epsilon, 0.01)
+    assert sum(table) == pytest.approx(1)
+    assert table.top >= table.bottom >= 0
