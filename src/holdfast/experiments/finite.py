@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import check
+from holdfast.bounds.finite_law import hockey_stick
 from holdfast.errors import InvalidParameter
 
 Law = NDArray[np.float64]
@@ -102,8 +103,7 @@ def spent_delta(p: Law, q: Law, epsilon: float) -> float:
     >>> round(spent_delta(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.0), 12)
     0.5
     """
-    factor = math.exp(epsilon)
-    return max(float(np.maximum(p - factor * q, 0).sum()), float(np.maximum(q - factor * p, 0).sum()))
+    return max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon))
 
 
 def loss(p: Law, q: Law, output: int) -> float:

@@ -135,8 +135,8 @@ def experiments() -> dict[str, Experiment]:
 
     Examples
     --------
-    >>> list(experiments())
-    ['filter-comparison', 'max-information-lower-bound', 'odometer-attack']
+    >>> "odometer-attack" in experiments()
+    True
     """
     package = importlib.import_module("holdfast.experiments")
     for module in pkgutil.walk_packages(package.__path__, "holdfast.experiments."):
