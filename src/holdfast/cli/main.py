@@ -8,14 +8,17 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-import click
 import typer
 
 from holdfast import __version__
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, HoldfastError, InvalidParameter, QuestionRefused
 
 COMMANDS = ("bound", "demo", "reproduce")
+
+# Newer releases of Typer carry their own copy of Click, older ones use the installed one: ask Typer which it raises.
+_CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def build() -> typer.Typer:
@@ -50,16 +53,9 @@ def run(arguments: Sequence[str]) -> int:
     0
     """
     try:
-        status = typer.main.get_command(build())(args=list(arguments), prog_name="holdfast", standalone_mode=False)
-        return status if isinstance(status, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        print(error.format_message())
-        return 0
-    except click.exceptions.Abort:
+        return _call(arguments)
+    except typer.Abort:
         return _fail("interrupted", 1)
-    except click.ClickException as error:
-        where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "holdfast"
-        return _fail(f"{error.format_message()} Try `{where} --help`.", 2)
     except InvalidParameter as error:
         return _fail(str(error), 2)
     except (BudgetExhausted, QuestionRefused, GuaranteeUnavailable) as error:
@@ -76,6 +72,23 @@ def run(arguments: Sequence[str]) -> int:
 def main() -> None:
     """Entry point of the `holdfast` command."""
     sys.exit(run(sys.argv[1:]))
+
+
+def _call(arguments: Sequence[str]) -> int:
+    try:
+        status = typer.main.get_command(build())(args=list(arguments), prog_name="holdfast", standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    except _CLICK_ERROR as error:
+        return _wrong_usage(error)
+
+
+def _wrong_usage(error: Any) -> int:
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(message)
+        return 0
+    where = context.command_path if context else "holdfast"
+    return _fail(f"{message.rstrip('.')}. Try `{where} --help`.", 2)
 
 
 def _fail(message: str, status: int) -> int:

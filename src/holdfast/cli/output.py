@@ -26,9 +26,9 @@ def console() -> Console:
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table that reads well on a terminal and in a log."""
-    made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    made = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left")
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(Text(column), overflow="fold")
     for row in rows:
         made.add_row(*(Text(str(cell)) for cell in row))
     console().print(made)
