@@ -1,0 +1,173 @@
+"""Where randomness comes from: `Secure` in production, `Seeded` in simulations.
+
+A source hands out uniform 64-bit words and nothing else. Every sampler takes its words from a source, so that one
+code path serves both, and what is tested with `Seeded` is what runs with `Secure`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+
+WORD_BITS = 64
+_BUFFERED_WORDS = 256
+
+
+class Source:
+    """Base of all sources: independent uniform 64-bit words.
+
+    Attributes
+    ----------
+    secure : bool
+        Whether the words are unpredictable. Only `Secure` says yes.
+    """
+
+    __slots__ = ()
+    secure: ClassVar[bool] = False
+
+    def word(self) -> int:
+        """One uniform word, an int in [0, 2**64)."""
+        raise NotImplementedError
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """`count` uniform words, not to be written to."""
+        raise NotImplementedError
+
+    def shorts(self, count: int) -> NDArray[np.uint16]:
+        """`count` uniform 16-bit numbers, four to a word, not to be written to."""
+        return self.words(-(-count // 4)).view(np.uint16)[:count]
+
+
+class _Buffer(threading.local):
+    """Words of one thread that have been fetched and not yet used."""
+
+    def __init__(self) -> None:
+        self.words: list[int] = []
+
+
+_buffer = _Buffer()
+
+
+def _forget() -> None:
+    """Drop the buffers of every thread: what was fetched before a fork is used neither here nor in the child."""
+    global _buffer
+    _buffer = _Buffer()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_forget, after_in_child=_forget)
+
+
+class Secure(Source):
+    """The operating system's cryptographic random numbers (`os.urandom`). The source of every real release.
+
+    It takes no seed and has no state of its own. Scalar draws take words from a small buffer that belongs to the
+    calling thread (256 words), arrays are fetched directly. The buffers are dropped when the process forks, in the
+    parent and in the child, and a word leaves its buffer when it is handed out, so no word is used twice. Copies and
+    pickles hold nothing.
+
+    Examples
+    --------
+    >>> Secure()
+    Secure()
+    >>> 0 <= Secure().word() < 2**64
+    True
+    >>> Secure(7)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: Secure takes no seed; for a simulation use noise.Seeded
+    """
+
+    __slots__ = ()
+    secure: ClassVar[bool] = True
+
+    def __init__(self, *refused: object, **also_refused: object) -> None:
+        if refused or also_refused:
+            raise InvalidParameter("Secure takes no seed; for a simulation use noise.Seeded")
+
+    def word(self) -> int:
+        """One uniform word from the thread's buffer."""
+        words = _buffer.words
+        if not words:
+            words += self.words(_BUFFERED_WORDS).tolist()
+        return words.pop()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """`count` uniform words straight from the operating system."""
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+    def __repr__(self) -> str:
+        return "Secure()"
+
+    def __reduce__(self) -> tuple[type[Secure], tuple[()]]:
+        return Secure, ()
+
+
+class Seeded(Source):
+    """A reproducible twin of `Secure` with the same law, for simulations and tests only.
+
+    Anyone who learns the seed can take the noise off again, so mechanisms that guard real rows refuse it. A copy or a
+    pickle repeats the words of the original.
+
+    Parameters
+    ----------
+    seed : int
+        At least 0.
+
+    Examples
+    --------
+    >>> Seeded(7).word() == Seeded(7).word()
+    True
+    >>> Seeded(7)
+    Seeded(7)
+    """
+
+    __slots__ = ("_bits", "_seed", "_words")
+
+    def __init__(self, seed: int) -> None:
+        self._seed = check.whole("seed", seed, at_least=0)
+        self._bits = np.random.PCG64(self._seed)
+        self._words: list[int] = []
+
+    def word(self) -> int:
+        """One uniform word from the generator."""
+        if not self._words:
+            self._words = self.words(_BUFFERED_WORDS).tolist()
+        return self._words.pop()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """`count` uniform words from the generator."""
+        return self._bits.random_raw(count)
+
+    def __repr__(self) -> str:
+        return f"Seeded({self._seed})"
+
+
+_SECURE = Secure()
+
+
+def resolve(source: Source | None) -> Source:
+    """The source to draw from: the given one, or the process-wide `Secure`.
+
+    Examples
+    --------
+    >>> resolve(None)
+    Secure()
+    """
+    if source is None:
+        return _SECURE
+    if isinstance(source, Source):
+        return source
+    raise InvalidParameter(
+        f"source must be a noise.Source such as Secure() or Seeded(1), got a {type(source).__name__}"
+    )
+
+
+__all__ = ["WORD_BITS", "Secure", "Seeded", "Source", "resolve"]

@@ -1,0 +1,139 @@
+"""Grids: real-valued statistics on multiples of a power of two, so that integer noise can protect them.
+
+A release on a grid is `step * (index of the value + integer noise)`. The index is exact integer arithmetic, and turning
+the noisy index into a float afterwards only processes what is already private. So no low-order bit of a float carries
+the value (Mironov 2012).
+
+Rounding and sensitivity
+------------------------
+The index of a is `floor(a/step + 1/2)`: the nearest, halves upwards. This rule commutes with whole shifts,
+`index(a + m step) = index(a) + m`, and it is monotone, so for all real a and b
+
+    |index(a) - index(b)| <= ceil(|a - b| / step).
+
+Proof: let `a <= b` and `m = ceil((b - a)/step)`; then `b <= a + m step`, so `index(b) <= index(a) + m`. The rule
+"halves to the even neighbour" of Python's `round` and of NumPy does not commute with odd shifts and breaks the
+inequality: with step 1 it takes 1/2 to 0 and 3/2 to 2, a distance of 2 where 1 is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+from holdfast.noise.inputs import Rational, rational
+
+_INDEX_LIMIT = 1 << 61
+_TOO_FAR = "values must be within 2**61 steps of zero"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The multiples of `step = 2**exponent`.
+
+    Parameters
+    ----------
+    exponent : int
+        From -1000 to 1000.
+
+    Examples
+    --------
+    >>> grid = Grid(-3)
+    >>> grid.step, grid.index(0.3), grid.value(2)
+    (Fraction(1, 8), 2, 0.25)
+    >>> grid.sensitivity_steps(0.3)
+    3
+    """
+
+    exponent: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exponent", check.whole("exponent", self.exponent, at_least=-1000, at_most=1000))
+
+    @property
+    def step(self) -> Fraction:
+        """The distance of neighbours."""
+        return Fraction(2) ** self.exponent
+
+    def index(self, value: Fraction | float) -> int:
+        """The index of the nearest multiple, halves upwards, exactly. A float is taken as the binary number it is.
+
+        An error does not show the value, which may be an exact statistic.
+        """
+        n, d = _exact_ratio(value)
+        n, d = (n << -self.exponent, d) if self.exponent <= 0 else (n, d << self.exponent)
+        return (2 * n + d) // (2 * d)
+
+    def indices(self, values: Any) -> NDArray[np.int64]:
+        """`index` of each element of an array.
+
+        Scaling by a power of two, `floor` and the difference to it are exact in floating point wherever they decide:
+        values are finite doubles, a result that underflows rounds to index 0 or -1 either way, and `x - floor(x)` is
+        exact by Sterbenz's lemma except for x in (-1/2, 0), where it is above 1/2 however it is rounded.
+        """
+        array = np.asarray(values)
+        if array.dtype.kind in "iu":
+            return self._whole_indices(array)
+        if array.dtype.kind != "f":
+            raise InvalidParameter("values must be an array of numbers")
+        numbers = array.astype(np.float64)
+        if not np.isfinite(numbers).all():
+            raise InvalidParameter("values must be finite")
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = np.ldexp(numbers, -self.exponent)
+        if scaled.size and float(np.abs(scaled).max()) > _INDEX_LIMIT:
+            raise InvalidParameter(_TOO_FAR)
+        floors = np.floor(scaled)
+        return floors.astype(np.int64) + (scaled - floors >= 0.5)
+
+    def _whole_indices(self, array: NDArray[Any]) -> NDArray[np.int64]:
+        largest = max(-int(array.min()), int(array.max())) if array.size else 0
+        if largest > _INDEX_LIMIT or largest > _INDEX_LIMIT * self.step:
+            raise InvalidParameter(_TOO_FAR)
+        whole = array.astype(np.int64)
+        if self.exponent <= 0:
+            return whole << -self.exponent if largest else whole
+        shift = min(self.exponent, 62)  # from there on every index is 0
+        return (whole + (1 << (shift - 1))) >> shift
+
+    def value(self, index: int) -> float:
+        """The multiple with this index, as the nearest float."""
+        return math.ldexp(index, self.exponent)
+
+    def values(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The multiples with these indices, as floats."""
+        return np.ldexp(indices.astype(np.float64), self.exponent)
+
+    def sensitivity_steps(self, sensitivity: Rational) -> int:
+        """How many steps the index of a statistic can move: `ceil(sensitivity / step)`.
+
+        A float is taken as the decimal it prints as or as its binary value, whichever is larger.
+        """
+        return math.ceil(larger_reading("sensitivity", sensitivity) / self.step)
+
+
+def _exact_ratio(value: Any) -> tuple[int, int]:
+    if isinstance(value, Integral):
+        return int(value), 1
+    if isinstance(value, Fraction):
+        return value.numerator, value.denominator
+    if not isinstance(value, Real) or not math.isfinite(value):
+        raise InvalidParameter("value must be a finite number")
+    return float(value).as_integer_ratio()
+
+
+def larger_reading(name: str, value: Any) -> Fraction:
+    """A positive number, rounded up: of a float's decimal and binary readings the larger."""
+    decimal = rational(name, value, above=0)
+    return decimal if isinstance(value, (Fraction, int)) else max(decimal, Fraction(float(value)))
+
+
+__all__ = ["Grid"]

@@ -1,0 +1,52 @@
+"""How the samplers read their parameters: a rational number stays as it is, a float means the decimal it prints as."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from holdfast import check
+from holdfast.bounds.exact import decimal_fraction
+from holdfast.errors import InvalidParameter
+
+Rational = Fraction | int | float
+"""What a parameter may be given as. `0.1` means one tenth (see `holdfast.bounds.exact`)."""
+
+
+def rational(
+    name: str, value: Any, *, above: int | None = None, at_least: int | None = None, at_most: int | None = None
+) -> Fraction:
+    """Return `value` as an exact fraction inside the stated range.
+
+    Examples
+    --------
+    >>> rational("epsilon", 0.1, above=0)
+    Fraction(1, 10)
+    >>> rational("epsilon", 0, above=0)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: epsilon must be a number in (0, inf), got 0
+    """
+    if isinstance(value, (Fraction, int)) and not isinstance(value, bool):
+        fraction = Fraction(value)
+        inside = (above is None or fraction > above) and (at_least is None or fraction >= at_least)
+        if not inside or (at_most is not None and fraction > at_most):
+            check.real(name, value, above=above, at_least=at_least, at_most=at_most)
+            raise InvalidParameter(f"{name} is outside its range")  # rounding to a float hid it
+        return fraction
+    check.real(name, value, above=above, at_least=at_least, at_most=at_most)
+    return decimal_fraction(float(value))
+
+
+def ratio(name: str, value: Any) -> tuple[int, int]:
+    """A positive parameter as numerator and denominator in lowest terms: a cheap key for caches.
+
+    Examples
+    --------
+    >>> ratio("scale", 2.5), ratio("scale", 3)
+    ((5, 2), (3, 1))
+    """
+    if type(value) is int and value > 0:
+        return value, 1
+    fraction = value if type(value) is Fraction and value.numerator > 0 else rational(name, value, above=0)
+    return fraction.numerator, fraction.denominator

@@ -1,0 +1,297 @@
+"""Local randomizers: each person's answer is noisy before it leaves them. Exact, vectorised.
+
+The privacy unit is one person's value. Epsilon is the cost of all that one call releases about one person.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+from holdfast.noise.bernoulli import below_each, bernoulli, bernoulli_logistic, logistic_table
+from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
+from holdfast.noise.entropy import Source, resolve
+from holdfast.noise.grid import Grid
+from holdfast.noise.inputs import Rational, rational
+
+
+def randomized_response(
+    values: Any, categories: int, epsilon: Rational, *, source: Source | None = None
+) -> NDArray[np.int64]:
+    """Each value stays with probability `e**epsilon / (e**epsilon + d - 1)`, else becomes one of the others, uniformly.
+
+    Warner 1965 for two categories; `epsilon`-locally differentially private (the ratio of any two probabilities of one
+    answer is `e**epsilon`). The mechanism M_EXP of Gaboardi and Rogers 2018.
+
+    Parameters
+    ----------
+    values : array of whole numbers
+        Each in [0, categories).
+    categories : int
+        d, at least 2.
+    epsilon : Fraction, int or float
+        At least 0; a float means the decimal it prints as.
+    source : Source or None
+        Where the words come from; None for the operating system.
+
+    Returns
+    -------
+    array of int64, of the shape of `values`
+
+    Notes
+    -----
+    Whether a value moves is a coin of odds `(d - 1) exp(-epsilon)` to 1, exact to any digit; where to is uniform among
+    `d - 1`. Both are drawn for everyone, so that the work does not depend on who moves.
+
+    Examples
+    --------
+    >>> from holdfast.noise import Seeded
+    >>> randomized_response([0, 1, 2, 2], 3, 2, source=Seeded(4))
+    array([2, 1, 1, 2])
+    """
+    d = check.whole("categories", categories, at_least=2, at_most=1 << 62)
+    truth = _coded(values, d)
+    cost = rational("epsilon", epsilon, at_least=0)
+    origin = resolve(source)
+    moves = logistic_table(cost.numerator, cost.denominator, d - 1).draws(origin, truth.size).reshape(truth.shape)
+    others = below_each(origin, np.full(truth.size, d - 1, dtype=np.uint64)).astype(np.int64).reshape(truth.shape)
+    others += others >= truth
+    return np.where(moves == 1, others, truth)
+
+
+def flip_bits(bits: Any, epsilon: Rational, *, source: Source | None = None) -> NDArray[np.uint8]:
+    """Each bit stays with probability `e**(epsilon/2) / (1 + e**(epsilon/2))`, independently of the others.
+
+    For one-hot rows, of which any two differ in two places, this is `epsilon`-locally differentially private. The
+    mechanism M_FC of Gaboardi and Rogers 2018; Duchi, Jordan and Wainwright 2013.
+
+    Parameters
+    ----------
+    bits : array of 0 and 1
+        Any shape, usually one row a person.
+    epsilon : Fraction, int or float
+        At least 0, the cost of a one-hot row; a float means the decimal it prints as.
+    source : Source or None
+        Where the words come from; None for the operating system.
+
+    Examples
+    --------
+    >>> from holdfast.noise import Seeded
+    >>> flip_bits(np.eye(3, dtype=int), 4, source=Seeded(1))
+    array([[1, 1, 0],
+           [1, 1, 0],
+           [0, 0, 1]], dtype=uint8)
+    """
+    truth = _coded(bits, 2, "bits")
+    cost = rational("epsilon", epsilon, at_least=0)
+    flips = bernoulli_logistic(cost / 2, truth.size, source=source).reshape(truth.shape)
+    return truth.astype(np.uint8) ^ flips
+
+
+def leaky_response(bits: Any, epsilon: Rational, delta: Rational, *, source: Source | None = None) -> NDArray[np.int64]:
+    """The worst `(epsilon, delta)`-differentially private answer about a bit, as codes 0, 1, 2, 3.
+
+    Kairouz, Oh and Viswanath 2015; Rogers 2017, Definition 5.2.1: with `a = e**epsilon`, on bit 0 the answers 0, 1
+    (top), 2 (bottom) and 3 have probabilities `delta`, `(1 - delta) a / (1 + a)`, `(1 - delta) / (1 + a)` and 0; on bit
+    1 they are mirrored. Every `(epsilon, delta)`-private mechanism on a pair of neighbours is a post-processing of it.
+    Codes 0 and 3 give the bit away.
+
+    Parameters
+    ----------
+    bits : array of 0 and 1
+        Any shape.
+    epsilon, delta : Fraction, int or float
+        Epsilon at least 0, delta in [0, 1]; floats mean the decimals they print as.
+    source : Source or None
+        Where the words come from; None for the operating system.
+
+    Examples
+    --------
+    >>> from holdfast.noise import Seeded
+    >>> leaky_response([0, 0, 1, 1], 1, 0, source=Seeded(1))
+    array([1, 2, 2, 1])
+    """
+    truth = _coded(bits, 2, "bits")
+    cost = rational("epsilon", epsilon, at_least=0)
+    chance = rational("delta", delta, at_least=0, at_most=1)
+    origin = resolve(source)
+    flips = bernoulli_logistic(cost, truth.size, source=origin).reshape(truth.shape)
+    leaks = bernoulli(chance, truth.size, source=origin).reshape(truth.shape)
+    return np.where(leaks, 3 * truth, 1 + (truth ^ flips))
+
+
+def local_laplace(
+    values: Any, low: float, high: float, epsilon: Rational, *, grid: Grid | None = None, source: Source | None = None
+) -> NDArray[np.float64]:
+    """Each value, clipped to `[low, high]`, plus its own discrete Laplace noise on a grid: `epsilon`-local privacy.
+
+    Parameters
+    ----------
+    values : array of numbers
+        One a person.
+    low, high : float
+        The declared range, `low < high`.
+    epsilon : Fraction, int or float
+        Positive.
+    grid : Grid or None
+        None for the default of `laplace_on_grid`.
+    source : Source or None
+        Where the words come from; None for the operating system.
+
+    Examples
+    --------
+    >>> from holdfast.noise import Seeded
+    >>> local_laplace([0.2, 7.0], 0, 1, 1000, source=Seeded(1)).round(2)
+    array([0.2, 1. ])
+    """
+    clipped, width = _clipped(values, low, high)
+    return laplace_on_grid(width, epsilon, grid).release(clipped, source=source)
+
+
+def local_gaussian(
+    values: Any, low: float, high: float, rho: Rational, *, grid: Grid | None = None, source: Source | None = None
+) -> NDArray[np.float64]:
+    """Each value, clipped to `[low, high]`, plus its own discrete Gaussian noise on a grid: `rho`-local zCDP.
+
+    Parameters
+    ----------
+    values : array of numbers
+        One a person.
+    low, high : float
+        The declared range, `low < high`.
+    rho : Fraction, int or float
+        Positive.
+    grid : Grid or None
+        None for the default of `gaussian_on_grid`.
+    source : Source or None
+        Where the words come from; None for the operating system.
+
+    Examples
+    --------
+    >>> from holdfast.noise import Seeded
+    >>> local_gaussian([0.2, 7.0], 0, 1, 100_000, source=Seeded(1)).round(1)
+    array([0.2, 1. ])
+    """
+    clipped, width = _clipped(values, low, high)
+    return gaussian_on_grid(width, rho=rho, grid=grid).release(clipped, source=source)
+
+
+def one_hot_laplace(
+    values: Any, categories: int, epsilon: Rational, *, grid: Grid | None = None, source: Source | None = None
+) -> NDArray[np.float64]:
+    """One-hot rows plus discrete Laplace noise of scale `2 / epsilon` in each place: `epsilon`-local privacy.
+
+    Parameters
+    ----------
+    values : array of whole numbers
+        Each in [0, categories).
+    categories : int
+        Number of places of a row, at least 2.
+    epsilon : Fraction, int or float
+        Positive.
+    grid : Grid or None
+        With a step of at most 1, so that 0 and 1 lie on it and no rounding moves them; None for the default.
+    source : Source or None
+        Where the words come from; None for the operating system.
+
+    Returns
+    -------
+    array of float64, one row a value
+
+    Examples
+    --------
+    >>> one_hot_laplace([1], 3, 1).shape
+    (1, 3)
+    """
+    rows, d = _one_hot(values, categories)
+    where = grid if grid is not None else laplace_on_grid(2, epsilon).grid
+    steps = 2 * _steps_of_one(where)
+    scale = math.ceil(steps / rational("epsilon", epsilon, above=0))
+    return GridLaplace(where, scale, steps).release(rows.reshape(-1, d), source=source)
+
+
+def one_hot_gaussian(
+    values: Any, categories: int, rho: Rational, *, grid: Grid | None = None, source: Source | None = None
+) -> NDArray[np.float64]:
+    """One-hot rows plus discrete Gaussian noise of variance `1 / rho` in each place: `rho`-local zCDP.
+
+    Parameters
+    ----------
+    values : array of whole numbers
+        Each in [0, categories).
+    categories : int
+        Number of places of a row, at least 2.
+    rho : Fraction, int or float
+        Positive.
+    grid : Grid or None
+        With a step of at most 1; None for the default.
+    source : Source or None
+        Where the words come from; None for the operating system.
+
+    Returns
+    -------
+    array of float64, one row a value
+
+    Notes
+    -----
+    Two one-hot rows differ by the square root of 2. In steps that is rounded up, and sigma is calibrated to it.
+
+    Examples
+    --------
+    >>> one_hot_gaussian([1], 3, 0.5).shape
+    (1, 3)
+    """
+    rows, d = _one_hot(values, categories)
+    where = grid if grid is not None else gaussian_on_grid(1, rho=rho).grid
+    steps = math.isqrt(2 * _steps_of_one(where) ** 2 - 1) + 1
+    sigma = gaussian_on_grid(steps, rho=rho, grid=Grid(0)).sigma_steps
+    return GridGaussian(where, sigma, steps).release(rows.reshape(-1, d), source=source)
+
+
+def _coded(values: Any, categories: int, name: str = "values") -> NDArray[np.int64]:
+    """Whole numbers in [0, categories); an error does not show them."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iub":
+        raise InvalidParameter(f"{name} must be whole numbers in [0, {categories})")
+    if array.size and (int(array.min()) < 0 or int(array.max()) >= categories):
+        raise InvalidParameter(f"{name} must be whole numbers in [0, {categories})")
+    return array.astype(np.int64)
+
+
+def _one_hot(values: Any, categories: int) -> tuple[NDArray[np.int64], int]:
+    d = check.whole("categories", categories, at_least=2)
+    truth = _coded(values, d)
+    return (truth[..., None] == np.arange(d)).astype(np.int64), d
+
+
+def _steps_of_one(grid: Grid) -> int:
+    if grid.exponent > 0:
+        raise InvalidParameter(f"grid must have a step of at most 1, got 2**{grid.exponent}")
+    return 1 << -grid.exponent
+
+
+def _clipped(values: Any, low: float, high: float) -> tuple[NDArray[np.float64], Fraction]:
+    """Values inside the declared range, and the exact width of that range."""
+    bottom = check.real("low", low)
+    top = check.real("high", high, above=bottom)
+    array = np.asarray(values, dtype=np.float64)
+    if np.isnan(array).any():
+        raise InvalidParameter("values must be numbers, got NaN")
+    return np.clip(array, bottom, top), Fraction(top) - Fraction(bottom)
+
+
+__all__ = [
+    "flip_bits",
+    "leaky_response",
+    "local_gaussian",
+    "local_laplace",
+    "one_hot_gaussian",
+    "one_hot_laplace",
+    "randomized_response",
+]
