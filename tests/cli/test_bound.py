@@ -110,3 +110,10 @@ def test_wrong_input_in_a_real_process() -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == "holdfast: epsilon must be a number in [0, inf), got -1\n"
+
+
+def test_one_area_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bound", "composition", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["theorems"]
+    assert listed
+    assert all(entry["id"].startswith("composition.") for entry in listed)

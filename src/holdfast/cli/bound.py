@@ -33,6 +33,9 @@ def bound(context: typer.Context) -> None:
     name, options = words[0], words[1:]
     if name.startswith("-"):
         raise InvalidParameter(f"`holdfast bound` takes --json and --help before an id, got {name!r}")
+    if not options and name in {id.split(".")[0] for id in catalogue()}:
+        _list(as_json, area=name)
+        return
     entry = lookup(name)
     if wants_help:
         _describe(entry, as_json)
@@ -75,8 +78,8 @@ def _read_options(entry: Theorem, words: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _list(as_json: bool) -> None:
-    entries = list(catalogue().values())
+def _list(as_json: bool, area: str | None = None) -> None:
+    entries = [entry for entry in catalogue().values() if area in (None, entry.id.split(".")[0])]
     if as_json:
         output.print_json({"theorems": [entry.to_dict() for entry in entries]})
         return
@@ -87,11 +90,11 @@ def _list(as_json: bool) -> None:
 
 def _list_help() -> None:
     lines = [
-        "Usage: holdfast bound [--json]",
+        "Usage: holdfast bound [AREA] [--json]",
         "       holdfast bound ID --parameter value ... [--json]",
         "       holdfast bound ID --help",
         "",
-        "Lists every theorem, evaluates one, or names its parameters.",
+        "Lists every theorem, or those of one area such as composition; evaluates one; or names its parameters.",
         "Example: holdfast bound max-information.pure-dp --epsilon 0.01 --n 1000 --beta 0.05",
     ]
     print("\n".join(lines))
