@@ -8,8 +8,8 @@ from typing import Literal
 from holdfast import check
 from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
-from holdfast.bounds.interval.search import smallest
 from holdfast.bounds.interval.width import Noise, Width, door
+from holdfast.bounds.search import first_at_least
 
 
 @theorem(
@@ -84,7 +84,8 @@ def dfh(
         inside = max(0.0, 0.5 * math.log(math.pi * total) + factor * size / tau)
         return tau >= 8 * (total + 2 * math.sqrt(total * inside))
 
-    tau = smallest(laplace if noise == "laplace" else gaussian, 1e-12, 1e9)
+    holds = laplace if noise == "laplace" else gaussian
+    tau = first_at_least(lambda t: float(holds(t)), 1.0, 1e-12, 1e9)
     tau = up(max(tau, 2 * math.sqrt(48 / n * math.log(8 * k / beta))), 16)
     if noise == "laplace":
         e = 2 * math.log(2 * k / beta) / (n * tau)

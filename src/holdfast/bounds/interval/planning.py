@@ -158,15 +158,16 @@ def required_n(
     else:
         start = max(1, min(LIMIT, math.ceil(3 * math.sqrt(k) / half_width**2)))
         # the last n that is too small, and one more
-        rows = 1 + turning_point(lambda n: _short(width(n, k, beta, noise).half_width, half_width), start, LIMIT)
+        rows = 1 + turning_point(lambda n: _spare(width(n, k, beta, noise).half_width, half_width), start, LIMIT)
     if rows > LIMIT:
         raise InvalidParameter(f"half_width must be reachable with at most 10**15 rows, got {half_width}")
     return rows
 
 
-def _short(width: float, target: float) -> float:
+def _spare(width: float, target: float) -> float:
     """Rises with `n` and is at most 0 exactly while `n` rows are too few."""
-    return math.log(target / width) if width <= target else min(math.log(target / width), -1e-300)
+    left = math.log(target / width)
+    return max(left, 1e-300) if width <= target else min(left, -1e-300)
 
 
 def _width(method: Any) -> Callable[..., Width]:

@@ -59,10 +59,16 @@ class Schedule:
         """All scales in order, one a question."""
         return np.repeat(np.asarray(self.scales), self.counts)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; the runs are exact, so a schedule can be stored and replayed."""
+    def summary(self) -> dict[str, Any]:
+        """First, middle and last scale, and the four free numbers in units of the half-width."""
+        last = self._ends[-1]
+        plain: dict[str, Any] = {
+            "first": self.scales[0],
+            "middle": self.sigma((last + 1) // 2),
+            "last": self.scales[-1],
+            "runs": len(self.counts),
+        }
         free = self.boundary
-        plain: dict[str, Any] = {"counts": list(self.counts), "scales": list(self.scales)}
         if free is not None:
             plain |= {
                 "horizon": free.horizon,
@@ -71,6 +77,10 @@ class Schedule:
                 "shift_level": free.shift_level,
             }
         return plain
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the runs are exact, so a schedule can be stored and replayed."""
+        return self.summary() | {"counts": list(self.counts), "scales": list(self.scales)}
 
 
 @theorem(

@@ -61,24 +61,6 @@ def minimise(
     return best
 
 
-def smallest(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The smallest positive number from which `holds` is true, from above, to twelve digits and more.
-
-    `holds(high)` must be true and `holds` monotone; the returned number satisfies it.
-
-    Examples
-    --------
-    >>> round(smallest(lambda x: x * x >= 2, 1e-3, 1e3), 12)
-    1.414213562373
-    """
-    while high > low * (1 + 4e-15):
-        middle = math.sqrt(low * high)
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
 def turning_point(excess: Callable[[int], float], start: int, limit: int = 10**18) -> int:
     """The last whole number in `[0, limit]` at which a rising function is at most 0 (0 if there is none).
 
@@ -126,4 +108,4 @@ def turning_point(excess: Callable[[int], float], start: int, limit: int = 10**1
     return low
 
 
-__all__ = ["NONE", "minimise", "smallest", "turning_point"]
+__all__ = ["NONE", "minimise", "turning_point"]

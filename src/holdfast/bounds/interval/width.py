@@ -75,7 +75,7 @@ class Width:
         return "; ".join([text, *marks])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; a schedule is given by its runs of equal scales."""
+        """Plain data; of a schedule its numbers and three scales (`schedule.to_dict()` has every run)."""
         plain: dict[str, Any] = {
             "value": self.half_width,
             "half_width": self.half_width,
@@ -92,7 +92,7 @@ class Width:
             "assumption": self.assumption,
             "tuning": dict(self.tuning),
         }
-        return plain | ({"schedule": self.schedule.to_dict()} if self.schedule is not None else {})
+        return plain | ({"schedule": self.schedule.summary()} if self.schedule is not None else {})
 
 
 def door(n: Any, questions: Any, beta: Any, noise: Any) -> tuple[int, int, float]:

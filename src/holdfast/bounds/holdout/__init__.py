@@ -1,0 +1,71 @@
+"""What reusable holdouts promise: numbers in, numbers out.
+
+Thresholdout by its original theorem and with free constants, SparseValidate, guess and check, the median mechanism and
+the Ladder, each with its inverses, and the sample-splitting baseline that a planner must print next to them.
+"""
+
+from holdfast.bounds.holdout.design import (
+    ThresholdoutPlan,
+    noise_allowance,
+    plan_tight,
+    split_size,
+    thresholdout_budget,
+    thresholdout_size,
+    tight_sigma,
+)
+from holdfast.bounds.holdout.guess_and_check import (
+    guess_and_check_share,
+    guess_and_check_width,
+    hoeffding_tolerance,
+    shown_values,
+)
+from holdfast.bounds.holdout.information_width import thresholdout_information_width
+from holdfast.bounds.holdout.ladder import ladder_tail
+from holdfast.bounds.holdout.median import median_bits, median_rounds, median_size
+from holdfast.bounds.holdout.sparse_validate import (
+    sparse_validate_bits,
+    sparse_validate_budget,
+    sparse_validate_size,
+    sparse_validate_transcripts,
+)
+from holdfast.bounds.holdout.theorem25 import (
+    lemma24_size,
+    printed_constant_holds,
+    theorem25_accuracy,
+    theorem25_budget,
+    theorem25_parameters,
+    theorem25_questions,
+    theorem25_size,
+    thresholdout_epsilon,
+)
+
+__all__ = [
+    "ThresholdoutPlan",
+    "guess_and_check_share",
+    "guess_and_check_width",
+    "hoeffding_tolerance",
+    "ladder_tail",
+    "lemma24_size",
+    "median_bits",
+    "median_rounds",
+    "median_size",
+    "noise_allowance",
+    "plan_tight",
+    "printed_constant_holds",
+    "shown_values",
+    "sparse_validate_bits",
+    "sparse_validate_budget",
+    "sparse_validate_size",
+    "sparse_validate_transcripts",
+    "split_size",
+    "theorem25_accuracy",
+    "theorem25_budget",
+    "theorem25_parameters",
+    "theorem25_questions",
+    "theorem25_size",
+    "thresholdout_budget",
+    "thresholdout_epsilon",
+    "thresholdout_information_width",
+    "thresholdout_size",
+    "tight_sigma",
+]
