@@ -1,0 +1,339 @@
+"""Statistics of low sensitivity after looking: how far a selected statistic can be from its mean on fresh rows.
+
+A statistic has sensitivity `c` when replacing one row moves it by at most `c`; the mean of a [0, 1]-valued function of
+a row has `c = 1/n`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from holdfast import check
+from holdfast.bounds.catalogue import theorem
+from holdfast.bounds.currency import exponent
+from holdfast.bounds.exact import down, up
+from holdfast.bounds.p_value import level_after_approx_dp
+from holdfast.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A radius and the probability that the statistic is further from its mean than that.
+
+    Examples
+    --------
+    >>> Deviation(0.18, 1e-7).to_dict()
+    {'radius': 0.18, 'failure': 1e-07}
+    """
+
+    radius: float
+    failure: float
+
+    @property
+    def value(self) -> float:
+        """The radius."""
+        return self.radius
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"radius": self.radius, "failure": self.failure}
+
+
+@theorem(
+    "concentration.mcdiarmid",
+    statement="probability that a statistic of sensitivity c, fixed in advance, exceeds its mean by tau",
+    source="McDiarmid 1989; Dwork et al. 2015 Lemma 1, Rogers et al. 2016 Theorem A.9",
+    conditions="rows independent, statistic fixed before the data; one-sided",
+    unit="probability",
+)
+def mcdiarmid(tau: float, sensitivity: float, n: int) -> float:
+    """Return `exp(-2 tau^2 / (n c^2))`, one-sided.
+
+    Parameters
+    ----------
+    tau : float
+        The deviation, at least 0.
+    sensitivity : float
+        How far replacing one row can move the statistic, above 0.
+    n : int
+        The number of rows.
+
+    Examples
+    --------
+    >>> round(mcdiarmid(0.1, 0.01, 100), 9)
+    0.135335283
+    """
+    tau = check.real("tau", tau, at_least=0)
+    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    return min(1.0, up(math.exp(-2 * (tau / sensitivity) ** 2 / check.whole("n", n, at_least=1)), 64))
+
+
+@theorem(
+    "low-sensitivity.failure",
+    statement="probability that a selected statistic is tau or more from its mean, after a release with k bits at beta",
+    source="Rogers-Roth-Smith-Thakkar 2016 Appendix D (the factor 2 for two sides added)",
+    conditions="rows independent; (k, beta) is a max-information or transfer bound of product scope; two-sided",
+    unit="probability",
+    provenance="derived",
+)
+def failure(k_bits: float, beta: float, n: int, sensitivity: float, tau: float) -> float:
+    """Return `min(1, 2 2**k exp(-2 tau^2/(n c^2)) + beta)`.
+
+    Parameters
+    ----------
+    k_bits : float
+        The bits of the release.
+    beta : float
+        Its failure probability, in [0, 1].
+    n : int
+        The number of rows.
+    sensitivity : float
+        How far replacing one row can move the statistic, above 0.
+    tau : float
+        The deviation, at least 0.
+
+    Examples
+    --------
+    >>> round(failure(10, 0.001, 1000, 0.001, 0.1), 9)
+    0.001004221
+    """
+    beta = check.probability("beta", beta, zero=True, one=True)
+    k_bits = exponent("k_bits", k_bits, beta)
+    n = check.whole("n", n, at_least=1)
+    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    tau = check.real("tau", tau, at_least=0)
+    log_main = math.log(2) * (1 + k_bits) - 2 * (tau / sensitivity) ** 2 / n
+    return 1.0 if log_main >= 0 else min(1.0, up(math.exp(log_main) + beta, 64))
+
+
+@theorem(
+    "low-sensitivity.radius",
+    statement="radius around a selected statistic that holds its mean, after a release with k bits at beta",
+    source="Rogers-Roth-Smith-Thakkar 2016 Appendix D, inverted",
+    conditions="as for low-sensitivity.failure; beta below the failure probability",
+    unit="radius",
+    provenance="derived",
+)
+def radius(k_bits: float, beta: float, n: int, sensitivity: float, failure: float) -> float:
+    """Return `c sqrt((n/2) (k ln 2 + ln(2/(failure - beta))))`; `inf` when `beta` leaves nothing.
+
+    Parameters
+    ----------
+    k_bits : float
+        The bits of the release.
+    beta : float
+        Its failure probability, in [0, 1].
+    n : int
+        The number of rows.
+    sensitivity : float
+        How far replacing one row can move the statistic, above 0.
+    failure : float
+        The failure probability allowed in all, in (0, 1).
+
+    Examples
+    --------
+    >>> round(radius(10, 0.001, 1000, 0.001, 0.05), 9)
+    0.072940229
+    """
+    beta = check.probability("beta", beta, zero=True, one=True)
+    k_bits = exponent("k_bits", k_bits, beta)
+    n = check.whole("n", n, at_least=1)
+    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    failure = check.probability("failure", failure)
+    if beta >= failure or k_bits == math.inf:
+        return math.inf
+    return up(sensitivity * math.sqrt(n / 2 * (k_bits * math.log(2) + math.log(2 / down(failure - beta, 1)))), 8)
+
+
+@theorem(
+    "low-sensitivity.radius-after-dp",
+    statement="radius around a statistic selected by an (epsilon, delta)-DP analysis, free parameters optimised",
+    source="Holdfast: low-sensitivity.radius over the curve of max-information.pure-dp or Theorem S+",
+    conditions="rows independent; neighbours replace one row; two-sided",
+    unit="radius",
+    provenance="derived",
+)
+def radius_after_dp(epsilon: float, n: int, sensitivity: float, failure: float, delta: float = 0.0) -> float:
+    """Return the smallest radius over the whole curve of bounds: `c sqrt((n/2) ln(2/level))`.
+
+    `level` is `p-value.level-after-approx-dp` at `failure`: the two optimisations are the same one.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter of the whole analysis, at least 0.
+    n : int
+        The number of rows.
+    sensitivity : float
+        How far replacing one row can move the statistic, above 0.
+    failure : float
+        The failure probability allowed, in (0, 1).
+    delta : float
+        In [0, 1); 0 by default.
+
+    Returns
+    -------
+    float
+        `inf` where no bound exists.
+
+    Examples
+    --------
+    >>> round(radius_after_dp(0.01, 10_000, 1e-4, 0.05), 6)
+    0.015896
+    >>> round(radius_after_dp(0.01, 10_000, 1e-4, 0.05, delta=1e-12), 6)
+    0.018444
+    """
+    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    log2_level = level_after_approx_dp(check.probability("failure", failure), epsilon, delta, n).log2_level
+    return up(sensitivity * math.sqrt(check.whole("n", n, at_least=1) / 2 * math.log(2) * (1 - log2_level)), 8)
+
+
+@theorem(
+    "low-sensitivity.approx-dp",
+    statement="closed-form radius for a statistic selected by an (epsilon, delta)-DP analysis; failure in the details",
+    source="Rogers-Roth-Smith-Thakkar 2016 Theorem D.1 with its constants made explicit; default by Theorem S",
+    conditions="rows independent; epsilon <= 1/2; paper: 0 < delta <= epsilon^5, n >= ln(epsilon/delta)/(2 epsilon^2)",
+    unit="radius",
+    provenance="derived",
+)
+def approx_dp_deviation(
+    epsilon: float, delta: float, n: int, sensitivity: float, method: Literal["best", "paper"] = "best"
+) -> Deviation:
+    """Return the radius `C eps c n` and the probability that the statistic is further from its mean.
+
+    - "best": `C = 1.71` and `6.44 exp(-eps^2 n) + 2.55 n delta/eps`, by Theorem S at `s = eps`. Derived, reviewed.
+    - "paper": `C = 6` and `35.7 n sqrt(delta/eps)`. Theorem D.1 prints an unnamed constant, no constant on the right,
+      and no factor 2 for two sides. Derived from `max-information.approx-dp-closed-form`, reviewed.
+
+    Parameters
+    ----------
+    epsilon : float
+        In (0, 1/2].
+    delta : float
+        In [0, 1); for "paper" in (0, epsilon^5].
+    n : int
+        The number of rows.
+    sensitivity : float
+        How far replacing one row can move the statistic, above 0.
+    method : str
+        "best" (default) or "paper".
+
+    Examples
+    --------
+    >>> print(approx_dp_deviation(0.1, 1e-12, 10_000, 1e-4).radius)
+    0.171...
+    """
+    epsilon = check.real("epsilon", epsilon, above=0, at_most=0.5)
+    delta = check.probability("delta", delta, zero=True)
+    n = check.whole("n", n, at_least=1)
+    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    check.choice("method", method, ("best", "paper"))
+    if method == "best":
+        probability = 6.44 * math.exp(-epsilon * epsilon * n) + 2.55 * n * delta / epsilon
+        return Deviation(up(1.71 * epsilon * sensitivity * n), min(1.0, up(probability, 64)))
+    if not 0 < delta <= epsilon**5:
+        raise InvalidParameter(f"delta must be a number in (0, epsilon^5] = (0, {epsilon**5:g}], got {delta:g}")
+    _enough_rows(n, math.log(epsilon / delta) / (2 * epsilon * epsilon))
+    return Deviation(up(6 * epsilon * sensitivity * n), min(1.0, up(35.7 * n * math.sqrt(delta / epsilon), 8)))
+
+
+@theorem(
+    "low-sensitivity.bns-radius",
+    statement="radius 18 epsilon c n around a statistic selected by (epsilon, delta)-DP; failure delta/epsilon",
+    source="Bassily et al. 2016 as quoted in Rogers-Roth-Smith-Thakkar 2016 Theorem B.2",
+    conditions="rows independent; epsilon in (0, 1/3), delta in (0, epsilon/4), n >= ln(4 epsilon/delta)/epsilon^2",
+    unit="radius",
+)
+def bns_deviation(epsilon: float, delta: float, n: int, sensitivity: float) -> Deviation:
+    """Return `18 eps c n` and `delta/eps`: `Pr[|q(P^n) - q(X)| >= 18 eps c n] < delta/eps`. Printed.
+
+    On p-values it says nothing: their sensitivity is at least `0.37/sqrt(n)` (`sensitivity_floor`), which makes the
+    radius at least 11 under the theorem's own conditions.
+
+    Parameters
+    ----------
+    epsilon : float
+        In (0, 1/3).
+    delta : float
+        In (0, epsilon/4).
+    n : int
+        The number of rows, at least `ln(4 eps/delta)/eps^2`.
+    sensitivity : float
+        How far replacing one row can move the statistic, above 0.
+
+    Examples
+    --------
+    >>> found = bns_deviation(0.01, 1e-9, 10**6, 1e-6)
+    >>> round(found.radius, 6), round(found.failure, 12)
+    (0.18, 1e-07)
+    """
+    epsilon = check.real("epsilon", epsilon, above=0, below=1 / 3)
+    delta = check.real("delta", delta, above=0, below=epsilon / 4)
+    n = check.whole("n", n, at_least=1)
+    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    _enough_rows(n, math.log(4 * epsilon / delta) / (epsilon * epsilon))
+    return Deviation(up(18 * epsilon * sensitivity * n), up(delta / epsilon))
+
+
+def equivalent_delta(epsilon: float, delta: float, n: int) -> float:
+    """Return `delta^2 / (eps n^2)`, with which the max-information route fails as rarely as `bns_deviation`.
+
+    Up to constants. Rogers et al. 2016, Appendix D, printed.
+
+    Examples
+    --------
+    >>> round(equivalent_delta(0.1, 1e-6, 1000) * 1e17, 6)
+    1.0
+    """
+    epsilon = check.real("epsilon", epsilon, above=0)
+    return check.probability("delta", delta) ** 2 / (epsilon * check.whole("n", n, at_least=1) ** 2)
+
+
+@theorem(
+    "p-value.sensitivity-floor",
+    statement="the least sensitivity that a p-value can have, uniform under some null",
+    source="Rogers-Roth-Smith-Thakkar 2016 Lemma B.1",
+    conditions="the p-value is uniform under some law of the null; discrete p-values are not covered",
+    unit="sensitivity",
+)
+def sensitivity_floor(n: int, d: float = 0.08) -> float:
+    """Return `(1/2 - d) / sqrt((n/2) ln(1/d))`: a uniform p-value has a larger sensitivity than this.
+
+    With `d = 0.08` it is `0.3737/sqrt(n)`, printed as `0.37/sqrt(n)`; the best `d` is 0.08397. So theorems about
+    statistics of sensitivity of order `1/n` do not cover tests.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+    d : float
+        The free parameter, in (0, 1/2).
+
+    Examples
+    --------
+    >>> round(sensitivity_floor(100), 10)
+    0.0373741172
+    """
+    n = check.whole("n", n, at_least=1)
+    d = check.real("d", d, above=0, below=0.5)
+    return down((0.5 - d) / math.sqrt(n / 2 * math.log(1 / d)))
+
+
+def _enough_rows(n: int, least: float) -> None:
+    if n < least:
+        raise InvalidParameter(f"n must be at least {least:.10g}, got {n}")
+
+
+__all__ = [
+    "Deviation",
+    "approx_dp_deviation",
+    "bns_deviation",
+    "equivalent_delta",
+    "failure",
+    "mcdiarmid",
+    "radius",
+    "radius_after_dp",
+    "sensitivity_floor",
+]

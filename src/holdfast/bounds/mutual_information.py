@@ -1,0 +1,348 @@
+"""Mutual information and max-information: conversions both ways.
+
+Mutual information bounds the average leak, max-information the worst; the first says little about small probabilities.
+Here mutual information is in bits unless a name says nats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from holdfast import check
+from holdfast.bounds.approximate_dp import approx_dp, two_parameter
+from holdfast.bounds.catalogue import theorem
+from holdfast.bounds.exact import up
+from holdfast.bounds.search import first_at_least, smallest, spaced
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+
+LN2 = math.log(2)
+PRINTED_CONSTANT = 0.54
+"""The printed constant: log2(e)/e = 0.5307..., rounded up."""
+
+
+@theorem(
+    "max-information.from-mutual-information",
+    statement="the beta at which mutual information of `bits` bits gives at most k bits of approximate max-information",
+    source="Rogers-Roth-Smith-Thakkar 2016 Lemma 1.5 (printed); exact form derived",
+    conditions="mutual information in bits, k > 0",
+    unit="beta",
+    provenance="mixed",
+)
+def from_mutual_information(bits: float, k_bits: float, method: Literal["best", "sharp", "paper"] = "best") -> float:
+    """Return `beta` with `I_inf^beta <= k` for every pair of variables with mutual information at most `bits`.
+
+    - "paper": `(m + 0.54)/k`.
+    - "sharp": the largest root of `k b = m + (1-b) log2(1/(1-b))`, from the same proof. Derived, reviewed.
+    - "best": the largest `a - 2**k b` with binary divergence `kl(a || b) <= m`, by data processing. No event does
+      better, so nothing that uses the mutual information alone can. Computed through its dual, where every point is a
+      bound. Derived, reviewed.
+
+    Parameters
+    ----------
+    bits : float
+        The mutual information in bits, at least 0.
+    k_bits : float
+        The max-information aimed at, above 0.
+    method : str
+        "best" (default), "sharp" or "paper".
+
+    Returns
+    -------
+    float
+        In [0, 1], rounded up; 1 says nothing.
+
+    Examples
+    --------
+    >>> round(from_mutual_information(0.1, 20, method="paper"), 6)
+    0.032
+    >>> round(from_mutual_information(0.1, 20, method="sharp"), 6), round(from_mutual_information(0.1, 20), 6)
+    (0.005388, 0.004156)
+    """
+    bits = check.real("bits", bits, at_least=0)
+    k_bits = check.real("k_bits", k_bits, above=0)
+    check.choice("method", method, ("best", "sharp", "paper"))
+    if method == "paper":
+        return min(1.0, up((bits + PRINTED_CONSTANT) / k_bits))
+    sharp = _tail_root(bits, k_bits)
+    return sharp if method == "sharp" else min(sharp, _dual(bits * LN2, k_bits * LN2))
+
+
+@dataclass(frozen=True)
+class Information:
+    """A bound on mutual information, with the trivial bound beside it.
+
+    Examples
+    --------
+    >>> Information(3.0, 10.0).is_vacuous, round(Information(3.0, 10.0).nats, 6)
+    (False, 2.079442)
+    """
+
+    bits: float
+    cap_bits: float
+    parameters: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    @property
+    def value(self) -> float:
+        """The bits."""
+        return self.bits
+
+    @property
+    def nats(self) -> float:
+        """The same bound in nats."""
+        return self.bits * LN2
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the entropy of the finite variable already says as much."""
+        return self.bits >= self.cap_bits
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        inside = {"parameters": dict(self.parameters)} if self.parameters else {}
+        return {"bits": self.bits, "nats": self.nats, "cap_bits": self.cap_bits, "is_vacuous": self.is_vacuous} | inside
+
+
+@theorem(
+    "mutual-information.from-max-information",
+    statement="mutual information of a pair with at most k bits of approximate max-information at beta",
+    source="Rogers-Roth-Smith-Thakkar 2016 Lemma 1.5 (printed, nats); forms in bits derived",
+    conditions="one variable has at most 2^size_bits values; not for transfer bounds; paper: beta <= 0.15 (1 - 2^-k)",
+    unit="bits",
+    provenance="mixed",
+)
+def from_max_information(
+    k_bits: float,
+    beta: float,
+    size_bits: float,
+    method: Literal["best", "bits", "paper"] = "best",
+    s: float | None = None,
+) -> Information:
+    """Bound the mutual information of a pair from its approximate max-information.
+
+    - "paper": `2 k ln 2 + 2 beta log2(|Sigma|/(2 beta)) / (1 - 2^-k)` nats, as printed, which mixes the units; for
+      `0 <= beta <= 3 (1 - 2^-k)/20`.
+    - "bits": the same argument in bits, `2k + 2 beta log2(|Sigma|/(2 beta)) / (1 - 2^-k)`. Derived, reviewed.
+    - "best": the smallest of "bits" where it applies, of `k + s + b (log2|Sigma| + log2(1/b))` with `b = beta/(1 -
+      2^-s) <= 1/e` over `s`, and of `log2|Sigma|`. Derived, reviewed.
+
+    Parameters
+    ----------
+    k_bits : float
+        The max-information in bits; above 0 for "paper" and "bits".
+    beta : float
+        Its failure probability, in [0, 1).
+    size_bits : float
+        The base-2 logarithm of the number of values of the finite variable; for a sample `n` times that of a row.
+    method : str
+        "best" (default), "bits" or "paper".
+    s : float
+        For "best" only: fix the free parameter instead of optimising it, and leave out the other lines.
+
+    Returns
+    -------
+    Information
+        Bits, the same in nats, and whether the entropy of the finite variable is no larger.
+
+    Examples
+    --------
+    >>> round(from_max_information(5, 0.01, 20, method="paper").nats, 6)
+    7.460893
+    >>> round(from_max_information(5, 0.01, 20).bits, 6)
+    6.336682
+    """
+    beta = check.probability("beta", beta, zero=True)
+    size_bits = check.real("size_bits", size_bits, at_least=0)
+    k_bits = check.real("k_bits", k_bits)
+    check.choice("method", method, ("best", "bits", "paper"))
+    if method != "best":
+        check.real("k_bits", k_bits, above=0)
+        most = 3 * -math.expm1(-k_bits * LN2) / 20
+        check.real("beta", beta, at_least=0, at_most=most)
+        return Information(
+            up(_two_sided(k_bits, beta, size_bits) if method == "bits" else _mixed(k_bits, beta, size_bits)), size_bits
+        )
+    if s is not None:
+        s = check.real("s", s, above=max(0.0, -k_bits))
+        value = _one_sided(k_bits, beta, size_bits, s)
+        if math.isinf(value):
+            raise InvalidParameter(f"s must be large enough for beta/(1 - 2^-s) <= 1/e, got {s}")
+        return Information(up(value), size_bits, {"s": s})
+    low = max(-k_bits, 0.0)
+    x, value = smallest(lambda x: _one_sided(k_bits, beta, size_bits, low + math.exp(x)), spaced(-34.0, 8.0, 127))
+    lines = [value, size_bits]
+    if k_bits > 0 and beta <= 3 * -math.expm1(-k_bits * LN2) / 20:
+        lines.append(_two_sided(k_bits, beta, size_bits))
+    if beta == 0 and k_bits >= 0:
+        lines.append(k_bits)
+    return Information(up(min(lines)), size_bits, {"s": low + math.exp(x)} if value == min(lines) else {})
+
+
+@theorem(
+    "mutual-information.approx-dp",
+    statement="mutual information between n independent rows and an (epsilon, delta)-DP output",
+    source="Rogers-Roth-Smith-Thakkar 2016 Corollary 1.6, made explicit; default through Theorem S+",
+    conditions="rows independent with at most 2^row_bits values each; paper: the ranges of Theorem 3.1 and Lemma 1.5",
+    unit="bits",
+    provenance="mixed",
+)
+def mutual_information_approx_dp(
+    epsilon: float, delta: float, n: int, row_bits: float, method: Literal["best", "paper"] = "best"
+) -> Information:
+    """Bound the mutual information of sample and output by way of max-information.
+
+    - "paper": Theorem 3.1 at its printed parameters, then Lemma 1.5 as printed. The printed O(.) drops `exp(-eps^2 n)`.
+    - "best": Theorem S+ and the sharper conversion, `beta` optimised; never above the entropy cap `n row_bits`. With
+      `delta = 0` the drift itself bounds it: `log2(e) min(eps^2 n/8, eps n)`. Derived.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter, at least 0.
+    delta : float
+        In [0, 1).
+    n : int
+        The number of rows.
+    row_bits : float
+        The base-2 logarithm of the number of values a row can take.
+    method : str
+        "best" (default) or "paper".
+
+    Raises
+    ------
+    GuaranteeUnavailable
+        With "paper", when the printed `beta` is outside the range of Lemma 1.5.
+
+    Examples
+    --------
+    >>> round(mutual_information_approx_dp(0.1, 1e-15, 1000, 20, method="paper").nats, 6)
+    1237.829736
+    >>> round(mutual_information_approx_dp(0.1, 1e-15, 1000, 20).bits, 3)
+    28.614
+    """
+    epsilon = check.real("epsilon", epsilon, at_least=0)
+    delta = check.probability("delta", delta, zero=True)
+    n = check.whole("n", n, at_least=1)
+    row_bits = check.real("row_bits", row_bits, at_least=0)
+    check.choice("method", method, ("best", "paper"))
+    if method == "paper":
+        bound = two_parameter(epsilon, delta, n)
+        most = 3 * -math.expm1(-bound.bits * LN2) / 20
+        if bound.beta > most:
+            raise GuaranteeUnavailable(
+                f"Lemma 1.5 needs beta at most {most:.4g}; Theorem 3.1 at its printed parameters has {bound.beta:.4g}"
+            )
+        parameters = {"k_bits": bound.bits, "beta": bound.beta}
+        return Information(
+            from_max_information(bound.bits, bound.beta, n * row_bits, "paper").bits, n * row_bits, parameters
+        )
+    cap = n * row_bits
+    if delta == 0:
+        return Information(up(min(epsilon * epsilon * n / 8, epsilon * n, cap * LN2) / LN2), cap)
+
+    def bits(log_beta: float) -> float:
+        beta = math.exp(log_beta)
+        k_bits = approx_dp(epsilon, delta, n, beta).bits
+        return from_max_information(k_bits, beta, cap).bits if k_bits < math.inf else math.inf
+
+    least = math.log(n) + math.log(delta)
+    if least >= -1.0:
+        return Information(cap, cap)
+    log_beta, value = smallest(bits, spaced(least + 1e-3, -1.0, 33))
+    return Information(min(value, cap), cap, {"beta": math.exp(log_beta)} if value < cap else {})
+
+
+@theorem(
+    "max-information.lower-bound-compression",
+    statement="max-information that a compression scheme of size 1 can have: it returns the first row",
+    source="Rogers 2017 (dissertation) Theorem 4.7.3 (printed); exact value derived",
+    conditions="rows uniform on 2^row_bits values; beta in [0, 1)",
+    unit="bits",
+    provenance="mixed",
+)
+def compression_lower_bound(row_bits: float, beta: float, method: Literal["best", "paper"] = "best") -> float:
+    """Return how much max-information the first row of a uniform sample has: small compression schemes can leak a row.
+
+    "paper" prints `log2(|X| beta / (2 beta + 1/|X|))`; the exact value is `log2(|X| (1 - beta))`.
+
+    Parameters
+    ----------
+    row_bits : float
+        The base-2 logarithm of the number of values of a row.
+    beta : float
+        The failure probability; above 0 for "paper".
+    method : str
+        "best" (default) is exact, "paper" the printed bound.
+
+    Examples
+    --------
+    >>> round(compression_lower_bound(10, 0.05, method="paper"), 6), round(compression_lower_bound(10, 0.05), 6)
+    (8.98598, 9.925999)
+    """
+    row_bits = check.real("row_bits", row_bits, at_least=0)
+    check.choice("method", method, ("best", "paper"))
+    if method == "paper":
+        beta = check.probability("beta", beta)
+        return row_bits + math.log2(beta / (2 * beta + 2.0 ** -min(row_bits, 1000.0)))
+    return row_bits + math.log1p(-check.probability("beta", beta, zero=True)) / LN2
+
+
+def _tail_root(bits: float, k_bits: float) -> float:
+    """The largest `b` with `k b <= m + (1-b) log2(1/(1-b))`; left minus right is convex, and at most 0 at 0."""
+    if k_bits <= bits:
+        return 1.0
+
+    def gap(b: float) -> float:
+        return k_bits * b - bits + (math.log1p(-b) * (1 - b) / LN2 if b < 1 else 0.0)
+
+    low = 0.0
+    if bits == 0 and k_bits * LN2 < 1:  # then 0 is a root too; start beyond the minimum of the convex function
+        low = -math.expm1(k_bits * LN2 - 1)
+    return min(1.0, up(first_at_least(gap, 0.0, low, 1.0), 8)) if bits or low else 0.0
+
+
+def _dual(nats: float, k_nats: float) -> float:
+    """The dual of the largest `a - e^k b` with `kl(a || b) <= m`.
+
+    It is the least `(m + g - 1 + e^-g)/x` over `x`, with `g = (ln(e^x - 1) - ln x - k)_+`.
+    For every `x = 1/mu`: `a - e^k b <= mu m + max(a - e^k b - mu kl(a || b))`, and the inner maximum is explicit.
+    """
+
+    def value(log_x: float) -> float:
+        x = math.exp(log_x)
+        g = max(0.0, x + math.log(-math.expm1(-x)) - log_x - k_nats)
+        return (nats + (g + math.expm1(-g) if g > 1e-5 else g * g / 2)) / x
+
+    top = math.log(4 * (k_nats + nats + 10))
+    _, found = smallest(value, spaced(math.log(1e-3), top, 129))
+    return min(1.0, up(found, 64))
+
+
+def _two_sided(k_bits: float, beta: float, size_bits: float) -> float:
+    return 2 * k_bits + _second_term(k_bits, beta, size_bits)
+
+
+def _mixed(k_bits: float, beta: float, size_bits: float) -> float:
+    return 2 * k_bits + _second_term(k_bits, beta, size_bits) / LN2
+
+
+def _second_term(k_bits: float, beta: float, size_bits: float) -> float:
+    return 2 * beta * (size_bits - math.log2(2 * beta)) / -math.expm1(-k_bits * LN2) if beta else 0.0
+
+
+def _one_sided(k_bits: float, beta: float, size_bits: float, s: float) -> float:
+    if beta == 0:
+        return max(k_bits + s, 0.0)
+    b = beta / -math.expm1(-s * LN2)
+    return k_bits + s + b * (size_bits - math.log2(b)) if b <= 1 / math.e else math.inf
+
+
+__all__ = [
+    "Information",
+    "compression_lower_bound",
+    "from_max_information",
+    "from_mutual_information",
+    "mutual_information_approx_dp",
+]

@@ -1,0 +1,79 @@
+"""Best use of a whole curve of bounds.
+
+A mechanism's guarantee is not one pair `(k, beta)` but a curve: for every `beta` a number of bits. All its points are
+true at once, so the best point may be chosen freely, also after seeing the p-value, as long as the curve was fixed
+before the data (Rogers et al. 2016, Theorem 1.3; the argument for the curve is derived and reviewed). A curve is a
+function of `slack = ln(1/beta)` that returns nats, because tiny probabilities are common here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from holdfast.bounds.search import smallest, spaced
+
+Curve = Callable[[float], float]
+
+
+class Point(NamedTuple):
+    """A point of a curve: the logarithm of what was optimised, the exponent in nats and `slack = ln(1/beta)`."""
+
+    log_value: float
+    nats: float
+    slack: float
+
+
+def best_level(curve: Curve, alpha: float, at_zero: float = math.inf) -> Point:
+    """Return the largest `(alpha - beta) exp(-k(beta))`, as a logarithm, over the curve and its value at `beta = 0`.
+
+    The rejection regions for different `beta` are nested, so the largest one costs nothing.
+
+    Examples
+    --------
+    >>> point = best_level(lambda slack: 0.1 + 0.05 * slack, 0.05)
+    >>> 0.02 < math.exp(point.log_value) < 0.05
+    True
+    """
+    log_alpha = math.log(alpha)
+
+    def penalty(log_gap: float) -> float:
+        gap = math.exp(log_gap)  # ln(alpha/beta)
+        return curve(gap - log_alpha) - math.log(-math.expm1(-gap))
+
+    log_gap, value = smallest(penalty, spaced(-14.0, 6.6, 83))
+    if at_zero <= value:
+        return Point(log_alpha - at_zero, at_zero, math.inf)
+    slack = math.exp(log_gap) - log_alpha
+    return Point(log_alpha - value, curve(slack), slack)
+
+
+def best_probability(curve: Curve, log_p: float, at_zero: float = math.inf) -> Point:
+    """Return the smallest `exp(k(beta)) p + beta`, as a logarithm, over the curve and its value at `beta = 0`.
+
+    Examples
+    --------
+    >>> point = best_probability(lambda slack: 0.1 + 0.05 * slack, math.log(1e-3))
+    >>> 1e-3 < math.exp(point.log_value) < 1e-2
+    True
+    """
+    if log_p >= 0:
+        return Point(0.0, 0.0, math.inf)
+
+    def total(slack: float) -> float:
+        return _log_sum(log_p + curve(slack), -slack)
+
+    # Below p e^-40 a smaller beta gains nothing, because the exponent is at least 0.
+    slack, value = smallest(total, spaced(1e-9, -log_p + 40.0, 129))
+    if log_p + at_zero <= value:
+        return Point(min(log_p + at_zero, 0.0), at_zero, math.inf)
+    return Point(min(value, 0.0), curve(slack), slack)
+
+
+def _log_sum(a: float, b: float) -> float:
+    high, low = max(a, b), min(a, b)
+    return high if math.isinf(high) else high + math.log1p(math.exp(low - high))
+
+
+__all__ = ["Curve", "Point", "best_level", "best_probability"]
