@@ -25,6 +25,12 @@ class Cost:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing is spent: every amount is 0. Orders are not amounts."""
+        values = (getattr(self, f.name) for f in fields(self) if f.name != "orders")
+        return all(not any(v) if isinstance(v, tuple) else v == 0 for v in values)
+
     @staticmethod
     def from_dict(plain: dict[str, Any]) -> Cost:
         """Read a cost back from `to_dict()`.

@@ -1,0 +1,107 @@
+"""A filter says, before an answer is released, whether its cost may still be spent."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, ClassVar, NamedTuple
+
+from holdfast.accounting.account import Account, State, amounts
+from holdfast.accounting.costs import Cost
+from holdfast.accounting.totals import plus, read_up
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.errors import BudgetExhausted
+
+REPLACE_ONE = "neighbours replace one of n rows, n public; costs may be chosen adaptively"
+
+
+class Promise(NamedTuple):
+    """What a filter promises about the whole interaction as `(epsilon, delta)`, with the two parts of delta apart.
+
+    `slack` is the chance that the concentration argument fails, `sum` is the room for the costs' own deltas. They are
+    kept apart because a combination pays every slack but the deltas of the costs only once.
+    """
+
+    epsilon: float
+    slack: Decimal
+    sum: Decimal
+
+    @property
+    def delta(self) -> float:
+        """The delta of the promise."""
+        return read_up(plus(self.slack, self.sum))
+
+
+class Filter(Account):
+    """Base of all filters.
+
+    The rule of use: ask `spend(cost)` *before* the mechanism runs, and run it only if `spend` returns. Then the whole
+    interaction has the property that `guarantee()` states, however the costs were chosen. A mechanism that fails after
+    its cost was spent stays charged.
+
+    A refused cost changes nothing, and smaller costs may still be asked for: a refused question is a round of cost 0.
+    Every call takes constant time and the filter constant memory, however many costs were spent.
+    """
+
+    role: ClassVar[str] = "filter"
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What holds for the whole interaction, whoever chose the costs and whenever it stops."""
+
+    @abstractmethod
+    def _fits(self, state: State) -> bool:
+        """Whether `state` is inside the budget."""
+
+    @abstractmethod
+    def _spent(self, state: State) -> dict[str, Any]:
+        """What `state` has spent, in the names of the accepted costs."""
+
+    @abstractmethod
+    def _left(self, state: State) -> dict[str, Any]:
+        """The largest amounts that `state` still admits."""
+
+    def _promise(self) -> Promise | None:
+        """The guarantee as (epsilon, delta), where it is one."""
+        return None
+
+    def admits(self, cost: Cost) -> bool:
+        """Whether `spend(cost)` would succeed now; changes nothing. A wrong kind of cost raises `InvalidParameter`."""
+        return self._fits(self._after(self._state, cost))
+
+    def spend(self, cost: Cost) -> None:
+        """Charge `cost`, or raise `BudgetExhausted` and change nothing."""
+        with self._lock:
+            after = self._after(self._state, cost)
+            if not self._fits(after):
+                spent, left = self._spent(self._state), self._left(self._state)
+                raise BudgetExhausted(
+                    f"the {self.name} filter refuses: spent {amounts(spent)}; asked {cost}; left {amounts(left)}"
+                )
+            self._state = after
+
+    def spent(self) -> dict[str, Any]:
+        """What has been spent, rounded up, in the names of the costs. A position in the ledger, not a guarantee."""
+        return self._spent(self._state)
+
+    def remaining(self) -> dict[str, Any]:
+        """The largest amounts that are still admitted, rounded down: each alone, and together where costs have both."""
+        return self._left(self._state)
+
+    def _largest(self, state: State, cost: Callable[[float], Cost], start: float) -> float:
+        """The largest amount that fits, by doubling and halving; for filters whose rule has no simple inverse."""
+
+        def fits(amount: float) -> bool:
+            return self._fits(self._after(state, cost(amount)))
+
+        low, high = 0.0, start
+        while fits(high) and high < 1e300:
+            low, high = high, 2 * high
+        while high - low > 1e-12 * high and high > 1e-15 * start:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return low
+
+
+__all__ = ["REPLACE_ONE", "Filter", "Promise"]

@@ -1,0 +1,184 @@
+"""A budget for every row: rows that have given enough are left out, the others go on."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast import check
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.errors import InvalidParameter
+
+_ADD_REMOVE = "neighbours add or remove one row; row sums stay secret; costs may be chosen adaptively"
+_REPLACE_ONE = "neighbours replace one row; Gaussian noise on sums of rows; row sums stay secret"
+
+
+class IndividualFilter:
+    """Keep one Renyi budget a row and say which rows may still take part in the next answer.
+
+    Feldman and Zrnic 2021, individual privacy filter; the argument is the Renyi filter's, row by row: for a fixed row,
+    the loss between "present" and "absent" is paid only by answers in which the row takes part.
+
+    This is not a `Filter`. Whether a row is left out depends on the row, so the sums and the mask are **private
+    state**: `admit` hands the mask to the mechanism that asked, which computes on the rows it names and releases only
+    its noisy answer. Neither `repr` nor `to_dict` shows anything of them, and nothing raises because a row ran out: a
+    row that is left out is simply not used. Serve `to_dict()`; keep `secret_state()` where the rows are kept.
+
+    The guarantee is for **add/remove** neighbours. Under replace-one the two rows have their own contributions and
+    their own times of leaving, and for Gaussian noise on sums `sum |a_t - b_t|^2 <= (|a| + |b|)^2`: four times the
+    budget; or twice for scalar rows of one sign, where `(a - b)^2 <= a^2 + b^2`. Say which one a number is about.
+
+    Sums are doubles rounded upwards where they are not exact, so a row is never charged less than it gave.
+
+    Parameters
+    ----------
+    rows : int
+        The number of rows, at least 1; public.
+    budget : float
+        The budget of each row: rho of zCDP, or the divergence in nats when `order` is given.
+    order : float, optional
+        A single Renyi order; without it costs are rho and the guarantee is zCDP, every order at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from holdfast.accounting import IndividualFilter, gaussian_row_costs
+    >>> budgets = IndividualFilter(rows=3, budget=1.25)
+    >>> costs = gaussian_row_costs(np.array([0.0, 0.5, 1.0]), sigma=1.0)
+    >>> for _ in range(2):
+    ...     inside = budgets.admit(costs)
+    >>> inside, budgets.admit(costs)
+    (array([ True, True, True]), array([ True, True, False]))
+    >>> budgets
+    IndividualFilter(rows=3, budget=1.25)
+    """
+
+    name = "individual"
+
+    def __init__(self, rows: int, budget: float, *, order: float | None = None) -> None:
+        self.rows = check.whole("rows", rows, at_least=1)
+        self.budget = check.real("budget", budget, at_least=0)
+        self.order = None if order is None else check.real("order", order, above=1)
+        self._sums: NDArray[np.float64] = np.zeros(self.rows)
+        self._lock = threading.Lock()
+
+    def admit(self, costs: ArrayLike) -> NDArray[np.bool_]:
+        """Charge the rows that can still pay and return them as a mask, for the mechanism's eyes only.
+
+        Parameters
+        ----------
+        costs : array of float
+            What each row would pay for this answer, one number a row, at least 0. For Gaussian noise on a sum of rows,
+            `gaussian_row_costs`.
+
+        Returns
+        -------
+        array of bool
+            The rows to compute on. Time and memory are linear in the number of rows, whatever the number of answers.
+        """
+        asked = np.asarray(costs)
+        if asked.shape != (self.rows,) or not (
+            np.issubdtype(asked.dtype, np.floating) or np.issubdtype(asked.dtype, np.integer)
+        ):
+            raise InvalidParameter(f"costs must be one number for each of the {self.rows} rows")
+        asked = asked.astype(np.float64)
+        if not np.all(np.isfinite(asked)) or np.any(asked < 0):
+            raise InvalidParameter("costs must be numbers in [0, inf)")
+        with self._lock:
+            after = _sum_up(self._sums, asked)
+            inside = after <= self.budget
+            self._sums = np.where(inside, after, self._sums)
+        return inside
+
+    def guarantee(
+        self, neighbours: Literal["add-remove", "replace-one"] = "add-remove", *, one_sign: bool = False
+    ) -> Guarantee:
+        """What holds for the whole interaction, under the neighbour relation that is named.
+
+        Parameters
+        ----------
+        neighbours : str
+            "add-remove", or "replace-one": then only for zCDP budgets and Gaussian noise on sums of rows.
+        one_sign : bool
+            Under "replace-one": every row's contribution is one number and all have the same sign, such as values in
+            [0, 1]; the factor is then 2 instead of 4.
+        """
+        check.choice("neighbours", neighbours, ("add-remove", "replace-one"))
+        stated: dict[str, Any] = {} if self.order is None else {"order": self.order}
+        key = "rho" if self.order is None else "epsilon"
+        if neighbours == "add-remove":
+            return Guarantee("filter.individual", stated | {key: self.budget}, _ADD_REMOVE)
+        if self.order is not None:
+            raise InvalidParameter('neighbours must be "add-remove" for a budget at a single order')
+        factor = 2 if one_sign else 4
+        return Guarantee("filter.individual", {"rho": factor * self.budget, "factor": factor}, _REPLACE_ONE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The public part: how the filter was made. Not what rows have spent."""
+        return {"filter": self.name, "rows": self.rows, "budget": self.budget, "order": self.order}
+
+    def secret_state(self) -> dict[str, Any]:
+        """Everything, the row sums included, exactly. Keep it with the rows; never serve or log it."""
+        return self.to_dict() | {"secret_sums": self._sums.tolist()}
+
+    @classmethod
+    def from_secret_state(cls, state: Mapping[str, Any]) -> IndividualFilter:
+        """Read a filter back from `secret_state()`."""
+        if not isinstance(state, Mapping) or state.get("filter") != cls.name or "secret_sums" not in state:
+            raise InvalidParameter("state must be what secret_state() returned")
+        made = cls(state.get("rows"), state.get("budget"), order=state.get("order"))  # type: ignore[arg-type]
+        sums = np.asarray(state["secret_sums"], dtype=np.float64)
+        if sums.shape != (made.rows,) or not np.all((sums >= 0) & (sums <= made.budget)):
+            raise InvalidParameter("state must hold one sum for each row, within the budget")
+        made._sums = sums
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("an IndividualFilter holds secret sums; store secret_state() with the rows instead")
+
+    def __repr__(self) -> str:
+        order = "" if self.order is None else f", order={self.order!r}"
+        return f"IndividualFilter(rows={self.rows}, budget={self.budget!r}{order})"
+
+
+def _sum_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add two arrays of numbers at least 0, rounding up where the sum is not exact (Knuth's two-sum finds where)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = a + b
+        part = total - a
+        lost = (a - (total - part)) + (b - part)
+        return np.where(lost > 0, np.nextafter(total, np.inf), total)
+
+
+def gaussian_row_costs(values: ArrayLike, sigma: float) -> NDArray[np.float64]:
+    """Return each row's rho for a sum of rows with Gaussian noise: `|value|^2 / (2 sigma^2)`, rounded up.
+
+    Parameters
+    ----------
+    values : array of float
+        One number a row, or one vector a row in a two-dimensional array.
+    sigma : float
+        The noise's standard deviation, above 0.
+
+    Examples
+    --------
+    >>> gaussian_row_costs([[3.0, 4.0], [0.0, 0.0]], sigma=5.0).round(12).tolist()
+    [0.5, 0.0]
+    """
+    rows = np.asarray(values, dtype=np.float64)
+    if rows.ndim not in (1, 2) or not np.all(np.isfinite(rows)):
+        raise InvalidParameter("values must be finite numbers, one row each")
+    sigma = check.real("sigma", sigma, above=0)
+    squares = np.square(rows) if rows.ndim == 1 else np.square(rows).sum(axis=1)
+    growth = 1 + (rows.shape[1] if rows.ndim == 2 else 1) * 2.0**-52 + 2.0**-50
+    costs = squares / (2 * sigma * sigma) * growth
+    nonzero = rows != 0 if rows.ndim == 1 else np.any(rows != 0, axis=1)
+    return np.where(nonzero, np.maximum(costs, math.ulp(0.0)), 0.0)
+
+
+__all__ = ["IndividualFilter", "gaussian_row_costs"]

@@ -1,0 +1,119 @@
+"""The first filter with a square root in it: Rogers, Roth, Ullman and Vadhan 2016."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any, Literal
+
+from holdfast import check
+from holdfast.accounting.account import State
+from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
+from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.totals import (
+    ZERO,
+    charged,
+    double_down,
+    double_up,
+    exact,
+    minus,
+    read_down,
+    read_up,
+    square,
+    times,
+)
+from holdfast.bounds.filters import loss_drift, rogers_left_side, rogers_offset
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.errors import InvalidParameter
+
+_HALF = Decimal("0.5")
+
+
+class RogersFilter(Filter):
+    """Admit a cost while drift plus deviation of the loss stay below `epsilon` (dissertation, Theorem 5.5.1).
+
+    With `V` the sum of squared epsilons: continue while the deltas sum to at most `delta/2` and `drift + sqrt(2 (V +
+    x)(1 + log(1 + V/x)/2) log(2/delta)) <= epsilon`. The interaction is `(epsilon, delta)`-DP for ordinary deltas.
+    Any offset `x` fixed in advance is valid. `ZCDPFilter` admits about three times as much; this one is here because
+    it is the paper's.
+
+    Parameters
+    ----------
+    epsilon : float
+        The budget, above 0.
+    delta : float
+        In (0, 1/e); half of it is room for the costs' own deltas, as printed.
+    method : str
+        "paper": the offset `epsilon^2 / (28.04 log(1/delta))` and the drift `e(e^e - 1)/2`, as printed. "best": the
+        tuned offset and the tight drift `e tanh(e/2)`.
+    offset : float, optional
+        An offset `x` of one's own, fixed before the first cost.
+
+    Examples
+    --------
+    >>> from holdfast.accounting import PureDP, RogersFilter
+    >>> def rounds(budget):
+    ...     count = 0
+    ...     while budget.admits(PureDP(0.01)):
+    ...         budget.spend(PureDP(0.01))
+    ...         count += 1
+    ...     return count
+    >>> rounds(RogersFilter(1.0, 1e-6)), rounds(RogersFilter(1.0, 1e-6, method="best"))
+    (147, 150)
+    """
+
+    name = "rogers"
+    totals = ("drift", "squares", "delta")
+    accepts = (PureDP, ApproxDP, PointwiseDP)
+
+    def __init__(
+        self, epsilon: float, delta: float, *, method: Literal["paper", "best"] = "paper", offset: float | None = None
+    ) -> None:
+        super().__init__()
+        self.epsilon = check.real("epsilon", epsilon, above=0)
+        self.delta = check.real("delta", delta, above=0, below=math.exp(-1))
+        self.method = check.choice("method", method, ("paper", "best"))
+        tuned: Literal["tuned", "paper"] = "tuned" if self.method == "best" else "paper"
+        self._own_offset = None if offset is None else check.real("offset", offset, above=0)
+        self.offset = self._own_offset or rogers_offset(self.epsilon, self.delta, tuned)
+        self._drift: Literal["tight", "paper"] = "tight" if self.method == "best" else "paper"
+        self._half = times(_HALF, exact(self.delta))
+        self._slack = double_down(self._half)
+        if not self._fits(self._state):
+            raise InvalidParameter(f"offset must be smaller: at {self.offset} not even a cost of 0 fits")
+
+    def parameters(self) -> dict[str, Any]:
+        """The budget and the choice of constants."""
+        own = {} if self._own_offset is None else {"offset": self._own_offset}
+        return {"epsilon": self.epsilon, "delta": self.delta, "method": self.method} | own
+
+    def guarantee(self) -> Guarantee:
+        """(epsilon, delta)-DP."""
+        stated = {"epsilon": self.epsilon, "delta": self.delta, "offset": self.offset, "method": self.method}
+        return Guarantee("filter.rogers", stated, REPLACE_ONE)
+
+    def _promise(self) -> Promise:
+        return Promise(self.epsilon, self._half, self._half)
+
+    def _increments(self, cost: PureDP | ApproxDP | PointwiseDP) -> tuple[Decimal, ...]:
+        drift = charged(loss_drift(cost.epsilon, self._drift), cost.epsilon)
+        return drift, square(cost.epsilon), ZERO if isinstance(cost, PureDP) else exact(cost.delta)
+
+    def _left_side(self, state: State) -> float:
+        drift, squares = double_up(state[0]), double_up(state[1])
+        if drift == math.inf or squares == math.inf:
+            return math.inf
+        return rogers_left_side(drift, squares, self.offset, self._slack)
+
+    def _fits(self, state: State) -> bool:
+        return bool(state[2] <= self._half) and self._left_side(state) <= self.epsilon
+
+    def _spent(self, state: State) -> dict[str, Any]:
+        return {"squares": read_up(state[1]), "left_side": self._left_side(state), "delta": read_up(state[2])}
+
+    def _left(self, state: State) -> dict[str, Any]:
+        largest = self._largest(state, PureDP, self.epsilon)
+        return {"epsilon": largest, "delta": read_down(minus(self._half, state[2]))}
+
+
+__all__ = ["RogersFilter"]

@@ -1,0 +1,103 @@
+"""A whole Renyi curve as an odometer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from holdfast import check
+from holdfast.accounting.account import State
+from holdfast.accounting.costs import GDP, RDP, ZCDP, PointwiseDP, PureDP
+from holdfast.accounting.odometers.base import Odometer
+from holdfast.accounting.odometers.loss import pointwise_drift
+from holdfast.accounting.orders import at_order
+from holdfast.accounting.split import slack_of
+from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, parse_total, plus
+from holdfast.bounds.filters import SPARSE_ORDERS
+from holdfast.bounds.odometers import renyi_reading
+from holdfast.errors import InvalidParameter
+
+
+class RenyiOdometer(Odometer):
+    """Read `min over orders a of S(a) + log(m/slack)/(a - 1)`, `m` the number of orders; one-sided.
+
+    Ville's inequality for `exp((a-1)(L_t - S_t(a)))` at each order of a fixed grid, the slack shared equally. Derived
+    and checked; simpler and smaller than the doubling form of Lecuyer 2021. The odometer for Gaussian and other
+    concentrated costs.
+
+    A point-wise cost counts as a pure one of `epsilon + d` and a certain loss of `d = log(1/(1 - delta))`: given the
+    good outputs its two laws are that close.
+
+    Parameters
+    ----------
+    delta : float
+        The probability with which a reading may ever be too small, `delta_sum` included.
+    orders : sequence of float
+        The grid, fixed in advance, increasing, above 1. Time per cost is linear in its length.
+    delta_sum : float
+        The part of `delta` that is room for the costs' own point-wise deltas.
+
+    Examples
+    --------
+    >>> from holdfast.accounting import ZCDP, RenyiOdometer
+    >>> odometer = RenyiOdometer(1e-6, orders=(1.5, 2, 3, 4, 6, 8, 16, 32, 64))
+    >>> odometer.record(ZCDP(0.05))
+    >>> round(odometer.reading(), 9)
+    1.867515676
+    """
+
+    name = "renyi"
+    accepts = (PureDP, PointwiseDP, ZCDP, GDP, RDP)
+    two_sided = False
+
+    def __init__(self, delta: float, orders: Sequence[float] = SPARSE_ORDERS, *, delta_sum: float = 0.0) -> None:
+        super().__init__()
+        self.orders = check.reals("orders", orders, above=1)
+        if any(b <= a for a, b in zip(self.orders, self.orders[1:], strict=False)):
+            raise InvalidParameter("orders must increase strictly")
+        self._slack = slack_of(delta, delta_sum)
+        self._room = exact(float(delta_sum))
+        self._double_slack = double_down(self._slack)
+        self._weight = 1 / len(self.orders)
+        self._state = (ZERO,) * (len(self.orders) + 1)
+
+    def parameters(self) -> dict[str, Any]:
+        """The failure probability and the grid."""
+        return {"delta": self.delta, "delta_sum": self.delta_sum, "orders": list(self.orders)}
+
+    def _increments(self, cost: PureDP | PointwiseDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
+        if not isinstance(cost, PointwiseDP):
+            return (*(at_order(cost, order) for order in self.orders), ZERO)
+        certain = charged(pointwise_drift(cost.delta), cost.delta) if cost.delta else ZERO
+        pure = PureDP(double_up(plus(exact(cost.epsilon), certain)))
+        return (*(plus(certain, at_order(pure, order)) for order in self.orders), exact(cost.delta))
+
+    def _read(self, state: State) -> float:
+        *totals, delta = state
+        if delta > self._room:
+            return math.inf
+        if not any(totals):
+            return 0.0
+        known = [(order, double_up(total)) for order, total in zip(self.orders, totals, strict=True)]
+        known = [(order, total) for order, total in known if total < math.inf]
+        if not known:
+            return math.inf
+        orders, sums = zip(*known, strict=True)
+        return renyi_reading(orders, sums, self._double_slack, [self._weight] * len(orders)).value
+
+    def _plain(self, state: State) -> dict[str, Any]:
+        return {self.role: self.name} | self.parameters() | {"totals": [str(total) for total in state]}
+
+    @classmethod
+    def _restored(cls, plain: dict[str, Any]) -> RenyiOdometer:
+        stored = plain.pop("totals", None)
+        account = cls._made(plain)
+        if not isinstance(stored, list) or len(stored) != len(account.orders) + 1:
+            raise InvalidParameter("a stored renyi odometer must have one total for each order, and one for the deltas")
+        account._state = tuple(parse_total("epsilon", text) for text in stored)
+        return account
+
+
+__all__ = ["RenyiOdometer"]
