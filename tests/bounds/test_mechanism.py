@@ -10,6 +10,7 @@ from holdfast.bounds.mechanism import (
     gaussian_width,
     laplace_epsilon,
     laplace_width,
+    noisy_max_gap,
     randomized_response_table,
     selection_gap,
 )
@@ -53,12 +54,25 @@ def test_costs() -> None:
         laplace_epsilon(1, 0)
 
 
-@pytest.mark.parametrize("method", ["exponential", "permute-and-flip", "laplace"])
-def test_selection_gap_grows_with_candidates_and_confidence(method: str) -> None:
-    gaps = [selection_gap(1, 0.5, m, beta, method) for m, beta in ((2, 0.1), (10, 0.1), (10, 0.01))]  # type: ignore[arg-type]
+def test_selection_gap_grows_with_candidates_and_confidence() -> None:
+    gaps = [selection_gap(1, 0.5, m, beta) for m, beta in ((2, 0.1), (10, 0.1), (10, 0.01))]
     assert gaps == sorted(gaps)
-    assert selection_gap(1, 0.5, 1, 0.1, method) == 0  # type: ignore[arg-type]
-    assert selection_gap(2, 1.0, 10, 0.1, method) == pytest.approx(gaps[1])  # type: ignore[arg-type]
+    assert selection_gap(1, 0.5, 1, 0.1) == 0
+    assert selection_gap(2, 1.0, 10, 0.1) == pytest.approx(gaps[1])
+
+
+@pytest.mark.parametrize("scale", [0.4, 2.0, 300.0])
+@pytest.mark.parametrize(("candidates", "beta"), [(2, 0.3), (50, 1e-4)])
+def test_noisy_max_gap_is_the_tail_of_a_difference(scale: float, candidates: int, beta: float) -> None:
+    reach = math.ceil(80 * scale)
+    k = np.arange(-reach, reach + 1)
+    pmf = math.tanh(0.5 / scale) * np.exp(-np.abs(k) / scale)
+    difference = np.convolve(pmf, pmf)[2 * reach :]  # P(X - Y = 0), P(= 1), ...
+    tail = np.cumsum(difference[::-1])[::-1]
+    gap = noisy_max_gap(scale, candidates, beta)
+    assert (candidates - 1) * tail[gap + 1] <= beta * (1 + 1e-9)
+    assert gap == 0 or (candidates - 1) * tail[gap] > beta * (1 - 1e-9)
+    assert noisy_max_gap(scale, 1, beta) == 0
 
 
 @pytest.mark.parametrize("epsilon", [0, 0.5, 40, 5000])

@@ -143,27 +143,51 @@ def gaussian_width(sigma: float, beta: float, draws: int = 1) -> int:
     return math.ceil(up(sigma * math.sqrt(2) * float(erfcinv(math.exp(_log_share(beta, draws)))), 16))
 
 
-Selector = Literal["exponential", "permute-and-flip", "laplace"]
+@theorem(
+    "mechanism.selection",
+    statement="the epsilon of selecting by score with scale b: exponential, permute-and-flip, report noisy max",
+    source="McSherry-Talwar 2007; McKenna-Sheldon 2020; Dwork-Roth 2014 Claim 3.9; re-proved in docs/mechanisms.md",
+    conditions="only the selected candidate is released; discrete noise needs the sensitivity in whole steps",
+    unit="epsilon",
+)
+def selection_epsilon(sensitivity: float, scale: float, scores: Literal["any", "monotone"] = "any") -> float:
+    """Return `2 sensitivity/scale`, or `sensitivity/scale` for monotone scores.
+
+    The scale `b` is that of the noise, or of the weights `exp(score/b)` of the exponential mechanism, or of the coins
+    `exp(-gap/b)` of permute-and-flip.
+
+    Parameters
+    ----------
+    sensitivity : float
+        How far a score moves when one row is replaced, at least 0.
+    scale : float
+        The scale `b`, above 0.
+    scores : str
+        "monotone" only if replacing a row moves all scores in one direction.
+
+    Examples
+    --------
+    >>> selection_epsilon(1, 20), selection_epsilon(1, 20, "monotone")
+    (0.1, 0.05)
+    """
+    shifts = 1 if check.choice("scores", scores, ("any", "monotone")) == "monotone" else 2
+    return laplace_epsilon(shifts * check.real("sensitivity", sensitivity, at_least=0), scale)
 
 
 @theorem(
     "mechanism.selection-gap",
     statement="how far the selected candidate's score falls short of the best, except with probability beta",
-    source="McSherry-Talwar 2007 (exponential); McKenna-Sheldon 2020 (permute-and-flip); Dwork-Roth 2014 section 3.3 "
-    "(noisy maximum); constants re-derived in docs/mechanisms.md",
-    conditions="scores of the stated sensitivity; candidates fixed before the scores are seen",
+    source="McSherry-Talwar 2007 (exponential); McKenna-Sheldon 2020 (permute-and-flip); re-derived",
+    conditions="exponential mechanism, permute-and-flip, or the largest score after geometric noise",
     unit="score",
     provenance="mixed",
 )
-def selection_gap(
-    sensitivity: float, epsilon: float, candidates: int, beta: float, method: Selector = "exponential"
-) -> float:
+def selection_gap(sensitivity: float, epsilon: float, candidates: int, beta: float) -> float:
     """Return `t` such that the selected score is at least the best score minus `t` except with probability `beta`.
 
-    With `b = 2 sensitivity/epsilon` and `m` candidates: `b log((m-1)/beta)` for the exponential mechanism and for
-    permute-and-flip, by a union bound over the bad candidates. For the maximum of scores plus Laplace noise of scale
-    `b` the least `t` with `(m-1) (1 + t/(2b)) exp(-t/b)/2 <= beta`, the tail of a difference of two Laplace variables.
-    For monotone scores halve the sensitivity.
+    `t = (2 sensitivity/epsilon) log((m - 1)/beta)` for `m` candidates. A candidate that is worse than the best by `t`
+    or more is selected with probability at most `exp(-epsilon t/(2 sensitivity))`, and there are at most `m - 1` of
+    them. For monotone scores halve the sensitivity.
 
     Parameters
     ----------
@@ -175,33 +199,66 @@ def selection_gap(
         Number of candidates, at least 1.
     beta : float
         Failure probability, in (0, 1).
-    method : str
-        "exponential", "permute-and-flip" or "laplace".
 
     Examples
     --------
-    >>> round(selection_gap(1, 1.0, 100, 0.05), 6), round(selection_gap(1, 1.0, 100, 0.05, "laplace"), 6)
-    (15.181704, 17.123603)
+    >>> round(selection_gap(1, 1.0, 100, 0.05), 6)
+    15.181704
     """
     scale = 2 * check.real("sensitivity", sensitivity, above=0) / check.real("epsilon", epsilon, above=0)
     others = check.whole("candidates", candidates, at_least=1) - 1
     beta = check.probability("beta", beta)
-    method = check.choice("method", method, ("exponential", "permute-and-flip", "laplace"))  # type: ignore[assignment]
+    return up(scale * math.log(others / beta), 8) if others > beta else 0.0
+
+
+@theorem(
+    "mechanism.noisy-max-gap",
+    statement="how far the score that is largest after Laplace noise falls short of the best, but for probability beta",
+    source="Dwork-Roth 2014 section 3.3 (mechanism); exact tail of a difference of discrete Laplace noises, derived",
+    conditions="independent discrete Laplace noise on whole scores",
+    unit="steps",
+    provenance="derived",
+)
+def noisy_max_gap(scale: float, candidates: int, beta: float) -> int:
+    """Return a whole `t`: the selected score is at least the best minus `t` except with probability `beta`.
+
+    A candidate wins against the best only if the difference of their noises reaches the gap between them. With
+    `q = exp(-1/scale)`, `P(X - Y >= k) = ((1-q)/(1+q))^2 q^k ((k + (1+q^2)/(1-q^2))/(1-q) + q/(1-q)^2)` for `k >= 0`;
+    union bound over the other candidates.
+
+    Parameters
+    ----------
+    scale : float
+        Scale of the noise in steps, above 0.
+    candidates : int
+        Number of candidates, at least 1.
+    beta : float
+        Failure probability, in (0, 1).
+
+    Examples
+    --------
+    >>> noisy_max_gap(2.0, 100, 0.05)
+    17
+    """
+    scale = check.real("scale", scale, above=0)
+    others = check.whole("candidates", candidates, at_least=1) - 1
+    beta = check.probability("beta", beta)
     if others == 0:
-        return 0.0
-    if method != "laplace":
-        return up(scale * max(math.log(others / beta), 0.0), 8)
+        return 0
+    gap = -math.expm1(-1 / scale)  # 1 - q
+    q = 1 - gap
 
-    def failure(t: float) -> float:
-        return others * 0.5 * (1 + 0.5 * t) * math.exp(-t)
+    def log_failure(k: int) -> float:
+        tail = ((k + (1 + q * q) / (gap * (1 + q))) * gap + q) / (1 + q) ** 2
+        return math.log(others) + math.log(tail) - k / scale
 
-    low, high = 0.0, 1.0
-    while failure(high) > beta:
+    low, high = 0, 1
+    while log_failure(high) > math.log(beta):
         low, high = high, 2 * high
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if failure(middle) > beta else (low, middle)
-    return up(scale * high, 8)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if log_failure(middle) > math.log(beta) else (low, middle)
+    return high - 1  # worse by `high` or more fails with probability at most beta, so the gap is at most high - 1
 
 
 class ResponseTable(NamedTuple):
@@ -239,6 +296,33 @@ def randomized_response_table(epsilon: float, delta: float) -> ResponseTable:
     return ResponseTable(delta, (1 - delta) * (1 - lie), (1 - delta) * lie, 0.0)
 
 
+@theorem(
+    "mechanism.randomized-response",
+    statement="the epsilon of telling one of d categories truly with a given probability, else another at random",
+    source="Warner 1965; the largest ratio of two probabilities of one answer",
+    conditions="the other categories are equally likely; truth at least as likely as each of them",
+    unit="epsilon",
+)
+def randomized_response_epsilon(truth: float, categories: int = 2) -> float:
+    """Return `log(truth (d - 1)/(1 - truth))`: `truth = e^epsilon/(e^epsilon + d - 1)` inverted.
+
+    Parameters
+    ----------
+    truth : float
+        Probability of the true category, at least `1/categories` and below 1.
+    categories : int
+        `d`, at least 2.
+
+    Examples
+    --------
+    >>> round(randomized_response_epsilon(0.75), 10)
+    1.0986122887
+    """
+    categories = check.whole("categories", categories, at_least=2)
+    truth = check.real("truth", truth, at_least=1 / categories, below=1)
+    return up(max(math.log(truth) - math.log1p(-truth) + math.log(categories - 1), 0.0), 8)
+
+
 def _log_share(beta: float, draws: int) -> float:
     """Log of the failure probability of each of several independent draws."""
     beta = check.probability("beta", beta)
@@ -248,11 +332,13 @@ def _log_share(beta: float, draws: int) -> float:
 
 __all__ = [
     "ResponseTable",
-    "Selector",
     "gaussian_rho",
     "gaussian_width",
     "laplace_epsilon",
     "laplace_width",
+    "noisy_max_gap",
+    "randomized_response_epsilon",
     "randomized_response_table",
+    "selection_epsilon",
     "selection_gap",
 ]

@@ -40,7 +40,7 @@ class Scales(NamedTuple):
 @theorem(
     "sparse-vector.epsilon",
     statement="the epsilon of a Laplace sparse-vector mechanism from its three noise scales",
-    source="Dwork-Roth 2014 Theorems 3.23 to 3.28 (refresh); Lyu-Su-Li 2017 Theorems 2 to 5 (single, monotone); "
+    source="Dwork-Roth 2014 Theorems 3.23, 3.25, 3.27 (refresh); Lyu-Su-Li 2017 Algorithms 1, 7 (single, monotone); "
     "re-proved in docs/mechanisms.md",
     conditions="at most cap answers above; every question has the stated sensitivity; released values use fresh noise",
     unit="epsilon",

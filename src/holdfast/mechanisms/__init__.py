@@ -1,1 +1,42 @@
-"""The mechanisms package."""
+"""Mechanisms: how one question is answered with noise, and what the answer costs.
+
+A mechanism is a frozen set of public parameters with `.cost`, `.guarantee` and `release(...)`. Values and noisy
+thresholds never appear in a repr or an error. `audit` looks for evidence that a mechanism spends more than it says.
+"""
+
+from holdfast.mechanisms.above_threshold import above_threshold, numeric_sparse, sparse, sparse_vector
+from holdfast.mechanisms.auditor import Audit, audit, clopper_pearson
+from holdfast.mechanisms.base import Estimate, Mechanism
+from holdfast.mechanisms.exponential import Selection
+from holdfast.mechanisms.gaussian import Gaussian
+from holdfast.mechanisms.gaussian_sparse import GaussianSparseVector
+from holdfast.mechanisms.laplace import Laplace
+from holdfast.mechanisms.local import LocalGaussian, LocalLaplace
+from holdfast.mechanisms.randomized_response import BitFlip, LeakyResponse, RandomizedResponse
+from holdfast.mechanisms.sparse_run import Answer, Answers, SparseRun
+from holdfast.mechanisms.sparse_vector import SparseVector
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "Audit",
+    "BitFlip",
+    "Estimate",
+    "Gaussian",
+    "GaussianSparseVector",
+    "Laplace",
+    "LeakyResponse",
+    "LocalGaussian",
+    "LocalLaplace",
+    "Mechanism",
+    "RandomizedResponse",
+    "Selection",
+    "SparseRun",
+    "SparseVector",
+    "above_threshold",
+    "audit",
+    "clopper_pearson",
+    "numeric_sparse",
+    "sparse",
+    "sparse_vector",
+]

@@ -1,0 +1,134 @@
+"""What all mechanisms share: public parameters, a cost, a guarantee; and nothing about the values they protect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.accounting.costs import Cost
+from holdfast.bounds.exact import decimal_fraction
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.errors import InvalidParameter
+from holdfast.noise.grid import Grid
+
+Range = tuple[float, float] | None
+"""A public range to clip to, or None."""
+
+NEIGHBOURS = "neighbours replace one row, n public"
+"""The assumption behind every central cost."""
+
+LOCAL = "neighbours replace one person's own value"
+"""The assumption behind every local cost."""
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """A frozen set of public parameters that knows what one use of it costs."""
+
+    @property
+    def cost(self) -> Cost:
+        """What one use spends."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem behind the cost."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """An unbiased estimate from `n` local answers, and the standard error that the noise gives it.
+
+    Examples
+    --------
+    >>> Estimate(0.5, 0.01, 100).to_dict()
+    {'value': 0.5, 'standard_error': 0.01, 'n': 100}
+    """
+
+    value: Any
+    standard_error: Any
+    n: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        parts = {"value": self.value, "standard_error": self.standard_error, "n": self.n}
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parts.items()}
+
+
+def decimal_up(x: Fraction) -> float:
+    """The least double, or the one after it, that reads as a decimal of at least `x`.
+
+    Costs are read as decimals (`holdfast.bounds.exact`), so this is the direction in which they must be rounded.
+
+    Examples
+    --------
+    >>> decimal_up(Fraction(3, 10)), decimal_up(Fraction(1, 3)) > 1 / 3
+    (0.3, True)
+    """
+    number = float(x)
+    while decimal_fraction(number) < x:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
+def plain(x: Fraction | float) -> float:
+    """A public parameter as a float, for `to_dict()` and guarantees."""
+    return float(x)
+
+
+def check_range(clip: Any) -> Range:
+    """A public range `(low, high)` that released values are moved into, or None."""
+    if clip is None:
+        return None
+    low, high = check.reals("clip", clip)
+    if low > high:
+        raise InvalidParameter(f"clip must be a pair (low, high) with low <= high, got ({low:g}, {high:g})")
+    return low, high
+
+
+def clipped(answer: float | npt.NDArray[np.float64], clip: Range) -> float | npt.NDArray[np.float64]:
+    """A noisy answer moved into a public range: post-processing."""
+    if clip is None:
+        return answer
+    return np.clip(answer, *clip) if isinstance(answer, np.ndarray) else min(max(answer, clip[0]), clip[1])
+
+
+def one_vector(value: Any, dimension: int) -> Any:
+    """The value of one release: a number, or an array of exactly `dimension` numbers. Errors show no value."""
+    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
+        array = np.asarray(value)
+        if array.size != dimension:
+            raise InvalidParameter(
+                f"one release holds {dimension} number{'s' if dimension > 1 else ''}, got {array.size}; "
+                "its cost is stated for a vector of that dimension"
+            )
+        return array
+    if dimension != 1:
+        raise InvalidParameter(f"one release holds {dimension} numbers, got one")
+    return value
+
+
+def check_grid(grid: Any) -> Grid | None:
+    """A grid, or None for the default."""
+    if grid is not None and not isinstance(grid, Grid):
+        raise InvalidParameter(f"grid must be a noise.Grid, got a {type(grid).__name__}")
+    return grid
+
+
+__all__ = [
+    "NEIGHBOURS",
+    "Mechanism",
+    "Range",
+    "check_grid",
+    "check_range",
+    "clipped",
+    "decimal_up",
+    "one_vector",
+    "plain",
+]

@@ -1,0 +1,337 @@
+"""One run of a sparse-vector mechanism: the noisy threshold behind a small door.
+
+The run is the only place that holds secret state. It does not print it, cannot be pickled or copied by accident, and
+refuses to answer in a forked child, because two copies of one run would answer twice as often as was paid for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn, Protocol, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter
+from holdfast.noise.entropy import Source, resolve
+from holdfast.noise.grid import Grid
+from holdfast.noise.inputs import Rational
+
+_WINDOW = 256
+
+
+class Sampler(Protocol):
+    """Integer noise of a given scale: one int, or an array of `size`."""
+
+    @overload
+    def __call__(self, scale: Rational, size: None = None, /, *, source: Source | None = None) -> int: ...
+    @overload
+    def __call__(self, scale: Rational, size: int, /, *, source: Source | None = None) -> npt.NDArray[np.int64]: ...
+
+
+class Noises(NamedTuple):
+    """How noise is drawn, and its scales in whole steps; `release` is None if no values are shown."""
+
+    sampler: Sampler
+    threshold: int
+    comparison: int
+    release: int | None = None
+
+
+class Rules(Protocol):
+    """What a run needs to know of its mechanism."""
+
+    @property
+    def cap(self) -> int:
+        """Epochs, that is answers above, until the run is over."""
+
+    @property
+    def length(self) -> int | None:
+        """Questions after which an epoch ends without an answer above; None for no limit."""
+
+    @property
+    def refresh(self) -> bool:
+        """Whether the next epoch has a fresh threshold."""
+
+    @property
+    def noises(self) -> Noises:
+        """The noise."""
+
+    @property
+    def place(self) -> tuple[Grid, int]:
+        """The grid, and the index of the threshold on it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Above the threshold or not; with the noisy value if the mechanism releases it.
+
+    Examples
+    --------
+    >>> bool(Answer(True, 0.25)), Answer(False)
+    (True, Answer(above=False, value=None))
+    """
+
+    above: bool
+    value: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.above
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers to a batch: one for each question until the run was exhausted.
+
+    Attributes
+    ----------
+    above : array of bool
+        As long as the number of questions that were answered.
+    values : array of float or None
+        Released values, NaN where the answer is below; None if the mechanism releases none.
+    exhausted : bool
+        Whether the run has ended; later questions of the batch were not looked at.
+    """
+
+    above: npt.NDArray[np.bool_]
+    values: npt.NDArray[np.float64] | None
+    exhausted: bool
+
+    def __len__(self) -> int:
+        return len(self.above)
+
+    def __iter__(self) -> Iterator[Answer]:
+        for i, above in enumerate(self.above.tolist()):
+            yield Answer(above, float(self.values[i]) if above and self.values is not None else None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; below is None among the values."""
+        shown = None if self.values is None else [None if np.isnan(v) else v for v in self.values.tolist()]
+        return {"above": self.above.tolist(), "values": shown, "exhausted": self.exhausted}
+
+
+class SparseRun:
+    """A run in progress: ask until `left` is 0. Made by `mechanism.start()`.
+
+    It may be shared by threads; each question is answered under a lock.
+
+    Examples
+    --------
+    >>> from holdfast.mechanisms import sparse
+    >>> run = sparse(threshold=0.1, sensitivity=1e-4, epsilon=1.0, cap=2).start()
+    >>> bool(run.ask(0.5)), bool(run.ask(0.001)), run.left
+    (True, False, 1)
+    >>> run
+    SparseRun(asked=2, left=1)
+    """
+
+    __slots__ = ("__weakref__", "_asked", "_in_epoch", "_left", "_lock", "_owner", "_rules", "_secret", "_source")
+
+    def __init__(self, rules: Rules, source: Source | None = None) -> None:
+        self._rules = rules
+        self._source = resolve(source)
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        self._asked = 0
+        self._in_epoch = 0
+        self._left = rules.cap
+        self._secret: int | None = None  # drawn when the first question of its epoch comes
+
+    @property
+    def asked(self) -> int:
+        """Questions answered so far."""
+        return self._asked
+
+    @property
+    def left(self) -> int:
+        """Answers above that may still be given (epochs, where epochs have a length)."""
+        return self._left
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the run is over."""
+        return self._left < 1
+
+    def ask(self, value: float) -> Answer:
+        """Say whether one value is above the threshold.
+
+        Parameters
+        ----------
+        value : float
+            The exact statistic. It is not shown in any error.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the run is over. Nothing is drawn and nothing is learned.
+        """
+        with self._lock:
+            self._check_open()
+            grid, _ = self._rules.place
+            index = grid.index(value)
+            noises = self._rules.noises
+            above = index + noises.sampler(noises.comparison, source=self._source) > self._threshold()
+            self._count(1, above)
+            if not above or noises.release is None:
+                return Answer(above)
+            return Answer(True, grid.value(index + noises.sampler(noises.release, source=self._source)))
+
+    def ask_all(self, values: npt.ArrayLike) -> Answers:
+        """Answer a batch, with the law of asking one after the other; stops where the run ends.
+
+        Time: one vectorised draw for the batch, and a scan from each answer above to the next.
+
+        Parameters
+        ----------
+        values : array of float
+            The exact statistics, in order. They are not shown in any error.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the run is over before the first question.
+        """
+        with self._lock:
+            self._check_open()
+            grid, _ = self._rules.place
+            indices = grid.indices(values)
+            if indices.ndim != 1:
+                raise InvalidParameter("values must be a list of numbers, one a question")
+            noises, length = self._rules.noises, self._rules.length
+            noisy = indices + noises.sampler(noises.comparison, len(indices), source=self._source)
+            hits: list[int] = []
+            at = 0
+            while at < len(indices) and self._left > 0:
+                stop = len(indices) if length is None else min(len(indices), at + length - self._in_epoch)
+                hit = _first_above(noisy, at, stop, self._threshold())
+                if hit is not None:
+                    hits.append(hit)
+                    stop = hit + 1
+                self._count(stop - at, hit is not None)
+                at = stop
+            above = np.zeros(at, dtype=np.bool_)
+            above[hits] = True
+            shown = None
+            if noises.release is not None:
+                shown = np.full(at, np.nan)
+                shown[hits] = grid.values(
+                    indices[hits] + noises.sampler(noises.release, len(hits), source=self._source)
+                )
+            return Answers(above, shown, self.exhausted)
+
+    def _check_open(self) -> None:
+        if os.getpid() != self._owner:
+            raise HoldfastError("this run belongs to the process that started it; a forked copy must not answer")
+        if self._left < 1:
+            raise BudgetExhausted(f"all {self._rules.cap} answers above are spent; start a new run and pay for it")
+
+    def _threshold(self) -> int:
+        if self._secret is None:
+            noises = self._rules.noises
+            self._secret = self._rules.place[1] + noises.sampler(noises.threshold, source=self._source)
+        return self._secret
+
+    def _count(self, questions: int, above: bool) -> None:
+        """Book questions that are about to be answered; what fails after this loses budget and never gains any."""
+        self._asked += questions
+        self._in_epoch += questions
+        length = self._rules.length
+        if above or (length is not None and self._in_epoch >= length):
+            self._left -= 1
+            self._in_epoch = 0
+            if self._rules.refresh or self._left < 1:
+                self._secret = None
+
+    def secret_state(self) -> dict[str, int | None]:
+        """The run as plain numbers, the noisy threshold among them. Store it as a secret and never serve it.
+
+        Whoever resumes from it must do so once: two runs from one state answer twice what was paid for.
+        """
+        with self._lock:
+            return {"asked": self._asked, "in_epoch": self._in_epoch, "left": self._left, "threshold": self._secret}
+
+    @classmethod
+    def resume(cls, rules: Rules, state: dict[str, int | None], source: Source | None = None) -> SparseRun:
+        """Continue from `secret_state()`."""
+        wanted = ("asked", "in_epoch", "left", "threshold")
+        if not isinstance(state, dict) or set(state) != set(wanted):
+            raise InvalidParameter(f"state must hold {', '.join(wanted)} as secret_state() gives them")
+        threshold = state["threshold"]
+        if threshold is not None and not isinstance(threshold, int):
+            raise InvalidParameter("state must hold whole numbers")
+        run = cls(rules, source)
+        run._asked = check.whole("asked", state["asked"], at_least=0)
+        run._in_epoch = check.whole("in_epoch", state["in_epoch"], at_least=0)
+        run._left = check.whole("left", state["left"], at_least=0, at_most=rules.cap)
+        run._secret = threshold
+        return run
+
+    def __repr__(self) -> str:
+        return f"SparseRun(asked={self._asked}, left={self._left})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a run holds a secret threshold and is not pickled or copied; use secret_state() and resume()")
+
+
+def replicate(
+    rules: Rules, values: npt.ArrayLike, runs: int, source: Source | None = None
+) -> npt.NDArray[np.int8] | npt.NDArray[np.float64]:
+    """Transcripts of many independent runs on the same values, for simulations and audits. Never on guarded data.
+
+    Parameters
+    ----------
+    rules : Rules
+        The mechanism.
+    values : array of float
+        The same questions for every run.
+    runs : int
+        Number of runs.
+    source : noise.Source, optional
+        Where the randomness comes from.
+
+    Returns
+    -------
+    array of shape (runs, questions)
+        1 above, 0 below, -1 not answered. If values are released: the value, NaN below, infinity not answered.
+    """
+    origin = resolve(source)
+    runs = check.whole("runs", runs, at_least=1)
+    (grid, index), noises = rules.place, rules.noises
+    answers = np.full((runs, np.size(values)), -1, dtype=np.int8)
+    shown = None if noises.release is None else np.full(answers.shape, np.inf)
+    threshold = index + noises.sampler(noises.threshold, runs, source=origin)
+    left = np.full(runs, rules.cap)
+    in_epoch = np.zeros(runs, dtype=np.int64)
+    for i, value in enumerate(grid.indices(values)):
+        live = left > 0
+        above = live & (value + noises.sampler(noises.comparison, runs, source=origin) > threshold)
+        answers[live, i] = above[live]
+        in_epoch += live
+        over = above if rules.length is None else above | (live & (in_epoch >= rules.length))
+        left -= over
+        in_epoch[over] = 0
+        if shown is not None and noises.release is not None:
+            shown[live, i] = np.nan
+            shown[above, i] = grid.values(value + noises.sampler(noises.release, int(above.sum()), source=origin))
+        if rules.refresh:
+            threshold[over] = index + noises.sampler(noises.threshold, int(over.sum()), source=origin)
+    return answers if shown is None else shown
+
+
+def _first_above(noisy: npt.NDArray[np.int64], start: int, stop: int, threshold: int) -> int | None:
+    """The first place in `[start, stop)` strictly above the threshold, sought in growing windows."""
+    window = _WINDOW
+    while start < stop:
+        over = noisy[start : min(start + window, stop)] > threshold
+        if over.any():
+            return start + int(over.argmax())
+        start += window
+        window *= 4
+    return None
+
+
+__all__ = ["Answer", "Answers", "Noises", "Rules", "Sampler", "SparseRun", "replicate"]
