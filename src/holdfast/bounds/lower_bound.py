@@ -167,7 +167,7 @@ def composition_lower_bound(
     beta = check.real("beta", beta, at_least=0, at_most=0.5 - found.delta)
     check.choice("method", method, ("best", "paper"))
     if method == "paper":
-        return down(n + math.log2(1 - found.delta - beta))
+        return down(printed_recovery(n, found.delta, beta))
     return recovered_information(n, beta, found.recovery)
 
 
@@ -212,6 +212,19 @@ def general_lower_bound(
     if method == "paper":
         return down(corollary_3_10(n, found.redundancy, 0.5 - found.delta - beta))
     return recovered_information(n - found.redundancy, beta, found.recovery)
+
+
+def printed_recovery(n: int, delta: float, beta: float) -> float:
+    """Return `n + log2(1 - delta - beta)`: the sample is returned with probability at least `1 - delta`. Printed.
+
+    Examples
+    --------
+    >>> round(printed_recovery(23, 0.25, 0.1), 8)
+    22.37851162
+    """
+    delta = check.probability("delta", delta, zero=True)
+    beta = check.real("beta", beta, at_least=0, below=1 - delta)
+    return check.whole("n", n, at_least=1) + math.log2(1 - delta - beta)
 
 
 def corollary_3_10(n: int, redundancy: float, beta1: float) -> float:
@@ -326,6 +339,7 @@ __all__ = [
     "general_lower_bound",
     "gilbert_varshamov_redundancy",
     "minimum_rows",
+    "printed_recovery",
     "recovered_information",
     "tight_threshold",
 ]
