@@ -14,7 +14,7 @@ from typing import Literal
 from holdfast import check
 from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.conversions import DP, pure_to_zcdp
-from holdfast.bounds.exact import UNIT, decimal_sum, float_up, up
+from holdfast.bounds.exact import UNIT, decimal_fraction, decimal_sum, float_up, up
 from holdfast.errors import InvalidParameter
 
 Form = Literal["best", "paper"]
@@ -107,7 +107,7 @@ def advanced(epsilon: float, rounds: int, delta_slack: float, delta: float = 0.0
         spread = epsilon * math.sqrt(-2 * rounds * math.log(delta_slack))
         return DP(up(drift + spread), min(1.0, up(rounds * delta + delta_slack)))
     drift = rounds * pure_to_zcdp(epsilon)
-    total = up(rounds * epsilon, 1)
+    total = float_up(rounds * decimal_fraction(epsilon))
     return DP(_closed_form(total, drift, rounds * epsilon**2, delta_slack), _joint([delta], delta_slack, rounds))
 
 

@@ -18,7 +18,7 @@ from holdfast import check
 from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.composition import paired
 from holdfast.bounds.conversions import pure_to_zcdp
-from holdfast.bounds.exact import UNIT, decimal_sum, float_up, up
+from holdfast.bounds.exact import UNIT, decimal_fraction, decimal_sum, float_up, up
 from holdfast.bounds.privacy_loss import Loss, exact_loss, lattice_loss, tilt_for_delta, tilt_for_epsilon
 from holdfast.bounds.zcdp import zcdp_to_dp
 
@@ -84,7 +84,7 @@ def optimal(epsilon: float, delta: float, rounds: int, delta_total: float) -> fl
     rounds = check.whole("rounds", rounds, at_least=0, at_most=_ROUNDS)
     delta_total = check.probability("delta_total", delta_total, zero=True)
     left = _left_over(delta_total, rounds * math.log1p(-delta))
-    top = float_up(rounds * decimal_sum([epsilon]))
+    top = float_up(rounds * decimal_fraction(epsilon))
     if left < 0:
         return math.inf
     if left == 0 or top == 0:
@@ -124,7 +124,7 @@ def optimal_delta(epsilon: float, rounds: int, epsilon_total: float, delta: floa
     epsilon_total = check.real("epsilon_total", epsilon_total, at_least=0)
     delta = check.probability("delta", delta, zero=True)
     loss = exact_loss_of_equal(epsilon, rounds)
-    return _joined(loss, epsilon_total, float_up(rounds * decimal_sum([epsilon])), rounds * math.log1p(-delta))
+    return _joined(loss, epsilon_total, float_up(rounds * decimal_fraction(epsilon)), rounds * math.log1p(-delta))
 
 
 @theorem(

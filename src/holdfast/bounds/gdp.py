@@ -196,7 +196,7 @@ def _integral(x: float, mu: float) -> float:
     end = -x + math.sqrt(x * x + 100) if x < 0 else 100 / (x + math.sqrt(x * x + 100))
     t = 0.5 * end * (_NODES + 1)
     values = np.exp(-t * (x + 0.5 * t)) * -np.expm1(-mu * t)
-    return 0.5 * end * float(np.dot(_WEIGHTS, values))
+    return 0.5 * end * float(np.sum(_WEIGHTS * values))
 
 
 __all__ = ["gdp_budget", "gdp_delta", "gdp_to_dp"]

@@ -47,12 +47,15 @@ class Loss:
         above = excess > 0
         if not above.any():
             return -math.inf
+        if self.tilt:  # what lies further out weighs less than e^-100 in all; it is added below
+            above &= excess < 100 / self.tilt
         excess, weights, values = excess[above], self.weights[above], self.values[above]
         decay = np.exp(-self.tilt * excess) if self.tilt else np.ones_like(excess)
         shape = -np.expm1(-excess) * decay
         side = -1 if self.relative < 0 else 1
-        sharp = float(np.dot(weights, shape)) + self.absolute * (float(shape.sum()) + 1)
-        sharp += side * 4 * UNIT * float(np.dot(weights * decay, np.abs(values)))  # rounding of the excess itself
+        sharp = float(np.sum(weights * shape)) + self.absolute * (float(shape.sum()) + 1)
+        sharp += side * 4 * UNIT * float(np.sum(weights * decay * np.abs(values)))  # rounding of the excess itself
+        sharp += math.exp(-100) if self.tilt and side > 0 else 0.0
         if sharp <= 0:
             return -math.inf
         shift = self.log_scale - self.tilt * epsilon
@@ -66,7 +69,7 @@ def exact_loss(counts: Counter[float]) -> Loss | None:
     `counts` says how many mechanisms have each epsilon; k of one kind have k + 1 atoms. Atoms with probability below
     e^-740 are left out.
     """
-    counts = Counter({e: c for e, c in counts.items() if e > 0 and c > 0})
+    counts = _positive(counts)
     sizes = [min(count, int(2 * _DEVIATIONS * math.sqrt(count)) + 1) + 1 for count in counts.values()]
     if math.prod(sizes) > ATOMS:
         return None
@@ -94,9 +97,10 @@ def lattice_loss(counts: Counter[float], tilt: float, *, upper: bool) -> Loss:
     `tilt_for_epsilon`; every tilt is valid). The rounding error of the Fourier transform is then small next to delta,
     however small delta is, and is added on.
     """
-    kinds = _gathered(Counter({e: c for e, c in counts.items() if e > 0 and c > 0}), upper)
+    kinds = _gathered(_positive(counts), upper)
     size = 1 << (17 if len(kinds) <= 64 else 16)
     step = _step(kinds, size)
+    tilt = min(tilt, 30 / step)
     transform = np.ones(size // 2 + 1, dtype=np.complex128)
     turn = np.exp(-2j * np.pi * np.arange(size) / size)
     frequencies = np.arange(size // 2 + 1)
@@ -108,7 +112,7 @@ def lattice_loss(counts: Counter[float], tilt: float, *, upper: bool) -> Loss:
         total = float(tilted.sum())
         tilted /= total
         log_scale += count * (math.log(total) + tilt * epsilon)
-        mean += count * float(np.dot(tilted, points))
+        mean += count * float(np.sum(tilted * points))
         factor = np.zeros_like(transform)
         for mass, point in zip(tilted, points.astype(int), strict=True):
             factor += mass * turn[(frequencies * point) % size]
@@ -125,6 +129,10 @@ def lattice_loss(counts: Counter[float], tilt: float, *, upper: bool) -> Loss:
     if not upper:
         absolute, relative = -absolute, -relative
     return Loss(places.astype(float) * step, np.maximum(weights, 0.0), relative, absolute, tilt, log_scale)
+
+
+def _positive(counts: Counter[float]) -> Counter[float]:
+    return Counter({e: c for e, c in counts.items() if e > 0 and c > 0})
 
 
 def _step(kinds: Counter[float], size: int) -> float:
@@ -192,16 +200,17 @@ def tilt_for_delta(counts: Counter[float], delta: float) -> float:
 
 def _first_tilt(counts: Counter[float], reached: Callable[[float, float, float], bool]) -> float:
     """The smallest tilt at which `reached(mean, log moment generating function, tilt)`, by bisection."""
+    counts = _positive(counts)
     epsilons, numbers = np.array(list(counts)), np.array(list(counts.values()), dtype=float)
-    limit = 30 / float(epsilons.max())  # beyond this the tilted law is all but one atom
+    limit = 30 / float(epsilons.min())  # beyond this the tilted law is all but one atom
 
     def there(tilt: float) -> bool:
         means = epsilons * np.tanh((tilt + 0.5) * epsilons)
         logs = np.logaddexp((2 * tilt + 1) * epsilons, 0.0) - tilt * epsilons - np.logaddexp(epsilons, 0.0)
-        return reached(float(np.dot(numbers, means)), float(np.dot(numbers, logs)), tilt)
+        return reached(float(np.sum(numbers * means)), float(np.sum(numbers * logs)), tilt)
 
     low, high = 0.0, limit
-    for _ in range(40):
+    for _ in range(80):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if there(middle) else (middle, high)
     return high
