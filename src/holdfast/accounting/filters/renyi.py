@@ -9,7 +9,7 @@ from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP, RDP, ZCDP, PureDP
 from holdfast.accounting.filters.base import REPLACE_ONE, Filter
-from holdfast.accounting.orders import NONE, at_order
+from holdfast.accounting.increments import NONE, at_orders
 from holdfast.accounting.totals import exact, minus, read_down, read_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
@@ -58,7 +58,7 @@ class RenyiFilter(Filter):
         return Guarantee("filter.renyi", self.parameters(), REPLACE_ONE)
 
     def _increments(self, cost: PureDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
-        divergence = at_order(cost, self.order)
+        (divergence,) = at_orders(cost, (self.order,))
         if divergence == NONE:
             raise InvalidParameter(f"cost must list an order of at least {self.order:g}, got {cost}")
         return (divergence,)

@@ -11,7 +11,7 @@ from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP, RDP, ZCDP, PureDP
 from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
-from holdfast.accounting.orders import NONE, at_order
+from holdfast.accounting.increments import NONE, at_orders
 from holdfast.accounting.totals import ZERO, below, exact, minus, parse_total, read_down, read_up
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.filters import SPARSE_ORDERS, renyi_constant
@@ -78,7 +78,7 @@ class RenyiCurveFilter(Filter):
         return Promise(self.epsilon, exact(self.delta), ZERO)
 
     def _increments(self, cost: PureDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
-        return tuple(at_order(cost, order) for order in self.orders)
+        return at_orders(cost, self.orders)
 
     def _fits(self, state: State) -> bool:
         return any(map(Decimal.__le__, state, self._caps))

@@ -10,9 +10,9 @@ from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
 from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.increments import HALF, mean_loss
 from holdfast.accounting.totals import (
     ZERO,
-    charged,
     double_down,
     double_up,
     exact,
@@ -22,11 +22,9 @@ from holdfast.accounting.totals import (
     square,
     times,
 )
-from holdfast.bounds.filters import loss_drift, rogers_left_side, rogers_offset
+from holdfast.bounds.filters import rogers_left_side, rogers_offset
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-
-_HALF = Decimal("0.5")
 
 
 class RogersFilter(Filter):
@@ -77,7 +75,7 @@ class RogersFilter(Filter):
         self._own_offset = None if offset is None else check.real("offset", offset, above=0)
         self.offset = self._own_offset or rogers_offset(self.epsilon, self.delta, tuned)
         self._drift: Literal["tight", "paper"] = "tight" if self.method == "best" else "paper"
-        self._half = times(_HALF, exact(self.delta))
+        self._half = times(HALF, exact(self.delta))
         self._slack = double_down(self._half)
         if not self._fits(self._state):
             raise InvalidParameter(f"offset must be smaller: at {self.offset} not even a cost of 0 fits")
@@ -96,7 +94,7 @@ class RogersFilter(Filter):
         return Promise(self.epsilon, self._half, self._half)
 
     def _increments(self, cost: PureDP | ApproxDP | PointwiseDP) -> tuple[Decimal, ...]:
-        drift = charged(loss_drift(cost.epsilon, self._drift), cost.epsilon)
+        drift = mean_loss(cost.epsilon, self._drift)
         return drift, square(cost.epsilon), ZERO if isinstance(cost, PureDP) else exact(cost.delta)
 
     def _left_side(self, state: State) -> float:

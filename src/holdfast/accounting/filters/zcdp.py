@@ -10,14 +10,13 @@ from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP, ZCDP, ApproxDP, PointwiseDP, PureDP
 from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.increments import gaussian_rho, pure_rho
 from holdfast.accounting.split import slack_of
-from holdfast.accounting.totals import ZERO, charged, double_down, exact, minus, read_down, read_up, square, times
-from holdfast.bounds.conversions import pure_to_zcdp, zcdp_budget, zcdp_to_dp
+from holdfast.accounting.totals import ZERO, double_down, exact, minus, read_down, read_up
+from holdfast.bounds.conversions import zcdp_budget, zcdp_to_dp
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.zcdp import Method
 from holdfast.errors import InvalidParameter
-
-_HALF = Decimal("0.5")
 
 
 class ZCDPFilter(Filter):
@@ -117,9 +116,8 @@ class ZCDPFilter(Filter):
         if isinstance(cost, ZCDP):
             return exact(cost.rho), ZERO
         if isinstance(cost, GDP):
-            return times(_HALF, square(cost.mu)), ZERO
-        rho = charged(pure_to_zcdp(cost.epsilon), cost.epsilon)
-        return rho, ZERO if isinstance(cost, PureDP) else exact(cost.delta)
+            return gaussian_rho(cost.mu), ZERO
+        return pure_rho(cost.epsilon), ZERO if isinstance(cost, PureDP) else exact(cost.delta)
 
     def _fits(self, state: State) -> bool:
         return bool(state[0] <= self._caps[0] and state[1] <= self._caps[1])

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import PointwiseDP, PureDP
+from holdfast.accounting.increments import mean_loss
 from holdfast.accounting.odometers.base import Odometer
 from holdfast.accounting.split import slack_of
 from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, plus, square
 from holdfast.bounds.exact import up
-from holdfast.bounds.filters import loss_drift
 from holdfast.errors import InvalidParameter
 
 
@@ -85,7 +85,7 @@ class LossOdometer(Odometer):
 
     def _increments(self, cost: PureDP | PointwiseDP) -> tuple[Decimal, ...]:
         epsilon = cost.epsilon
-        drift = charged(loss_drift(epsilon, self._drift), epsilon)
+        drift = mean_loss(epsilon, self._drift)
         if isinstance(cost, PureDP) or not cost.delta:
             return exact(epsilon), square(epsilon), drift, ZERO
         drift = plus(drift, charged(pointwise_drift(cost.delta), cost.delta))

@@ -10,9 +10,9 @@ from typing import Any
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP, RDP, ZCDP, PointwiseDP, PureDP
+from holdfast.accounting.increments import at_orders
 from holdfast.accounting.odometers.base import Odometer
 from holdfast.accounting.odometers.loss import pointwise_drift
-from holdfast.accounting.orders import at_order
 from holdfast.accounting.split import slack_of
 from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, parse_total, plus
 from holdfast.bounds.filters import SPARSE_ORDERS
@@ -69,10 +69,10 @@ class RenyiOdometer(Odometer):
 
     def _increments(self, cost: PureDP | PointwiseDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
         if not isinstance(cost, PointwiseDP):
-            return (*(at_order(cost, order) for order in self.orders), ZERO)
+            return (*at_orders(cost, self.orders), ZERO)
         certain = charged(pointwise_drift(cost.delta), cost.delta) if cost.delta else ZERO
         pure = PureDP(double_up(plus(exact(cost.epsilon), certain)))
-        return (*(plus(certain, at_order(pure, order)) for order in self.orders), exact(cost.delta))
+        return (*(plus(certain, each) for each in at_orders(pure, self.orders)), exact(cost.delta))
 
     def _read(self, state: State) -> float:
         *totals, delta = state

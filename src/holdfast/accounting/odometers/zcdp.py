@@ -9,15 +9,13 @@ from typing import Any
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP, ZCDP, PointwiseDP, PureDP
+from holdfast.accounting.increments import gaussian_rho, pure_rho
 from holdfast.accounting.odometers.base import Odometer
 from holdfast.accounting.odometers.loss import pointwise_drift
 from holdfast.accounting.odometers.ranged import printed_delta
 from holdfast.accounting.split import slack_of
-from holdfast.accounting.totals import ZERO, above, charged, double_down, double_up, exact, plus, square, times
-from holdfast.bounds.conversions import pure_to_zcdp
+from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, plus
 from holdfast.bounds.odometers import rogers_reading
-
-_HALF = Decimal("0.5")
 
 
 class ZCDPOdometer(Odometer):
@@ -70,12 +68,12 @@ class ZCDPOdometer(Odometer):
         if isinstance(cost, ZCDP):
             return exact(cost.rho), ZERO, ZERO
         if isinstance(cost, GDP):
-            return times(_HALF, square(cost.mu)), ZERO, ZERO
+            return gaussian_rho(cost.mu), ZERO, ZERO
         if isinstance(cost, PureDP) or not cost.delta:
-            return charged(pure_to_zcdp(cost.epsilon), cost.epsilon), ZERO, ZERO
+            return pure_rho(cost.epsilon), ZERO, ZERO
         certain = charged(pointwise_drift(cost.delta), cost.delta)
         epsilon = double_up(plus(exact(cost.epsilon), certain))
-        return above(pure_to_zcdp(epsilon)), certain, exact(cost.delta)
+        return pure_rho(epsilon), certain, exact(cost.delta)
 
     def _read(self, state: State) -> float:
         rho, certain, delta = state
