@@ -59,7 +59,7 @@ class ThresholdoutPlan:
 
 
 def noise_allowance(budget: int) -> float:
-    """`ln kappa_B`, `kappa_B = 4^B / C(2B, B)`: what the largest of `B` threshold noises costs a comparison.
+    """`kappa_B = 4^B / C(2B, B)`: the factor that the largest of `B` threshold noises costs a comparison.
 
     A comparison has noise `Lap(4 sigma)` against a threshold with noise `Lap(2 sigma)`; the threshold draw in force at
     a given question is not a fresh one, so condition on all `B` of them. For `M` their largest absolute value,
@@ -67,14 +67,14 @@ def noise_allowance(budget: int) -> float:
 
     Examples
     --------
-    >>> round(math.exp(noise_allowance(1)), 9), round(math.exp(noise_allowance(10)), 9)
+    >>> round(noise_allowance(1), 9), round(noise_allowance(10), 9)
     (2.0, 5.675463855)
     """
     b = check.whole("budget", budget, at_least=1)
     if b <= 10**4:
-        return math.fsum(math.log1p(1 / (2 * j - 1)) for j in range(1, b + 1))
-    # Stirling with both error terms on the safe side: ln kappa = ln(pi b)/2 + 1/(8b) - ..., alternating
-    return 0.5 * math.log(math.pi * b) + 1 / (8 * b)
+        return up(math.exp(math.fsum(math.log1p(1 / (2 * j - 1)) for j in range(1, b + 1))), 16)
+    # Stirling: ln kappa = ln(pi b)/2 + 1/(8b) - 1/(192 b^3) + ..., alternating, so two terms are an upper bound
+    return up(math.sqrt(math.pi * b) * math.exp(1 / (8 * b)), 16)
 
 
 def tight_sigma(
@@ -93,7 +93,7 @@ def tight_sigma(
     0.0002533896022
     """
     m, b, noise, rest = _room(tau, questions, budget, theta, share)
-    log_beta, log_kappa = math.log(check.probability("beta", beta)), noise_allowance(b)
+    log_beta, log_kappa = math.log(check.probability("beta", beta)), math.log(noise_allowance(b))
     release = tau - rest
 
     def fails(inverse: float) -> float:

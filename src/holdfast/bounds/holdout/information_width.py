@@ -7,7 +7,7 @@ import math
 from holdfast import check
 from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
-from holdfast.bounds.interval.russo_zou import second_moment_factor
+from holdfast.bounds.interval.mutual_information import second_moment_factor
 
 
 @theorem(

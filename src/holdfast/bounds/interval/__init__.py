@@ -4,16 +4,16 @@ Every function takes `n, questions, beta, noise` and returns a `Width`: the half
 what it rests on. `best` is the one to use; the others are there to compare, to cite and to check.
 """
 
-from holdfast.bounds.interval.best import best
-from holdfast.bounds.interval.bns import bns
-from holdfast.bounds.interval.dfh import dfh
-from holdfast.bounds.interval.jung import jung
+from holdfast.bounds.interval.constant_noise import posterior_shift
+from holdfast.bounds.interval.event_divergence import russo_zou_kl
+from holdfast.bounds.interval.extended_monitor import bns
+from holdfast.bounds.interval.first_transfer import dfh
+from holdfast.bounds.interval.mutual_information import russo_zou, xu_raginsky
 from holdfast.bounds.interval.planning import max_questions, required_n
-from holdfast.bounds.interval.posterior_shift import posterior_shift
-from holdfast.bounds.interval.russo_zou import russo_zou, xu_raginsky
-from holdfast.bounds.interval.russo_zou_kl import russo_zou_kl
-from holdfast.bounds.interval.scheduled import Schedule, scheduled
-from holdfast.bounds.interval.splitting import kl_width, non_adaptive, splitting
+from holdfast.bounds.interval.posterior_sensitivity import jung
+from holdfast.bounds.interval.sample_splitting import kl_width, non_adaptive, splitting
+from holdfast.bounds.interval.scheduled_noise import Schedule, scheduled
+from holdfast.bounds.interval.smallest import best
 from holdfast.bounds.interval.width import Width
 
 __all__ = [

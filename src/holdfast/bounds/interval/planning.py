@@ -8,16 +8,16 @@ from typing import Any, Literal, get_args
 
 from holdfast import check
 from holdfast.bounds.catalogue import theorem
-from holdfast.bounds.interval.best import best
-from holdfast.bounds.interval.bns import bns
-from holdfast.bounds.interval.dfh import dfh
-from holdfast.bounds.interval.jung import jung
-from holdfast.bounds.interval.posterior_shift import posterior_shift, posterior_shift_rows
-from holdfast.bounds.interval.russo_zou import russo_zou, xu_raginsky
-from holdfast.bounds.interval.russo_zou_kl import russo_zou_kl
-from holdfast.bounds.interval.scheduled import scheduled, scheduled_rows
+from holdfast.bounds.interval.constant_noise import posterior_shift, posterior_shift_rows
+from holdfast.bounds.interval.event_divergence import russo_zou_kl
+from holdfast.bounds.interval.extended_monitor import bns
+from holdfast.bounds.interval.first_transfer import dfh
+from holdfast.bounds.interval.mutual_information import russo_zou, xu_raginsky
+from holdfast.bounds.interval.posterior_sensitivity import jung
+from holdfast.bounds.interval.sample_splitting import non_adaptive, splitting
+from holdfast.bounds.interval.scheduled_noise import scheduled, scheduled_rows
 from holdfast.bounds.interval.search import turning_point
-from holdfast.bounds.interval.splitting import non_adaptive, splitting
+from holdfast.bounds.interval.smallest import best
 from holdfast.bounds.interval.width import Noise, Width
 from holdfast.errors import InvalidParameter
 

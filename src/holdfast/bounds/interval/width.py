@@ -11,7 +11,7 @@ from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from holdfast.bounds.interval.scheduled import Schedule
+    from holdfast.bounds.interval.scheduled_noise import Schedule
 
 Noise = Literal["gaussian", "laplace"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from holdfast.bounds.catalogue import theorem
-from holdfast.bounds.interval.bns import bns
-from holdfast.bounds.interval.jung import jung
-from holdfast.bounds.interval.posterior_shift import posterior_shift
-from holdfast.bounds.interval.scheduled import scheduled
-from holdfast.bounds.interval.splitting import splitting
+from holdfast.bounds.interval.constant_noise import posterior_shift
+from holdfast.bounds.interval.extended_monitor import bns
+from holdfast.bounds.interval.posterior_sensitivity import jung
+from holdfast.bounds.interval.sample_splitting import splitting
+from holdfast.bounds.interval.scheduled_noise import scheduled
 from holdfast.bounds.interval.width import Noise, Width, door
 
 

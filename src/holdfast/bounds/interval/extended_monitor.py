@@ -9,7 +9,7 @@ from typing import Literal
 from holdfast import check
 from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
-from holdfast.bounds.interval.jung import posterior_gap
+from holdfast.bounds.interval.posterior_sensitivity import posterior_gap
 from holdfast.bounds.interval.privacy import noise_bound, run_delta, start_sigma
 from holdfast.bounds.interval.search import minimise
 from holdfast.bounds.interval.width import Noise, Width, door
@@ -50,8 +50,8 @@ def bns(
     - *best*: numerator `sigma q(b) + s b + tanh(eps/4) + s delta`, with the exact tail of one normal in `q`.
 
     *Why the last holds* (re-derived): with clipped answers a failed sample costs at most 1, once, hence `s b`. For the
-    gap, apply (*) of `jung.posterior_gap` to each copy `t` and the transcripts that pick it, keeping those whose
-    gap exceeds `u = tanh(eps/4)` by some `e_w > 0`. Summed over copies,
+    gap, apply (*) of `posterior_sensitivity.posterior_gap` to each copy `t` and the transcripts that pick it, keeping
+    those whose gap exceeds `u = tanh(eps/4)` by some `e_w > 0`. Summed over copies,
     `(1 - tanh(eps/2)) sum P(w) e_w <= s (1 - tanh(eps/2)) delta`, so the mean gap is at most `u + s delta`.
 
     Parameters

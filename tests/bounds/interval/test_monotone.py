@@ -1,0 +1,87 @@
+"""Widths fall with rows and with beta and rise with questions; planners invert them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.bounds import interval
+from holdfast.bounds.interval.planning import METHODS
+from holdfast.errors import InvalidParameter
+
+QUICK = [m for m in METHODS if m not in ("best", "scheduled", "bns")]
+sizes = st.integers(200, 10**8)
+counts = st.integers(1, 10**5)
+betas = st.floats(1e-6, 0.5)
+
+
+def width(method: str, n: int, k: int, beta: float) -> float:
+    return METHODS[method](n, k, beta).half_width
+
+
+@pytest.mark.parametrize("method", QUICK)
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(n=sizes, k=counts, beta=betas, factor=st.floats(1.05, 10))
+def test_directions(method: str, n: int, k: int, beta: float, factor: float) -> None:
+    if method == "splitting":
+        k = min(k, n // 12 or 1)
+
+    def capped(n: int, k: int, beta: float) -> float:
+        return min(0.5, width(method, n, k, beta))  # from 0.5 on a width says nothing, and the searches may stop early
+
+    here = capped(n, k, beta)
+    slack = 1 + 1e-7
+    assert capped(int(n * factor) + 1, k, beta) <= here * slack
+    assert capped(n, int(k * factor) + 1, beta) >= here / slack
+    assert capped(n, k, min(0.9, beta * factor)) <= here * slack
+
+
+@pytest.mark.parametrize("method", ["best", "scheduled", "bns"])
+@pytest.mark.parametrize(("n", "k", "beta"), [(300, 7, 0.1), (50_000, 900, 0.01)])
+def test_directions_of_the_slower_ones(method: str, n: int, k: int, beta: float) -> None:
+    here = width(method, n, k, beta)
+    assert width(method, 2 * n, k, beta) < here < width(method, n, 2 * k, beta)
+    assert width(method, n, k, 2 * beta) < here
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("n", "tau"), [(3000, 0.3), (200_000, 0.06)])
+def test_planners_invert_the_widths(method: str, n: int, tau: float) -> None:
+    if method == "non-adaptive":
+        n = round(5.4 / tau**2)  # its count of questions is astronomical elsewhere
+    k = interval.max_questions(n, tau, 0.05, method)  # type: ignore[arg-type]
+    if k > 0:
+        assert width(method, n, k, 0.05) <= tau
+    if method != "splitting" or k < n:
+        assert width(method, n, k + 1, 0.05) > tau
+    k = max(k, 1)
+    rows = interval.required_n(k, tau, 0.05, method)  # type: ignore[arg-type]
+    assert width(method, rows, k, 0.05) <= tau
+    if rows > 1 and (method != "splitting" or rows > k):
+        assert width(method, rows - 1, k, 0.05) > tau
+
+
+def test_planners_with_laplace_noise() -> None:
+    for method in ("dfh", "bns", "jung", "best"):
+        k = interval.max_questions(200_000, 0.25, 0.05, method, "laplace")  # type: ignore[arg-type]
+        assert METHODS[method](200_000, k, 0.05, "laplace").half_width <= 0.25
+        assert METHODS[method](200_000, k + 1, 0.05, "laplace").half_width > 0.25
+
+
+def test_planners_say_no() -> None:
+    assert interval.max_questions(10, 0.01, 0.05) == 0
+    with pytest.raises(InvalidParameter, match="half_width"):
+        interval.required_n(10, 1e-9, 0.05, "dfh")
+    with pytest.raises(InvalidParameter, match="noise must be gaussian"):
+        interval.required_n(10, 0.1, 0.05, "scheduled", "laplace")
+    with pytest.raises(InvalidParameter, match="half_width"):
+        interval.max_questions(10, 0.0, 0.05)
+
+
+def test_crossings_with_splitting() -> None:
+    """At n = 1e5 posterior shift wins from a handful of questions on; splitting wins for one or two."""
+    assert interval.best(100_000, 2, 0.05).method == "interval.splitting"
+    assert interval.best(100_000, 10, 0.05).method == "interval.scheduled"
+    assert interval.best(100_000, 10, 0.05, "laplace").method == "interval.splitting"
+    assert interval.best(100_000, 5000, 0.05, "laplace").method == "interval.jung"
