@@ -18,9 +18,9 @@ from holdfast.errors import InvalidParameter
 ORDERS = (2.0, 8.0)
 Coin = tuple[float, float]
 ATTACKS: list[tuple[float, float, tuple[Coin, Coin, Coin], float]] = [
-    # epsilon, delta, coins (first, after a high loss, after a low loss: the probability of output 1), reached over
-    delta(8.0, 0.01, ((0.0692137, 0.0289963), (0.9993120, 0.0006881), (0.0179778, 2.8911e-06)), 1.80),
-    (4.0, 0.05, ((0.2741200, 0.1789134), (0.9770, 0.0230), (0.0769397, 0.00062760)), 1.45),
+    # epsilon, delta, coins (first, after a high loss, after a low loss; probability of output 1), reached / delta
+    (8.0, 0.01, ((0.0692137, 0.0289963), (0.9993120, 0.0006881), (0.0179778, 2.8911e-06)), 1.80),
+    (4.0, 0.05, ((0.2741200, 0.1789134), (0.97710, 0.02290), (0.0769397, 0.00062760)), 1.44),
 ]
 
 

@@ -15,6 +15,9 @@ from holdfast.errors import BudgetExhausted
 
 REPLACE_ONE = "neighbours replace one of n rows, n public; costs may be chosen adaptively"
 
+REREAD = 64
+"""Units in the last place by which a stored promise may differ from its budget: another machine's `exp` may."""
+
 
 class Promise(NamedTuple):
     """What a filter promises about the whole interaction as `(epsilon, delta)`, with the two parts of delta apart.
@@ -104,4 +107,4 @@ class Filter(Account):
         return low
 
 
-__all__ = ["REPLACE_ONE", "Filter", "Promise"]
+__all__ = ["REPLACE_ONE", "REREAD", "Filter", "Promise"]

@@ -9,9 +9,10 @@ from typing import Any, Self
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.filters.base import REPLACE_ONE, REREAD, Filter, Promise
 from holdfast.accounting.totals import ZERO, exact, minus, root_down, root_up, square
 from holdfast.bounds.conversions import gdp_budget, gdp_to_dp
+from holdfast.bounds.exact import up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
@@ -56,7 +57,7 @@ class GDPFilter(Filter):
         self._cap = square(self.mu)
         if self.epsilon is not None and self.delta is not None:
             needed = gdp_to_dp(math.nextafter(self.mu, math.inf) if self.mu else 0.0, self.delta)
-            if not needed <= self.epsilon:
+            if not needed <= up(self.epsilon, REREAD):
                 raise InvalidParameter(f"epsilon must be at least {needed} for mu {self.mu}, got {self.epsilon}")
 
     @classmethod

@@ -9,11 +9,12 @@ from typing import Any, Self
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP, ZCDP, ApproxDP, PointwiseDP, PureDP
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.filters.base import REPLACE_ONE, REREAD, Filter, Promise
 from holdfast.accounting.increments import gaussian_rho, pure_rho
 from holdfast.accounting.split import slack_of
 from holdfast.accounting.totals import ZERO, double_down, exact, minus, read_down, read_up
 from holdfast.bounds.conversions import zcdp_budget, zcdp_to_dp
+from holdfast.bounds.exact import up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.zcdp import Method
 from holdfast.errors import InvalidParameter
@@ -74,7 +75,7 @@ class ZCDPFilter(Filter):
         if self.epsilon is not None and self.delta is not None:
             slack = double_down(slack_of(self.delta, self.delta_sum))
             needed = zcdp_to_dp(math.nextafter(self.rho, math.inf) if self.rho else 0.0, slack)
-            if not needed <= self.epsilon:
+            if not needed <= up(self.epsilon, REREAD):
                 raise InvalidParameter(f"epsilon must be at least {needed} for rho {self.rho}, got {self.epsilon}")
 
     @classmethod

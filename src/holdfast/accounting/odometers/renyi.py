@@ -70,7 +70,9 @@ class RenyiOdometer(Odometer):
     def _increments(self, cost: PureDP | PointwiseDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
         if not isinstance(cost, PointwiseDP):
             return (*at_orders(cost, self.orders), ZERO)
-        certain = charged(pointwise_drift(cost.delta), cost.delta) if cost.delta else ZERO
+        if not cost.delta:
+            return (*at_orders(PureDP(cost.epsilon), self.orders), ZERO)
+        certain = charged(pointwise_drift(cost.delta), cost.delta)
         pure = PureDP(double_up(plus(exact(cost.epsilon), certain)))
         return (*(plus(certain, each) for each in at_orders(pure, self.orders)), exact(cost.delta))
 
