@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.accounting.costs import PureDP
+from holdfast.bounds import catalogue
+from holdfast.bounds.exact import decimal_fraction
+from holdfast.bounds.sparse_vector import numeric_sparse_scales, sparse_vector_epsilon, sparse_vector_split
+from holdfast.errors import InvalidParameter
+from holdfast.mechanisms import SparseVector, above_threshold, numeric_sparse, sparse, sparse_vector
+from holdfast.mechanisms.base import Mechanism
+from holdfast.noise import Grid, Seeded
+from tests.mechanisms.statistics import fits
+from tests.mechanisms.zoo import STEP, Sparse, max_log_ratio
+
+WHOLE = Grid(0)
+FORMS = {
+    "above-threshold": above_threshold(0, STEP, 1, grid=WHOLE),
+    "sparse": sparse(0, STEP, 1, 3, grid=WHOLE),
+    "lyu-su-li": sparse_vector(0, STEP, 1, 3, grid=WHOLE),
+    "lyu-su-li-refresh": sparse_vector(0, STEP, 1, 3, refresh=True, grid=WHOLE),
+    "lyu-su-li-monotone": sparse_vector(0, STEP, 1, 3, monotone=True, grid=WHOLE),
+    "refresh-monotone": sparse_vector(0, STEP, 1, 2, refresh=True, monotone=True, grid=WHOLE),
+    "wide-epsilon": sparse_vector(0, STEP, 3, 2, grid=WHOLE),
+}
+
+
+def member(mechanism: SparseVector) -> Sparse:
+    """The zoo's twin, whose law is known exactly."""
+    threshold, question = (law.scale_steps for law in mechanism.laws[:2])
+    return Sparse(threshold, question, mechanism.cap, "above" if mechanism.refresh else "never")
+
+
+def shifts(mechanism: SparseVector, questions: int) -> list[tuple[int, ...]]:
+    if mechanism.monotone:
+        return list(itertools.product((0, STEP), repeat=questions))
+    return list(itertools.product((-STEP, 0, STEP), repeat=questions))
+
+
+class TestExactLaw:
+    @pytest.mark.parametrize("name", FORMS)
+    @pytest.mark.parametrize("start", [(0, 0, 0, 0), (-40, 8, 30, -12), (-60, -60, -60, 40)])
+    def test_no_neighbour_exceeds_epsilon(self, name: str, start: tuple[int, ...]) -> None:
+        mechanism = FORMS[name]
+        law = member(mechanism).law(start)
+        assert sum(law.values()) == pytest.approx(1, abs=1e-12)
+        worst = 0.0
+        for shift in shifts(mechanism, len(start)):
+            moved = member(mechanism).law(np.add(start, shift))
+            worst = max(worst, max_log_ratio(law, moved))
+        assert worst <= float(mechanism.exact_epsilon) + 1e-10
+        assert worst > 0.2 * float(mechanism.exact_epsilon)
+
+    @settings(max_examples=60, deadline=None, derandomize=True)
+    @given(
+        st.sampled_from([name for name, form in FORMS.items() if not form.monotone]),
+        st.lists(st.tuples(st.integers(-100, 100), st.integers(-STEP, STEP)), min_size=1, max_size=7),
+    )
+    def test_no_neighbour_exceeds_epsilon_anywhere(self, name: str, cells: list[tuple[int, int]]) -> None:
+        twin = member(FORMS[name])
+        first = twin.law([value for value, _ in cells])
+        second = twin.law([value + shift for value, shift in cells])
+        assert max_log_ratio(first, second) <= float(FORMS[name].exact_epsilon) + 1e-10
+
+    @pytest.mark.parametrize("mechanism", [FORMS["above-threshold"], sparse_vector(0, STEP, 1, 1, grid=WHOLE)])
+    def test_the_bound_is_attained(self, mechanism: SparseVector) -> None:
+        # Many questions at the threshold that move up, then one far below that moves down: no slack is left.
+        first = member(mechanism).law([0] * 40 + [-12 * STEP])
+        second = member(mechanism).law([STEP] * 40 + [-13 * STEP])
+        assert max_log_ratio(first, second) > 0.999999 * float(mechanism.exact_epsilon)
+
+    def test_monotone_noise_is_too_small_for_other_questions(self) -> None:
+        mechanism = sparse_vector(0, STEP, 1, 1, monotone=True, grid=WHOLE)
+        first = member(mechanism).law([0] * 6)
+        second = member(mechanism).law([STEP] * 5 + [-STEP])
+        assert max_log_ratio(first, second) > 1.3
+
+
+class TestSampling:
+    VALUES = (-6, 10, 3, -20, 14)
+
+    @pytest.mark.parametrize("name", ["above-threshold", "sparse", "lyu-su-li", "lyu-su-li-refresh"])
+    def test_replicate_batch_and_single_questions_have_the_exact_law(self, name: str) -> None:
+        mechanism, source = FORMS[name], Seeded(31)
+        law = member(mechanism).law(self.VALUES)
+
+        def padded(above: list[bool]) -> tuple[int, ...]:
+            return (*map(int, above), *([-1] * (len(self.VALUES) - len(above))))
+
+        def one_by_one() -> list[bool]:
+            run = mechanism.start(source)
+            answers: list[bool] = []
+            for value in self.VALUES:
+                if run.exhausted:
+                    break
+                answers.append(run.ask(value).above)
+            return answers
+
+        assert fits(map(tuple, mechanism.replicate(self.VALUES, 200_000, source).tolist()), law)
+        batch = [mechanism.release(self.VALUES, source) for _ in range(10_000)]
+        assert fits((padded(answers.above.tolist()) for answers in batch), law)
+        assert all(answers.exhausted == (answers.above.sum() >= mechanism.cap) for answers in batch)
+        assert fits((padded(one_by_one()) for _ in range(10_000)), law)
+
+    def test_the_test_rejects_a_wrong_scale(self) -> None:
+        mechanism = FORMS["sparse"]
+        wrong = Sparse(*(Fraction(13, 10) * law.scale_steps for law in mechanism.laws), mechanism.cap, "above")
+        outcomes = map(tuple, mechanism.replicate(self.VALUES, 200_000, Seeded(32)).tolist())
+        assert not fits(outcomes, wrong.law(self.VALUES))
+
+    def test_released_values_have_fresh_noise(self) -> None:
+        mechanism = numeric_sparse(0, STEP, 1, 1, grid=WHOLE)
+        shown = mechanism.replicate([0], 200_000, Seeded(33))[:, 0]
+        shown = shown[np.isfinite(shown)]
+        scale = mechanism.laws[2].scale_steps
+        # Given an answer above, the noise of the comparison is biased upwards; the released value is not.
+        assert abs(shown.mean()) < 5 * np.sqrt(2 / len(shown)) * scale
+        assert shown.std() == pytest.approx(np.sqrt(2) * scale, rel=0.03)
+
+
+class TestParameters:
+    def test_published_scales(self) -> None:
+        fine = Grid(-40)
+        assert above_threshold(0, 1, 0.5, grid=fine).scales == pytest.approx((4, 8))
+        assert sparse(0, 1, 0.5, 10, grid=fine).scales == pytest.approx((40, 80))
+        assert numeric_sparse(0, 1e-4, 0.2, 10, grid=fine).scales == pytest.approx(
+            numeric_sparse_scales(0.2, 10, 1e-4), rel=1e-6
+        )
+        split = sparse_vector_split(0.5, 10)
+        assert sparse_vector(0, 1, 0.5, 10, grid=fine).scales == pytest.approx(
+            (1 / split.threshold, 20 / split.questions), rel=2e-3
+        )
+        split = sparse_vector_split(0.5, 10, questions="monotone")
+        assert sparse_vector(0, 1, 0.5, 10, monotone=True, grid=fine).scales == pytest.approx(
+            (1 / split.threshold, 10 / split.questions), rel=2e-3
+        )
+
+    @settings(max_examples=60, deadline=None, derandomize=True)
+    @given(
+        st.floats(1e-6, 100),
+        st.floats(1e-3, 20),
+        st.integers(1, 10_000),
+        st.booleans(),
+        st.booleans(),
+        st.sampled_from([0, 0.25]),
+    )
+    def test_the_sampled_law_never_spends_more_than_declared(
+        self, sensitivity: float, epsilon: float, cap: int, refresh: bool, monotone: bool, release: float
+    ) -> None:
+        mechanism = sparse_vector(
+            0.5, sensitivity, epsilon, cap, refresh=refresh, monotone=monotone, release_share=release
+        )
+        declared = decimal_fraction(epsilon)
+        assert mechanism.exact_epsilon <= declared
+        assert mechanism.exact_epsilon >= declared * Fraction(998, 1000)
+        assert mechanism.cost == PureDP(epsilon)
+        spent = sparse_vector_epsilon(
+            sensitivity,
+            *mechanism.scales[:2],
+            cap,
+            mechanism.scales[2] if release else None,
+            "refresh" if refresh else "single",
+            "monotone" if monotone else "any",
+        )
+        assert spent <= epsilon * (1 + 1e-9)
+
+    def test_margin_covers_a_whole_run(self) -> None:
+        # A thousand questions below the threshold by the margin, then one above it by the margin; at most `beta` of the
+        # runs may err. 300 runs at beta = 0.05 err fewer than 45 times but for a chance below 1e-9.
+        mechanism = sparse_vector(0.0, 1e-3, 1.0, 2)
+        margin = mechanism.margin(0.05, 1001)
+        values = [-margin] * 1000 + [margin]
+        wrong = 0
+        for i in range(300):
+            answers = mechanism.release(values, Seeded(1000 + i))
+            wrong += answers.above.tolist() != [False] * 1000 + [True]
+        assert wrong < 45
+        assert margin < 1.5 * sparse(0.0, 1e-3, 1.0, 2).margin(0.05, 1001)
+
+    def test_guarantee_names_a_theorem_and_says_what_it_assumes(self) -> None:
+        for mechanism in FORMS.values():
+            assert isinstance(mechanism, Mechanism)
+            assert mechanism.guarantee.theorem in catalogue()
+            assert ("one direction" in mechanism.guarantee.assumption) == mechanism.monotone
+            assert mechanism.guarantee.to_dict()["parameters"]["scale_steps"]
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"threshold": float("nan")}, "threshold"),
+            ({"sensitivity": 0}, "sensitivity must be a number in"),
+            ({"epsilon": -1}, "epsilon must be a number in"),
+            ({"cap": 0}, "cap must be a whole number, at least 1"),
+            ({"shares": (0.5, 0.5)}, "shares must be three numbers"),
+            ({"shares": (0.5, 0.6, 0)}, "sum to at most 1"),
+            ({"shares": (0, 0.6, 0)}, r"shares\[0\]"),
+            ({"shares": (0.5, 0.4, -0.1)}, r"shares\[2\]"),
+            ({"refresh": 1}, "refresh must be True or False"),
+            ({"grid": 0.1}, "grid must be a noise.Grid"),
+        ],
+    )
+    def test_wrong_parameters(self, change: dict[str, Any], message: str) -> None:
+        with pytest.raises(InvalidParameter, match=message):
+            SparseVector(**{"threshold": 0.1, "sensitivity": 1e-4, "epsilon": 1.0} | change)
