@@ -135,7 +135,7 @@ def kl_nats(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     inside = p > 0
     if bool((q[inside] == 0).any()):
         return math.inf
-    return float(np.sum(p[inside] * np.log(p[inside] / q[inside])))
+    return max(0.0, float(np.sum(p[inside] * np.log(p[inside] / q[inside]))))
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:

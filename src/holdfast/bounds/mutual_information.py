@@ -172,12 +172,13 @@ def from_max_information(
         return Information(up(value), size_bits, {"s": s})
     low = max(-k_bits, 0.0)
     x, value = smallest(lambda x: _one_sided(k_bits, beta, size_bits, low + math.exp(x)), spaced(-34.0, 8.0, 127))
-    lines = [value, size_bits]
+    lines = [value]
     if k_bits > 0 and beta <= 3 * -math.expm1(-k_bits * LN2) / 20:
         lines.append(_two_sided(k_bits, beta, size_bits))
     if beta == 0 and k_bits >= 0:
         lines.append(k_bits)
-    return Information(up(min(lines)), size_bits, {"s": low + math.exp(x)} if value == min(lines) else {})
+    used = {"s": low + math.exp(x)} if value == min(lines) < size_bits else {}
+    return Information(min(up(min(lines)), size_bits), size_bits, used)
 
 
 @theorem(

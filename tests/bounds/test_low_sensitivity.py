@@ -1,0 +1,94 @@
+"""Selected statistics of low sensitivity."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from holdfast.bounds.approximate_dp import closed_form
+from holdfast.bounds.low_sensitivity import (
+    approx_dp_deviation,
+    bns_deviation,
+    equivalent_delta,
+    failure,
+    mcdiarmid,
+    radius,
+    radius_after_dp,
+    sensitivity_floor,
+)
+from holdfast.bounds.theorem_s import theorem_s
+from holdfast.errors import InvalidParameter
+
+
+def test_radius_inverts_failure() -> None:
+    for k, beta in ((0.0, 0.0), (3.0, 0.01), (500.0, 1e-6)):
+        r = radius(k, beta, 1000, 0.001, 0.05)
+        assert failure(k, beta, 1000, 0.001, r) == pytest.approx(0.05, rel=1e-9)
+        assert failure(k, beta, 1000, 0.001, r * (1 + 1e-9)) <= 0.05
+    assert radius(1.0, 0.05, 1000, 0.001, 0.05) == math.inf
+    assert radius(math.inf, 0.0, 1000, 0.001, 0.05) == math.inf
+    assert failure(2000.0, 0.0, 1000, 0.001, 0.1) == 1
+    assert failure(0.0, 0.0, 1000, 0.001, 0.1) == pytest.approx(2 * mcdiarmid(0.1, 0.001, 1000))
+
+
+def test_explicit_constants_follow_from_their_theorems() -> None:
+    # the closed forms must be at least what their own derivation gives, on a grid and at the corners
+    for epsilon in (0.001, 0.01, 0.1, 0.3, 0.5):
+        for scale in (1.0, 3.0, 30.0):
+            delta = epsilon**5
+            n = math.ceil(scale * math.log(epsilon / delta) / (2 * epsilon**2)) + 1
+            c = 1 / n
+            k = closed_form(epsilon, delta, n)
+            found = approx_dp_deviation(epsilon, delta, n, c, "paper")
+            direct = 2 * math.exp(min(k.bits * math.log(2) - 2 * 36 * epsilon**2 * n, 0)) + k.beta
+            assert min(1.0, direct) <= found.failure
+        for n in (10, 1000, 100_000):
+            delta = 1e-9
+            s = theorem_s(
+                epsilon, delta, n, epsilon * math.sqrt(2 * n), n * delta / -math.expm1(-epsilon), epsilon, "plain"
+            )
+            found = approx_dp_deviation(epsilon, delta, n, 1 / n)
+            assert failure(s.bits, min(s.beta, 1), n, 1 / n, 1.71 * epsilon) <= found.failure * (1 + 1e-12)
+            assert found.radius == pytest.approx(1.71 * epsilon)
+
+
+def test_optimised_radius_is_the_best_point() -> None:
+    best = radius_after_dp(0.01, 10_000, 1e-4, 0.05, 1e-12)
+    closed = approx_dp_deviation(0.1, 1e-12, 10_000, 1e-4)
+    assert radius_after_dp(0.1, 10_000, 1e-4, closed.failure, 1e-12) <= closed.radius
+    assert best >= radius_after_dp(0.01, 10_000, 1e-4, 0.05)
+    assert radius_after_dp(0.01, 10_000, 1e-4, 0.05, 0.5) == math.inf
+
+
+def test_p_values_are_out_of_reach_of_bns() -> None:
+    # under the theorem's own conditions the radius for a p-value is at least 11
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        epsilon = rng.uniform(0.001, 1 / 3)
+        delta = epsilon / 4 * 10 ** rng.uniform(-12, -1e-9)
+        n = math.ceil(math.log(4 * epsilon / delta) / epsilon**2)
+        assert bns_deviation(epsilon, delta, n, sensitivity_floor(n)).radius > 11.09 * 0.3737 / 0.37 * 0.99
+    assert sensitivity_floor(10, 0.08397) > sensitivity_floor(10)
+
+
+def test_equivalent_delta_gives_the_same_failure_up_to_constants() -> None:
+    epsilon, delta, n = 0.1, 1e-6, 5000
+    small = equivalent_delta(epsilon, delta, n)
+    assert n * math.sqrt(small / epsilon) == pytest.approx(delta / epsilon)
+
+
+def test_conditions_are_checked() -> None:
+    with pytest.raises(InvalidParameter, match="n must be at least"):
+        bns_deviation(0.1, 1e-6, 100, 0.01)
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        bns_deviation(0.4, 1e-6, 10**6, 0.01)
+    with pytest.raises(InvalidParameter, match="delta"):
+        bns_deviation(0.1, 0.03, 10**6, 0.01)
+    with pytest.raises(InvalidParameter, match="delta"):
+        approx_dp_deviation(0.1, 1e-4, 10**6, 0.01, "paper")
+    with pytest.raises(InvalidParameter, match="n must be at least"):
+        approx_dp_deviation(0.1, 1e-6, 10, 0.01, "paper")
+    with pytest.raises(InvalidParameter, match="sensitivity"):
+        mcdiarmid(0.1, 0.0, 10)

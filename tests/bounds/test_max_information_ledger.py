@@ -1,0 +1,86 @@
+"""The ledger's one-way order."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from holdfast.bounds.approximate_dp import approx_dp
+from holdfast.bounds.currency import MaxInformation
+from holdfast.bounds.description_length import description_length
+from holdfast.bounds.max_information import general_line, pure_dp
+from holdfast.bounds.max_information_ledger import MaxInformationLedger
+from holdfast.bounds.transfer import interleaved
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter, LedgerConflict
+
+EMPTY = MaxInformationLedger(10_000)
+
+
+def test_private_steps_are_converted_once() -> None:
+    ledger = EMPTY
+    for _ in range(10):
+        ledger = ledger.with_private(0.0001)
+    assert ledger.epsilon == 0.001
+    assert ledger.phase == "private"
+    assert ledger.max_information(0.01).bits == pytest.approx(pure_dp(0.001, 10_000, 0.01).bits)
+    ledger = ledger.with_private(0.001, 1e-12)
+    assert ledger.max_information(0.01).bits == pytest.approx(approx_dp(0.002, 1e-12, 10_000, 0.01).bits)
+    assert EMPTY.private == ()  # every step returned a new ledger
+
+
+def test_there_is_no_way_back() -> None:
+    ledger = EMPTY.with_private(0.001, 1e-12).with_look(4)
+    assert ledger.phase == "general"
+    with pytest.raises(LedgerConflict, match=r"Theorem 3\.9"):
+        ledger.with_private(0.001, 1e-12)
+    with pytest.raises(LedgerConflict, match=r"Theorem 3\.9"):
+        ledger.with_bound(MaxInformation(1.0, 0.01, "product"))
+    assert ledger.with_private(0.001, 1e-12, unsafe=True).max_information(0.025).bits == math.inf
+    forced = ledger.with_bound(MaxInformation(1.0, 0.01, "product"), unsafe=True)
+    assert forced.max_information(0.025).bits == math.inf
+    with pytest.raises(GuaranteeUnavailable):
+        forced.transfer(0.025)
+
+
+def test_pure_steps_after_a_look_cost_the_general_line() -> None:
+    ledger = EMPTY.with_private(0.001).with_look(4)
+    more = ledger.with_private(0.0005)
+    assert more.max_information(0.025).bits == pytest.approx(
+        ledger.max_information(0.025).bits + general_line(0.0005, 10_000)
+    )
+    assert more.transfer(0.025).bits == pytest.approx(interleaved(4, 0.0015, 10_000, 0.025).bits)
+
+
+def test_neighbouring_looks_are_one_look() -> None:
+    assert EMPTY.with_look(3).with_look(4).max_information(0.01) == EMPTY.with_look(7).max_information(0.01)
+    assert EMPTY.with_look(7).max_information(0.01).bits == description_length(7, 0.01).bits
+    assert EMPTY.with_look(7).max_information(0.01).scope == "any"
+    apart = EMPTY.with_look(3).with_private(0.0001).with_look(4)
+    assert apart.max_information(0.01).bits > EMPTY.with_look(7).with_private(0.0001).max_information(0.01).bits
+
+
+def test_beta_is_shared_out_well() -> None:
+    ledger = EMPTY.with_private(0.001, 1e-12).with_look(4)
+    best = ledger.max_information(0.025)
+    for share in (0.01, 0.1, 0.2, 0.5, 0.9):
+        fixed = approx_dp(0.001, 1e-12, 10_000, share * 0.025).bits + description_length(4, (1 - share) * 0.025).bits
+        assert best.bits <= fixed + 1e-9
+    assert best.beta == 0.025
+    assert ledger.transfer(0.025).bits < best.bits
+
+
+def test_bounds_by_hand_keep_their_beta() -> None:
+    ledger = EMPTY.with_bound(MaxInformation(5.0, 0.02, "any")).with_look(1)
+    assert ledger.max_information(0.03).bits == pytest.approx(5 + description_length(1, 0.01).bits)
+    with pytest.raises(GuaranteeUnavailable, match="leave nothing"):
+        ledger.max_information(0.02)
+    with pytest.raises(GuaranteeUnavailable, match="transfer"):
+        ledger.transfer(0.03)
+    with pytest.raises(InvalidParameter, match="MaxInformation"):
+        ledger.with_bound(interleaved(1, 0.1, 10, 0.1))  # type: ignore[arg-type]
+
+
+def test_nothing_released_costs_nothing() -> None:
+    assert EMPTY.max_information(0.01).bits == 0
+    assert EMPTY.transfer(0.01).bits == 0
