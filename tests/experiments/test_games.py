@@ -90,7 +90,7 @@ def test_adaptive_and_simulated_games_have_one_law() -> None:
     mechanism = Tabled(0.6, 0.02, {"x": (0.5, 0.3, 0.2), "y": (0.35, 0.3, 0.35)})
     assert spent_delta(mechanism.law("x"), mechanism.law("y"), 0.6) <= 0.02
     adversary = Repeat(mechanism, ("x", "y"))  # type: ignore[arg-type]
-    trials = 2500
+    trials = 1500
     exact = {tuple(r.output for r in w.view.rounds): (w.on_zero, w.on_one) for w in all_views(adversary, 3)}
     for bit in (0, 1):
         for play in (games.adaptive_parameters, games.simulated):

@@ -19,7 +19,7 @@ from holdfast import check
 
 Curve = NDArray[np.float64]
 Thresholds = NDArray[np.int64]
-_TRIM = 1e-18
+_TRIM, _TRIM_EVERY = 1e-18, 32
 _CELLS = 4_000_000
 
 
@@ -68,19 +68,20 @@ def crossing_probability(epsilon: float, thresholds: Thresholds, *, two_sided: b
         moved = np.zeros(len(mass) + 1)
         moved[:-1] = mass * (1 - up)
         moved[1:] += mass * up
-        keep = max(threshold - low, 0)
-        absorbed += float(moved[keep:].sum())
-        moved = moved[:keep]
+        if (keep := max(threshold - low, 0)) < len(moved):
+            absorbed += float(moved[keep:].sum())
+            moved = moved[:keep]
         if two_sided and (lost := i - threshold - low + 1) > 0:
             absorbed += float(moved[:lost].sum())
             moved, low = moved[lost:], low + lost
-        heavy = np.flatnonzero(moved >= _TRIM)
-        if not len(heavy):
-            error += float(moved.sum())
+        if i % _TRIM_EVERY == 0:
+            heavy = np.flatnonzero(moved >= _TRIM)
+            first, last = (int(heavy[0]), int(heavy[-1]) + 1) if len(heavy) else (0, 0)
+            error += float(moved[:first].sum()) + float(moved[last:].sum())
+            moved, low = moved[first:last], low + first
+        if not len(moved):
             break
-        first, last = int(heavy[0]), int(heavy[-1]) + 1
-        error += float(moved[:first].sum()) + float(moved[last:].sum())
-        mass, low = moved[first:last], low + first
+        mass = moved
     return Crossing(absorbed, error)
 
 
