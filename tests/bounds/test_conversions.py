@@ -196,6 +196,8 @@ def test_total_variation_alone_can_be_enough() -> None:
         assert zcdp_to_dp(rho * (1 - 1e-12), delta) == 0
         assert zcdp_delta(rho * (1 - 1e-12), 0.0) <= delta * (1 + 1e-12)
         assert gdp_to_dp(math.sqrt(2 * rho), delta) == 0  # the Gaussian's own distance is smaller still
+    assert zcdp_to_dp(1e-4, 0.00708) == 0 < zcdp_to_dp(1e-4, 0.0085, "cks")
+    assert zcdp_to_dp(1e-4, 0.00858, "cks") == 0
 
 
 def test_against_dp_accounting() -> None:
