@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from holdfast.bounds import finite_law
-from holdfast.bounds.currency import MaxInformation, Transfer, compose
+from holdfast.bounds.currency import MaxInformation, Transfer, compose, composition
 from holdfast.errors import InvalidParameter, LedgerConflict
 
 PRIVATE = MaxInformation(0.68, 0.005, "product")
@@ -31,6 +31,15 @@ def test_order_rule() -> None:
     forced = LOOK.then(PRIVATE, unsafe=True)
     assert forced.bits == math.inf
     assert forced.is_vacuous(0.99)
+
+
+def test_composition_of_numbers() -> None:
+    assert composition([0.68, 9.64], [0.005, 0.02]) == PRIVATE.then(LOOK)
+    assert composition([2.0], [0.1], "any").scope == "any"
+    with pytest.raises(LedgerConflict, match=r"Theorem 3\.9"):
+        composition([9.64, 0.68], [0.02, 0.005], "any", "product")
+    with pytest.raises(InvalidParameter, match="one length"):
+        composition([1.0, 2.0], [0.1])
 
 
 def test_currencies_do_not_mix() -> None:

@@ -134,6 +134,14 @@ def test_wrong_tables_are_refused(joint) -> None:
         finite_law.max_information(joint)
 
 
+def test_tables_as_lists() -> None:
+    assert finite_law.max_information_of_table([0.4, 0.1, 0.1, 0.4], 2) == finite_law.max_information(
+        [[0.4, 0.1], [0.1, 0.4]]
+    )
+    with pytest.raises(InvalidParameter, match="rows"):
+        finite_law.transfer_of_table([0.5, 0.25, 0.25], 2)
+
+
 def test_wrong_shapes_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="one shape"):
         finite_law.kl_nats([1.0], [0.5, 0.5])

@@ -12,11 +12,12 @@ Both say: an event of probability at most `p` on fresh rows, for every fixed out
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 from holdfast import check
+from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import down, up
 from holdfast.errors import InvalidParameter, LedgerConflict
 
@@ -230,6 +231,48 @@ def compose(first: B, *later: B, unsafe: bool = False) -> B:
     return type(first)(bits, beta, first.scope, source, provenance)
 
 
+@theorem(
+    "max-information.composition",
+    statement="max-information of adaptively chosen steps together: the bits add up, and so do the betas",
+    source="Rogers-Roth-Smith-Thakkar 2016 Theorem A.3 (Dwork et al. 2015 Theorem 15) and section 1.3.1",
+    conditions="only the first bound may be for independent rows; later ones hold over every law and earlier output",
+    unit="bits",
+    provenance="mixed",
+)
+def composition(
+    bits: Sequence[float], betas: Sequence[float], scope: Scope = "product", later_scope: Scope = "any"
+) -> MaxInformation:
+    """Compose the max-information bounds of several steps in order; `compose` on bound objects does the same.
+
+    Parameters
+    ----------
+    bits : Sequence
+        The bits of each step, in the order in which they ran.
+    betas : Sequence
+        The failure probability of each step.
+    scope : str
+        What the first bound holds for: "product" (independent rows, default) or "any".
+    later_scope : str
+        What the later bounds hold for: "any" (default). "product" is refused.
+
+    Raises
+    ------
+    LedgerConflict
+        When a later bound is for independent rows only.
+
+    Examples
+    --------
+    >>> bound = composition([0.6767, 9.6439], [0.0054, 0.02])
+    >>> round(bound.bits, 4), round(bound.beta, 4)
+    (10.3206, 0.0254)
+    """
+    bits, betas = check.reals("bits", bits), check.reals("betas", betas, at_least=0)
+    if len(bits) != len(betas):
+        raise InvalidParameter(f"bits and betas must have one length, got {len(bits)} and {len(betas)}")
+    scopes = [scope] + [later_scope] * (len(bits) - 1)
+    return compose(*(MaxInformation(k, beta, s) for k, beta, s in zip(bits, betas, scopes, strict=True)))
+
+
 def exponent(name: str, bits: float, beta: float) -> float:
     """Check an exponent: no law of sample and output has one below `log2(1 - beta)`, so a smaller number is a mistake.
 
@@ -245,4 +288,14 @@ def exponent(name: str, bits: float, beta: float) -> float:
     return bits
 
 
-__all__ = ["ORDER_RULE", "Bound", "MaxInformation", "Provenance", "Scope", "Transfer", "compose", "exponent"]
+__all__ = [
+    "ORDER_RULE",
+    "Bound",
+    "MaxInformation",
+    "Provenance",
+    "Scope",
+    "Transfer",
+    "compose",
+    "composition",
+    "exponent",
+]

@@ -7,12 +7,14 @@ so these functions audit claims and test bounds. Time `O(N log N)` in the number
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
+from holdfast.bounds.catalogue import theorem
 from holdfast.errors import InvalidParameter
 
 Array = npt.NDArray[np.float64]
@@ -193,6 +195,69 @@ def pointwise_failure(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> flo
     return min(1.0, float(p[(p > bound * q) | (q > bound * p)].sum()))
 
 
+@theorem(
+    "max-information.finite-law",
+    statement="exact approximate max-information of a finite joint law",
+    source="Rogers-Roth-Smith-Thakkar 2016 Definition 1.2, evaluated",
+    conditions="the table's entries are at least 0 and sum to 1; beta in [0, 1)",
+    unit="bits",
+)
+def max_information_of_table(table: Sequence[float], rows: int, beta: float = 0.0) -> float:
+    """Return `max_information` of a joint law given as a flat list, row by row.
+
+    Parameters
+    ----------
+    table : Sequence
+        The probabilities, all of the first sample value's row first.
+    rows : int
+        The number of sample values.
+    beta : float
+        The failure probability, in [0, 1).
+
+    Examples
+    --------
+    >>> round(max_information_of_table([0.4, 0.1, 0.1, 0.4], 2, 0.1), 6)
+    0.485427
+    """
+    return max_information(_rows(table, rows), beta)
+
+
+@theorem(
+    "transfer.finite-law",
+    statement="exact worst-output transfer of a finite joint law",
+    source="Holdfast, docs/max-information.md",
+    conditions="the table's entries are at least 0 and sum to 1; beta in [0, 1)",
+    unit="bits",
+    provenance="derived",
+)
+def transfer_of_table(table: Sequence[float], rows: int, beta: float = 0.0) -> float:
+    """Return `worst_output_transfer` of a joint law given as a flat list, row by row.
+
+    Parameters
+    ----------
+    table : Sequence
+        The probabilities, all of the first sample value's row first.
+    rows : int
+        The number of sample values.
+    beta : float
+        The failure probability, in [0, 1).
+
+    Examples
+    --------
+    >>> round(transfer_of_table([0.02, 0.0, 0.0, 0.98], 2, 0.01), 6)
+    0.584963
+    """
+    return worst_output_transfer(_rows(table, rows), beta)
+
+
+def _rows(table: Sequence[float], rows: int) -> Array:
+    values = check.reals("table", table, at_least=0)
+    rows = check.whole("rows", rows, at_least=1)
+    if len(values) % rows:
+        raise InvalidParameter(f"rows must divide the {len(values)} entries of the table, got {rows}")
+    return np.asarray(values).reshape(rows, -1)
+
+
 def _divergence(p: Array, q: Array, delta: float) -> float:
     free = float(p[q == 0].sum())
     if free > delta:
@@ -239,8 +304,10 @@ __all__ = [
     "kl_nats",
     "max_divergence",
     "max_information",
+    "max_information_of_table",
     "mutual_information",
     "pointwise_failure",
     "total_variation",
+    "transfer_of_table",
     "worst_output_transfer",
 ]

@@ -20,7 +20,7 @@ from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.currency import Scope, exponent
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.max_information import LOG2E, METHODS, Method, general_nats, product_nats
-from holdfast.bounds.search import first_at_least, smallest, spaced
+from holdfast.bounds.search import crossing, first_at_least, smallest, spaced
 from holdfast.bounds.theorem_s import smallest_penalty
 from holdfast.bounds.trade_off import Point, best_level, best_probability
 from holdfast.bounds.transfer import event
@@ -287,7 +287,7 @@ def level_after_approx_dp(
 def adjusted_after_approx_dp(
     p: float, epsilon: float, delta: float, n: int, method: Literal["best", "plain", "paper"] = "best"
 ) -> float:
-    """Return the smallest alpha at which `level_after_approx_dp` would reject `p`, found by bisection.
+    """Return the smallest alpha at which `level_after_approx_dp` would reject `p`.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def adjusted_after_approx_dp(
     Returns
     -------
     float
-        1 when no level below 1 rejects. Cost: about 0.4 seconds.
+        1 when no level below 1 rejects. Cost: about 0.2 seconds.
 
     Examples
     --------
@@ -325,13 +325,7 @@ def adjusted_after_approx_dp(
         return min(1.0, smallest_beta(epsilon, delta, n, "paper" if method == "paper" else "best"))
     if p >= 1 or log2_level(high) < target:
         return 1.0
-    low = math.log(p)
-    while high - low > 1e-11:
-        middle = 0.5 * (low + high)
-        if log2_level(middle) >= target:
-            high = middle
-        else:
-            low = middle
+    high = crossing(lambda x: log2_level(x) - target, math.log(p) - 1e-9, high, 1e-11)[1]
     return min(1.0, up(math.exp(high)))
 
 

@@ -15,6 +15,7 @@ from holdfast.bounds.approximate_dp import smallest_beta
 from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import down
 from holdfast.bounds.p_value import level_after_approx_dp
+from holdfast.bounds.search import crossing
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 
@@ -56,21 +57,18 @@ def largest_epsilon(alpha: float, level: float, n: int, delta: float = 0.0) -> f
     alpha = check.probability("alpha", alpha)
     target = math.log2(_target(level, alpha))
 
-    def fits(epsilon: float) -> bool:
-        return level_after_approx_dp(alpha, epsilon, delta, n).log2_level >= target
+    def missing(epsilon: float) -> float:
+        return target - level_after_approx_dp(alpha, epsilon, delta, n).log2_level
 
-    if not fits(0.0):
+    if missing(0.0) > 0:
         raise GuaranteeUnavailable(
             f"at delta = {delta:g} and n = {n} no epsilon keeps a level of {level:g} at alpha = {alpha:g}"
         )
     high = 1 / math.sqrt(n)
-    while fits(high):
+    while missing(high) <= 0:
         high *= 2
-    low = high / 2 if fits(high / 2) else 0.0
-    while high - low > 1e-12 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    tiny = math.ulp(0.0)  # so that a level that is met exactly counts as met
+    return crossing(lambda epsilon: missing(epsilon) - tiny, 0.0, high, 1e-12 * high)[0]
 
 
 @theorem(
@@ -122,22 +120,20 @@ def largest_delta(
     check.choice("method", method, ("best", "paper"))
     target = math.log2(_target(level, alpha)) if check.real("level", level, at_least=0) else -math.inf
 
-    def fits(log_delta: float) -> bool:
+    def missing(log_delta: float) -> float:
         delta = math.exp(log_delta)
         if method == "paper" and delta >= epsilon:
-            return False
+            return math.inf
         if level == 0:
-            return smallest_beta(epsilon, delta, n, method) < alpha
-        return level_after_approx_dp(alpha, epsilon, delta, n, method).log2_level >= target
+            return math.log(smallest_beta(epsilon, delta, n, method)) - math.log(alpha)
+        return target - level_after_approx_dp(alpha, epsilon, delta, n, method).log2_level
 
     low, high = -700.0, math.log(alpha) - math.log(n) + 1e-9
-    if not fits(low):
+    if missing(low) >= 0:
         raise GuaranteeUnavailable(
             f"at epsilon = {epsilon:g} and n = {n} no delta keeps a level of {level:g} at alpha = {alpha:g}"
         )
-    while high - low > 1e-11:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if fits(middle) else (low, middle)
+    low = crossing(missing, low, high, 1e-11)[0]
     return down(math.exp(low))
 
 

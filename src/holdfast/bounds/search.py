@@ -39,6 +39,38 @@ def first_at_least(f: Callable[[float], float], target: float, low: float, high:
             low = middle
 
 
+def crossing(f: Callable[[float], float], low: float, high: float, width: float) -> tuple[float, float]:
+    """Return a bracket `(a, b)` no wider than `width` with `f(a) < 0 <= f(b)`, for an increasing and expensive `f`.
+
+    False position with every third step a bisection; `f(low) < 0 <= f(high)` is for the caller to see to. About fifteen
+    evaluations where `f` is smooth, and never more than three times those of bisection.
+
+    Examples
+    --------
+    >>> a, b = crossing(lambda x: x**3 - 2, 0.0, 2.0, 1e-12)
+    >>> a**3 < 2 <= b**3, b - a <= 1e-12
+    (True, True)
+    """
+    at_low, at_high = f(low), f(high)
+    step = 0
+    while high - low > width:
+        step += 1
+        middle = 0.5 * (low + high)
+        if step % 3 and math.isfinite(at_low) and at_high > at_low:
+            guess = low + (high - low) * at_low / (at_low - at_high)
+            # aim a little beyond the root, from the side that is further away, so that both ends move
+            guess += 0.25 * width if guess - low > high - guess else -0.25 * width
+            middle = min(max(guess, low + 0.25 * width), high - 0.25 * width)
+        if not low < middle < high:
+            break
+        value = f(middle)
+        if value >= 0:
+            high, at_high = middle, value
+        else:
+            low, at_low = middle, value
+    return low, high
+
+
 def smallest(f: Callable[[float], float], points: Sequence[float]) -> tuple[float, float]:
     """Return `(x, f(x))` with `f(x)` as small as a grid and one local refinement can make it.
 
@@ -108,4 +140,4 @@ def spaced(low: float, high: float, count: int) -> list[float]:
     return [low + (high - low) * i / (count - 1) for i in range(count)]
 
 
-__all__ = ["first_at_least", "polished", "smallest", "spaced"]
+__all__ = ["crossing", "first_at_least", "polished", "smallest", "spaced"]
