@@ -3,8 +3,8 @@
 `Secure` words from the operating system in production; `Seeded` words, the same samplers, in simulations.
 """
 
-from holdfast.noise.bernoulli import bernoulli, bernoulli_exp, bernoulli_exp_each, bernoulli_logistic, uniform_below
 from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
+from holdfast.noise.coins import bernoulli, bernoulli_exp, bernoulli_exp_each, bernoulli_logistic, uniform_below
 from holdfast.noise.entropy import Secure, Seeded, Source
 from holdfast.noise.gaussian import discrete_gaussian
 from holdfast.noise.grid import Grid

@@ -43,6 +43,9 @@ class GridLaplace:
     scale_steps: int
     sensitivity_steps: int
 
+    def __post_init__(self) -> None:
+        _whole_fields(self, "scale_steps", "sensitivity_steps")
+
     @property
     def epsilon(self) -> Fraction:
         """The exact cost of one release: `sensitivity_steps / scale_steps`-differential privacy."""
@@ -95,6 +98,9 @@ class GridGaussian:
     grid: Grid
     sigma_steps: int
     sensitivity_steps: int
+
+    def __post_init__(self) -> None:
+        _whole_fields(self, "sigma_steps", "sensitivity_steps")
 
     @property
     def rho(self) -> Fraction:
@@ -230,6 +236,11 @@ def gaussian_on_grid(
     # sigma_steps**2 >= squared * (steps / width)**2, so the cost is at most width**2 / (2 squared).
     least = squared * (steps / width) ** 2
     return GridGaussian(grid, _ceil_sqrt(least), steps)
+
+
+def _whole_fields(mechanism: GridLaplace | GridGaussian, *names: str) -> None:
+    for name in names:
+        object.__setattr__(mechanism, name, check.whole(name, getattr(mechanism, name), at_least=1))
 
 
 def _floor_log2(x: Fraction) -> int:

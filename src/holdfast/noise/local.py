@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.noise.bernoulli import below_each, bernoulli, bernoulli_logistic, logistic_table
 from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
+from holdfast.noise.coins import below_each, bernoulli, bernoulli_logistic, logistic_table
 from holdfast.noise.entropy import Source, resolve
 from holdfast.noise.grid import Grid
 from holdfast.noise.inputs import Rational, rational

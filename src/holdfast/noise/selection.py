@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.noise.bernoulli import below, below_each, bernoulli_exp_each, exp_coin
+from holdfast.noise.coins import below, below_each, bernoulli_exp_each, exp_coin
 from holdfast.noise.entropy import Source, resolve
 from holdfast.noise.fixed import EXP_ERROR, Weights, exp_lower
 from holdfast.noise.inputs import Rational, rational
