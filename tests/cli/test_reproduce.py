@@ -122,3 +122,15 @@ def test_as_a_process(tmp_path: Path) -> None:
     result = json.loads(done.stdout)["experiments"][0]
     assert result["passed"]
     assert {Path(path).name for path in result["files"]} >= {"table.csv", "result.json", "plot.svg", "plot.png"}
+
+
+def test_progress_on_a_terminal(
+    tmp_path: Path, seen: list[Settings], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    assert run(["reproduce", "good", "--out", str(tmp_path)]) == 0
+    assert "good" in capsys.readouterr().err
+    assert seen[0].progress is not registry.silent
+    assert run(["reproduce", "good", "--json", "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == ""

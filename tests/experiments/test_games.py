@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 import pytest
 
+from holdfast.accounting import (
+    BasicFilter,
+    RenyiCurveFilter,
+    RogersFilter,
+    WhitehouseFilter,
+    ZCDPFilter,
+    default_filter,
+)
 from holdfast.accounting.costs import ApproxDP, Cost, PureDP
 from holdfast.errors import InvalidParameter
 from holdfast.experiments import games
@@ -140,6 +148,31 @@ def test_filtered_game_is_private_exactly() -> None:
     views = all_views(adversary, 8, lambda: SumOfEpsilons(1.0))
     assert game_delta(views, 1.0) <= 1e-12
     assert game_delta(all_views(adversary, 8), 1.0) > 1e-3, "without the filter the same adversary spends more"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BasicFilter(1.0),
+        lambda: WhitehouseFilter(1.0, 1e-3),
+        lambda: RogersFilter(1.0, 1e-3),
+        lambda: ZCDPFilter.from_dp(1.0, 1e-3),
+        lambda: RenyiCurveFilter(1.0, 1e-3),
+        lambda: default_filter(1.0, 1e-3),
+    ],
+    ids=["basic", "whitehouse", "rogers", "zcdp", "renyi-curve", "default"],
+)
+def test_filters_of_the_library_keep_their_promise_exactly(make: Callable[[], games.Gate]) -> None:
+    """Algorithm 4 with an adversary who speeds up when ahead; all views of ten rounds, no sampling."""
+    adversary = TwoSpeeds(RandomizedResponse(0.2), RandomizedResponse(0.1))
+    views = all_views(adversary, 10, make)
+    assert math.fsum(w.on_zero for w in views) == pytest.approx(1, abs=1e-12)
+    assert game_delta(views, 1.0) <= 1e-3
+    assert any(w.view.halted for w in views) or len(views[0].view.rounds) == 10
+    unfiltered = all_views(TwoSpeeds(RandomizedResponse(0.6), RandomizedResponse(0.3)), 8)
+    assert game_delta(unfiltered, 1.0) > 1e-3, "power: without a filter the promise is broken"
+    gated = all_views(TwoSpeeds(RandomizedResponse(0.6), RandomizedResponse(0.3)), 8, make)
+    assert game_delta(gated, 1.0) <= 1e-3
 
 
 def test_costs_of_moves() -> None:

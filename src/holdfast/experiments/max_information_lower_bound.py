@@ -156,7 +156,7 @@ def _attack_table(runs: list[Run]) -> Table:
         }
         for made in runs
     ]
-    title = f"Two looks at n fair bits, epsilon = {EPSILON}: both looks return the rows; the second alone keeps silent"
+    title = f"Two looks at n fair bits, epsilon = {EPSILON}: both looks return the rows; the second alone seldom speaks"
     return Table("attack", title, tuple(rows[0]), tuple(rows))
 
 
