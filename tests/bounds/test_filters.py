@@ -19,6 +19,8 @@ from holdfast.bounds.filters import (
     ROGERS_OVERHEAD,
     ROGERS_RATIO,
     SPARSE_ORDERS,
+    basic_left_side,
+    gdp_left_side,
     loss_drift,
     renyi_constant,
     renyi_curve_left_side,
@@ -26,6 +28,7 @@ from holdfast.bounds.filters import (
     rogers_offset,
     rounds,
     whitehouse_left_side,
+    zcdp_left_side,
 )
 from holdfast.bounds.odometers import reading
 from holdfast.errors import InvalidParameter
@@ -245,6 +248,21 @@ def test_left_sides_grow_with_what_was_spent(drift: float, squares: float, more:
     assert renyi_curve_left_side(SPARSE_ORDERS, totals, slack) <= renyi_curve_left_side(
         SPARSE_ORDERS, [t + more for t in totals], slack
     )
+
+
+@pytest.mark.parametrize(("epsilon", "budget", "delta"), [(0.01, 1.0, 1e-6), (0.1, 3.0, 1e-9), (0.5, 8.0, 0.01)])
+def test_left_sides_and_counts_agree(epsilon: float, budget: float, delta: float) -> None:
+    k = rounds("zcdp", epsilon, budget, delta)
+    assert (
+        zcdp_left_side(k * pure_to_zcdp(epsilon), delta)
+        <= budget
+        < zcdp_left_side((k + 1) * pure_to_zcdp(epsilon), delta)
+    )
+    k = rounds("gdp", epsilon, budget, delta)
+    square = pure_to_gdp(epsilon) ** 2
+    assert gdp_left_side(k * square, delta) <= budget < gdp_left_side((k + 1) * square, delta)
+    k = rounds("basic", epsilon, budget, delta)
+    assert basic_left_side([epsilon] * k) <= budget < basic_left_side([epsilon] * (k + 1))
 
 
 def test_price_of_a_grid() -> None:

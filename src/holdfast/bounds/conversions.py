@@ -44,7 +44,7 @@ class DP(NamedTuple):
 @theorem(
     "composition.pure-to-zcdp",
     statement="epsilon-DP implies rho-zCDP with rho = epsilon tanh(epsilon/2), and no smaller rho",
-    source="Bun-Steinke 2016 Proposition 3.3 (epsilon^2/2); tight constant: proof in the docstring",
+    source="Bun-Steinke 2016 Proposition 3.3 (epsilon^2/2); tight: Steinke 2024 (differentialprivacy.org)",
     conditions="epsilon >= 0; two-sided",
     unit="rho",
     provenance="derived",
@@ -74,7 +74,7 @@ def pure_to_zcdp(epsilon: float) -> float:
 @theorem(
     "composition.pure-to-rdp",
     statement="the Renyi divergence of the given order that epsilon-DP allows; attained by randomized response",
-    source="Bun-Steinke 2016 Proposition 3.3 (bound); exact value of randomized response, Mironov 2017 Table II",
+    source="Mironov 2017 Table II (randomized response); optimal for pure DP: Steinke 2024 (differentialprivacy.org)",
     conditions="epsilon >= 0, order >= 1 (1 is the Kullback-Leibler divergence); two-sided",
     unit="nats",
     provenance="mixed",
@@ -222,6 +222,13 @@ def _at_order(order: float, divergence: float, delta: float) -> float:
     return math.fsum(terms) + 8 * UNIT * math.fsum(abs(term) for term in terms)
 
 
+@theorem(
+    "composition.approx-to-pointwise",
+    statement="the point-wise (epsilon, delta) that (epsilon, delta)-DP implies: a bound on the loss itself",
+    source="Rogers' dissertation Lemma 4.1.4, after Kasiviswanathan-Smith 2014",
+    conditions="epsilon >= 0, delta in [0, 1); two-sided; what odometers need; delta in the details",
+    unit="epsilon",
+)
 def approx_to_pointwise(epsilon: float, delta: float) -> DP:
     """Return the point-wise parameters that `(epsilon, delta)`-DP implies: `(2 epsilon, 2 delta/(1 - e^-epsilon))`.
 

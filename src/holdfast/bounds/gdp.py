@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
-from scipy.special import erfcx, ndtr
+from numpy.typing import NDArray
 
 from holdfast import check
 from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, up
 from holdfast.bounds.zcdp import zcdp_budget, zcdp_to_dp
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 _SMALL_MU = 2.0
 
@@ -181,6 +181,8 @@ def _log_delta(mu: float, epsilon: float) -> float:
         log_factor = math.log(first - second)
         error += 16 * first / (first - second)
     else:
+        from scipy.special import ndtr
+
         upper = float(ndtr(-x))
         lower = math.exp(-0.5 * x * x - _HALF_LOG_TWO_PI) * _mills(x + mu)
         return min(0.0, math.log1p(-(float(ndtr(x)) + lower)) + UNIT * error * max(1.0, lower / (upper - lower)))
@@ -188,15 +190,24 @@ def _log_delta(mu: float, epsilon: float) -> float:
 
 
 def _mills(x: float) -> float:
+    from scipy.special import erfcx
+
     return math.sqrt(0.5 * math.pi) * float(erfcx(x / math.sqrt(2)))
+
+
+@cache
+def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    nodes, weights = np.polynomial.legendre.leggauss(96)
+    return nodes, weights
 
 
 def _integral(x: float, mu: float) -> float:
     """Integrate `e^(-x t - t^2/2) (1 - e^(-mu t))` over t > 0; what is cut off is below e^-45 of it."""
     end = -x + math.sqrt(x * x + 100) if x < 0 else 100 / (x + math.sqrt(x * x + 100))
-    t = 0.5 * end * (_NODES + 1)
+    nodes, weights = _quadrature()
+    t = 0.5 * end * (nodes + 1)
     values = np.exp(-t * (x + 0.5 * t)) * -np.expm1(-mu * t)
-    return 0.5 * end * float(np.sum(_WEIGHTS * values))
+    return 0.5 * end * float(np.sum(weights * values))
 
 
 __all__ = ["gdp_budget", "gdp_delta", "gdp_to_dp"]

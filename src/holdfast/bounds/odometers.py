@@ -121,6 +121,9 @@ def reading(
     rounds = check.whole("rounds", rounds, at_least=0)
     n = check.whole("n", n, at_least=6)
     delta = check.real("delta", delta, above=0, below=_INVERSE_E)
+    gamma = check.real("gamma", gamma, above=0)
+    start = check.real("start", start, above=0)
+    target = check.real("target", target, above=0)
     total = float_up(rounds * decimal_fraction(epsilon))
     if total == 0 or name == "basic":
         return total

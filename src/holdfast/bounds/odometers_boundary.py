@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 
 from holdfast import check
+from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, up
-from holdfast.bounds.filters import rogers_left_side
+from holdfast.bounds.filters_left_side import rogers_left_side
 
 
+@theorem(
+    "odometer.free-offset",
+    statement="the loss so far, with an offset fixed in advance",
+    source="Rogers' dissertation Lemma 5.6.4",
+    conditions="pure or point-wise rounds; slack <= 1/e; two-sided, time-uniform",
+    unit="epsilon",
+)
 def free_offset_reading(drift: float, squares: float, offset: float, slack: float) -> float:
     """Return Lemma 5.6.4's reading, `drift + sqrt(2 (V + x) (1 + log(V/x + 1)/2) log(1/slack))`.
 
@@ -45,6 +53,13 @@ def line_point(target: float, slack: float) -> float:
     return (2 * target / (math.sqrt(spread + 2 * target) + math.sqrt(spread))) ** 2
 
 
+@theorem(
+    "odometer.line",
+    statement="the loss so far, by a boundary that is straight in the sum of squares",
+    source="Whitehouse-Ramdas-Rogers-Wu 2023",
+    conditions="pure or point-wise rounds; one-sided, time-uniform",
+    unit="epsilon",
+)
 def line_reading(drift: float, squares: float, slack: float, target: float = 1.0) -> float:
     """Return `drift + sqrt(y L/2) + V sqrt(L/(2y))`, a boundary that is straight in V and sharp at `V = y`.
 
@@ -72,6 +87,13 @@ def line_reading(drift: float, squares: float, slack: float, target: float = 1.0
     return up(drift + math.sqrt(y * log_term / 2) + squares * math.sqrt(log_term / (2 * y)), 8)
 
 
+@theorem(
+    "odometer.mixture",
+    statement="the loss so far, by the Gaussian mixture boundary",
+    source="Robbins 1970; Whitehouse-Ramdas-Rogers-Wu 2023",
+    conditions="pure or point-wise rounds; gamma fixed in advance; two-sided, time-uniform",
+    unit="epsilon",
+)
 def mixture_reading(drift: float, squares: float, slack: float, gamma: float = 0.005) -> float:
     """Return `drift + sqrt(2 (V + g) log(sqrt((V + g)/g)/slack))`, the Gaussian mixture boundary.
 
@@ -99,6 +121,13 @@ def mixture_reading(drift: float, squares: float, slack: float, gamma: float = 0
     return up(drift + math.sqrt(2 * total * (0.5 * math.log1p(squares / gamma) - math.log(slack))), 8)
 
 
+@theorem(
+    "odometer.stitched",
+    statement="the loss so far, by the stitched boundary",
+    source="Howard-Ramdas-McAuliffe-Sekhon 2021; Whitehouse-Ramdas-Rogers-Wu 2023",
+    conditions="pure or point-wise rounds; start fixed in advance; one-sided, time-uniform",
+    unit="epsilon",
+)
 def stitched_reading(drift: float, squares: float, slack: float, start: float = 1e-4) -> float:
     """Return `drift + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/slack)))` for `V >= v0`, infinity before.
 

@@ -6,8 +6,9 @@ import math
 from typing import Literal, NamedTuple
 
 from holdfast import check
+from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, down, up
-from holdfast.bounds.filters import rogers_left_side
+from holdfast.bounds.filters_left_side import rogers_left_side
 from holdfast.bounds.odometers_boundary import totals
 
 _LOG_48E = math.log(48) + 1
@@ -48,6 +49,13 @@ def delta_split(n: int, delta: float, method: Literal["best", "paper"] = "best")
     return DeltaSplit(down(delta / 2 - outside), delta / 2, outside)
 
 
+@theorem(
+    "odometer.rogers",
+    statement="the loss so far, from the sums of drifts and of squared epsilons, as printed",
+    source="Rogers' dissertation Theorem 5.6.5, (5.17) and (5.18)",
+    conditions="pure or point-wise rounds; n >= 6, delta < 1/e; two-sided, time-uniform",
+    unit="epsilon",
+)
 def rogers_reading(drift: float, squares: float, n: int, delta: float) -> float:
     """Return the odometer of Rogers et al. as the dissertation prints it (Theorem 5.6.5).
 
@@ -78,6 +86,13 @@ def rogers_reading(drift: float, squares: float, n: int, delta: float) -> float:
     return up(drift + math.sqrt(2 * squares * (_LOG_48E + 2 * (math.log(math.log(n)) - math.log(delta)))), 8)
 
 
+@theorem(
+    "odometer.rruv16",
+    statement="the loss so far, from the sums of drifts and of squared epsilons, conference version",
+    source="Rogers-Roth-Ullman-Vadhan 2016",
+    conditions="pure or point-wise rounds; n >= 6, delta < 1/e; two-sided, time-uniform",
+    unit="epsilon",
+)
 def rruv16_reading(drift: float, squares: float, n: int, delta: float) -> float:
     """Return the odometer of the conference version (Rogers-Roth-Ullman-Vadhan 2016).
 
@@ -152,6 +167,14 @@ def inversion_factor(n: int, slack: float, method: Literal["reviewed", "sharp"] 
     return up(s)
 
 
+@theorem(
+    "odometer.inversion",
+    statement="the loss so far, with the factor of Rogers' odometer solved for instead of bounded",
+    source="Rogers' dissertation, the inequality behind Theorem 5.6.5, inverted; sharp form proved in the docstring",
+    conditions="pure or point-wise rounds; n >= 6, delta < 1/e; two-sided, time-uniform",
+    unit="epsilon",
+    provenance="derived",
+)
 def inversion_reading(
     drift: float, squares: float, n: int, delta: float, method: Literal["reviewed", "sharp"] = "reviewed"
 ) -> float:
@@ -184,6 +207,14 @@ def inversion_reading(
     return up(drift + inversion_factor(n, delta / 2, method) * math.sqrt(squares))
 
 
+@theorem(
+    "odometer.zcdp",
+    statement="the loss so far, from the sum of zCDP parameters",
+    source="Rogers' dissertation Theorem 5.7.5, with a corrected proof (docs/errata/composition.md)",
+    conditions="rho_i-zCDP rounds; n >= 6, delta < 1/e; two-sided, time-uniform",
+    unit="epsilon",
+    provenance="mixed",
+)
 def zcdp_reading(rho: float, n: int, delta: float) -> float:
     """Return the zCDP odometer, `R + sqrt(4 R (log(48 e) + 2 log(log(n)/delta)))` while `1/n^2 <= 2R <= 1`.
 

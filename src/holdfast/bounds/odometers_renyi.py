@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from holdfast import check
+from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, up
 from holdfast.errors import InvalidParameter
 
@@ -22,6 +23,14 @@ class RenyiReading(NamedTuple):
         return {"value": self.value, "order": self.order}
 
 
+@theorem(
+    "odometer.renyi",
+    statement="the loss so far, from running Renyi divergences on a grid of orders",
+    source="Ville's inequality, one order at a time; proof in the docstring",
+    conditions="orders and weights fixed in advance; one-sided, time-uniform",
+    unit="epsilon",
+    provenance="derived",
+)
 def renyi_reading(
     orders: Sequence[float], epsilons: Sequence[float], slack: float, weights: Sequence[float] | None = None
 ) -> RenyiReading:
@@ -60,6 +69,13 @@ def renyi_reading(
     return RenyiReading(values[best], orders[best])
 
 
+@theorem(
+    "odometer.lecuyer",
+    statement="the loss so far, from running Renyi divergences, by doubling budgets",
+    source="Lecuyer 2021, as in the author's code",
+    conditions="orders fixed in advance; one-sided, time-uniform",
+    unit="epsilon",
+)
 def lecuyer_reading(orders: Sequence[float], epsilons: Sequence[float], slack: float) -> RenyiReading:
     """Return Lecuyer's odometer of a Renyi curve, by doubling budgets.
 
