@@ -100,12 +100,16 @@ def test_wrong_costs_change_nothing_and_show_nothing() -> None:
 
 def test_guarantee_names_its_neighbours() -> None:
     budgets = IndividualFilter(10, 0.5)
-    assert budgets.guarantee().parameters == {"rho": 0.5}
+    assert budgets.guarantee().parameters == {"name": "individual", "rho": 0.5}
     assert "add or remove" in budgets.guarantee().assumption
     assert budgets.guarantee("replace-one").parameters["rho"] == 2.0
     assert budgets.guarantee("replace-one", one_sign=True).parameters["rho"] == 1.0
     assert "replace one" in budgets.guarantee("replace-one").assumption
-    assert IndividualFilter(10, 0.5, order=8.0).guarantee().parameters == {"order": 8.0, "epsilon": 0.5}
+    assert IndividualFilter(10, 0.5, order=8.0).guarantee().parameters == {
+        "name": "individual",
+        "order": 8.0,
+        "epsilon": 0.5,
+    }
     with pytest.raises(InvalidParameter, match="add-remove"):
         IndividualFilter(10, 0.5, order=8.0).guarantee("replace-one")
     with pytest.raises(InvalidParameter, match="neighbours"):

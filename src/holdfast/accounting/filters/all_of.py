@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import Cost
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.filters.children import named, read_children
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
@@ -51,8 +51,8 @@ class AllOf(Filter):
         """Every guarantee of every filter; epsilon and delta are those of the one with the smallest delta."""
         promise = self._promise()
         stated: dict[str, Any] = {} if promise is None else {"epsilon": promise.epsilon, "delta": promise.delta}
-        stated["filters"] = [child.guarantee().to_dict() for child in self._filters]
-        return Guarantee("filter.all-of", stated, REPLACE_ONE)
+        stated["filters"] = [dict(child.guarantee().parameters) for child in self._filters]
+        return self._stated(stated)
 
     def _promise(self) -> Promise | None:
         promises = [p for p in (child._promise() for child in self._filters) if p is not None]
@@ -82,6 +82,9 @@ class AllOf(Filter):
         if plain or not isinstance(children, list):
             raise InvalidParameter("a stored all-of filter must have filters and nothing else")
         return cls([Filter.from_dict(child) for child in children])
+
+    def __repr__(self) -> str:
+        return f"AllOf({list(self._filters)!r})"
 
 
 __all__ = ["AllOf"]

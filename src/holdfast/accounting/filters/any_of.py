@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import Cost
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.filters.children import named, read_children
 from holdfast.accounting.totals import plus
 from holdfast.bounds.guarantee import Guarantee
@@ -27,8 +27,11 @@ class AnyOf(Filter):
     the event that some mechanism reveals itself, of probability at most the largest room, all costs are pure. Basic
     composition has no slack, so "basic OR one other filter" costs nothing.
 
-    Provenance: the sum is the specification's (reviewed); the split into slacks and one room is derived here and
-    contains its special case "basic + one other with the same room".
+    Provenance: the sum is reviewed; the split into slacks and one room is derived here and contains the reviewed
+    special case "basic and one other with the same room". Proof: replace each mechanism by randomized response with
+    its epsilon and delta, of which it is a post-processing. A response reveals its input with probability delta; the
+    executed deltas sum to at most the largest room. Where nothing is revealed the costs are pure, and there the
+    latest stop gains at most the sum of what each stop gains, the slacks.
 
     A filter that cannot account for a cost, or does not admit it, is closed once that cost is spent on the strength of
     another. A cost of zero closes nothing.
@@ -65,9 +68,9 @@ class AnyOf(Filter):
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP: the largest epsilon; the sum of the slacks and the largest room for the costs."""
         promise = self._promise()
-        parts = [child.guarantee().to_dict() for child in self._filters]
+        parts = [dict(child.guarantee().parameters) for child in self._filters]
         stated = {"epsilon": promise.epsilon, "delta": promise.delta, "filters": parts}
-        return Guarantee("filter.any-of", stated, REPLACE_ONE)
+        return self._stated(stated)
 
     def _promise(self) -> Promise:
         return Promise(
@@ -105,11 +108,15 @@ class AnyOf(Filter):
     def _restored(cls, plain: dict[str, Any]) -> Self:
         closed = plain.pop("closed", None)
         children = plain.pop("filters", None)
-        if plain or not isinstance(children, list) or not isinstance(closed, list) or len(closed) != len(children):
+        listed = isinstance(children, list) and isinstance(closed, list) and len(closed) == len(children)
+        if plain or not listed or not all(isinstance(shut, bool) for shut in closed):
             raise InvalidParameter("a stored any-of filter must have filters and, for each, whether it is closed")
         account = cls([Filter.from_dict(child) for child in children])
         account._state = tuple(None if shut else held for shut, held in zip(closed, account._state, strict=True))
         return account
+
+    def __repr__(self) -> str:
+        return f"AnyOf({list(self._filters)!r})"
 
 
 def _promised(child: Filter) -> Promise:

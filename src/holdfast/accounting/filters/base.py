@@ -65,6 +65,10 @@ class Filter(Account):
     def _left(self, state: State) -> dict[str, Any]:
         """The largest amounts that `state` still admits."""
 
+    def _stated(self, parameters: dict[str, Any]) -> Guarantee:
+        """A guarantee under the catalogue's entry for filters, with this filter's name."""
+        return Guarantee("filter.rounds", {"name": self.name} | parameters, REPLACE_ONE)
+
     def _promise(self) -> Promise | None:
         """The guarantee as (epsilon, delta), where it is one."""
         return None

@@ -8,7 +8,7 @@ from typing import Any
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.totals import ZERO, exact, minus, read_down, read_up
 from holdfast.bounds.guarantee import Guarantee
 
@@ -58,7 +58,7 @@ class BasicFilter(Filter):
 
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP by basic composition."""
-        return Guarantee("filter.basic", {"epsilon": self.epsilon, "delta": self.delta}, REPLACE_ONE)
+        return self._stated(self.parameters())
 
     def _promise(self) -> Promise:
         return Promise(self.epsilon, ZERO, self._caps[1])

@@ -12,6 +12,8 @@ from holdfast.accounting.filters.base import Filter
 from holdfast.accounting.totals import exact, minus, read_down, read_up
 from holdfast.bounds.guarantee import Guarantee
 
+_COUNTED = "everything that leaves a step is counted, errors and refusals that depend on the data included"
+
 
 class BitsFilter(Filter):
     """Admit a cost while the bits sum to at most `bits`: at most `2^bits` transcripts are then possible.
@@ -51,7 +53,7 @@ class BitsFilter(Filter):
 
     def guarantee(self) -> Guarantee:
         """At most `2^bits` possible transcripts."""
-        return Guarantee("filter.bits", self.parameters(), "all that leaves a step is counted, refusals included")
+        return Guarantee("max-information.description-length", self.parameters(), _COUNTED)
 
     def _increments(self, cost: Bits) -> tuple[Decimal, ...]:
         return (exact(cost.bits),)

@@ -7,7 +7,7 @@ from typing import Any, Self
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import Cost, PureDP
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.odometers.base import Odometer
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
@@ -55,7 +55,7 @@ class FilterFromOdometer(Filter):
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP."""
         stated = {"epsilon": self.epsilon, "delta": self._odometer.delta, "odometer": self._odometer.name}
-        return Guarantee("filter.from-odometer", stated, REPLACE_ONE)
+        return self._stated(stated)
 
     def _promise(self) -> Promise:
         return Promise(self.epsilon, self._odometer._slack, self._odometer._room)
@@ -82,6 +82,9 @@ class FilterFromOdometer(Filter):
         if set(plain) != {"odometer", "epsilon"}:
             raise InvalidParameter("a stored from-odometer filter must have an odometer and an epsilon")
         return cls(Odometer.from_dict(plain["odometer"]), plain["epsilon"])
+
+    def __repr__(self) -> str:
+        return f"FilterFromOdometer({self._odometer!r}, epsilon={self.epsilon!r})"
 
 
 __all__ = ["FilterFromOdometer"]

@@ -9,7 +9,7 @@ from typing import Any, Self
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP
-from holdfast.accounting.filters.base import REPLACE_ONE, REREAD, Filter, Promise
+from holdfast.accounting.filters.base import REREAD, Filter, Promise
 from holdfast.accounting.totals import ZERO, exact, minus, root_down, root_up, square
 from holdfast.bounds.conversions import gdp_budget, gdp_to_dp
 from holdfast.bounds.exact import up
@@ -73,7 +73,7 @@ class GDPFilter(Filter):
 
     def guarantee(self) -> Guarantee:
         """mu-GDP; and (epsilon, delta)-DP where that was stated."""
-        return Guarantee("filter.gdp", self.parameters(), REPLACE_ONE)
+        return self._stated(self.parameters())
 
     def _promise(self) -> Promise | None:
         if self.epsilon is None or self.delta is None:

@@ -109,14 +109,14 @@ class IndividualFilter:
             [0, 1]; the factor is then 2 instead of 4.
         """
         check.choice("neighbours", neighbours, ("add-remove", "replace-one"))
-        stated: dict[str, Any] = {} if self.order is None else {"order": self.order}
+        stated: dict[str, Any] = {"name": self.name} | ({} if self.order is None else {"order": self.order})
         key = "rho" if self.order is None else "epsilon"
         if neighbours == "add-remove":
-            return Guarantee("filter.individual", stated | {key: self.budget}, _ADD_REMOVE)
+            return Guarantee("filter.rounds", stated | {key: self.budget}, _ADD_REMOVE)
         if self.order is not None:
             raise InvalidParameter('neighbours must be "add-remove" for a budget at a single order')
         factor = 2 if one_sign else 4
-        return Guarantee("filter.individual", {"rho": factor * self.budget, "factor": factor}, _REPLACE_ONE)
+        return Guarantee("filter.rounds", stated | {"rho": factor * self.budget, "factor": factor}, _REPLACE_ONE)
 
     def to_dict(self) -> dict[str, Any]:
         """The public part: how the filter was made. Not what rows have spent."""

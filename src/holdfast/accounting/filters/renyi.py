@@ -8,7 +8,7 @@ from typing import Any
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP, RDP, ZCDP, PureDP
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter
+from holdfast.accounting.filters.base import Filter
 from holdfast.accounting.increments import NONE, at_orders
 from holdfast.accounting.totals import exact, minus, read_down, read_up
 from holdfast.bounds.guarantee import Guarantee
@@ -55,7 +55,7 @@ class RenyiFilter(Filter):
 
     def guarantee(self) -> Guarantee:
         """(order, epsilon)-RDP."""
-        return Guarantee("filter.renyi", self.parameters(), REPLACE_ONE)
+        return self._stated(self.parameters())
 
     def _increments(self, cost: PureDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
         (divergence,) = at_orders(cost, (self.order,))

@@ -10,7 +10,7 @@ from typing import Any
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP, RDP, ZCDP, PureDP
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.increments import NONE, at_orders
 from holdfast.accounting.totals import ZERO, below, exact, minus, parse_total, read_down, read_up
 from holdfast.bounds.exact import down, up
@@ -72,7 +72,7 @@ class RenyiCurveFilter(Filter):
 
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP."""
-        return Guarantee("filter.renyi-curve", self.parameters(), REPLACE_ONE)
+        return self._stated(self.parameters())
 
     def _promise(self) -> Promise:
         return Promise(self.epsilon, exact(self.delta), ZERO)

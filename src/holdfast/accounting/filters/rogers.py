@@ -9,7 +9,7 @@ from typing import Any, Literal
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.increments import HALF, mean_loss
 from holdfast.accounting.totals import (
     ZERO,
@@ -88,7 +88,7 @@ class RogersFilter(Filter):
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP."""
         stated = {"epsilon": self.epsilon, "delta": self.delta, "offset": self.offset, "method": self.method}
-        return Guarantee("filter.rogers", stated, REPLACE_ONE)
+        return self._stated(stated)
 
     def _promise(self) -> Promise:
         return Promise(self.epsilon, self._half, self._half)

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
-from holdfast.accounting.filters.base import REPLACE_ONE, Filter, Promise
+from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.split import slack_of
 from holdfast.accounting.totals import ZERO, double_down, double_up, exact, minus, read_down, read_up, square
 from holdfast.bounds.filters import whitehouse_left_side
@@ -60,7 +60,7 @@ class WhitehouseFilter(Filter):
 
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP."""
-        return Guarantee("filter.whitehouse", self.parameters(), REPLACE_ONE)
+        return self._stated(self.parameters())
 
     def _promise(self) -> Promise:
         return Promise(self.epsilon, self._exact_slack, self._room)

@@ -9,7 +9,7 @@ from typing import Any, Self
 from holdfast import check
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import GDP, ZCDP, ApproxDP, PointwiseDP, PureDP
-from holdfast.accounting.filters.base import REPLACE_ONE, REREAD, Filter, Promise
+from holdfast.accounting.filters.base import REREAD, Filter, Promise
 from holdfast.accounting.increments import gaussian_rho, pure_rho
 from holdfast.accounting.split import slack_of
 from holdfast.accounting.totals import ZERO, double_down, exact, minus, read_down, read_up
@@ -54,7 +54,7 @@ class ZCDPFilter(Filter):
     >>> rounds
     487
     >>> print(budget.guarantee())
-    filter.zcdp (rho=0.02435..., epsilon=1.0, delta=1e-06); neighbours replace one of n rows, n public; ...
+    filter.rounds (name=zcdp, rho=0.02435..., epsilon=1.0, delta=1e-06); neighbours replace one of n rows, n public; ...
     """
 
     name = "zcdp"
@@ -106,7 +106,7 @@ class ZCDPFilter(Filter):
         stated = self.parameters()
         if not self.delta_sum:
             del stated["delta_sum"]
-        return Guarantee("filter.zcdp", stated, REPLACE_ONE)
+        return self._stated(stated)
 
     def _promise(self) -> Promise | None:
         if self.epsilon is None or self.delta is None:

@@ -61,9 +61,11 @@ class Odometer(Account):
 
     def guarantee(self) -> Guarantee:
         """What the reading means."""
-        stated: dict[str, Any] = self.parameters() | {"delta": self.delta, "two_sided": self.two_sided}
+        stated: dict[str, Any] = (
+            {"name": self.name} | self.parameters() | {"delta": self.delta, "two_sided": self.two_sided}
+        )
         return Guarantee(
-            f"odometer.{self.name}",
+            "odometer.reading",
             stated,
             "neighbours replace one of n rows, n public; costs and the moment of reading may be chosen adaptively",
         )

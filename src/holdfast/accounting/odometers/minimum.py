@@ -73,5 +73,8 @@ class MinimumOdometer(Odometer):
             raise InvalidParameter("a stored minimum odometer must have odometers and nothing else")
         return cls([Odometer.from_dict(child) for child in children])
 
+    def __repr__(self) -> str:
+        return f"MinimumOdometer({list(self._odometers)!r})"
+
 
 __all__ = ["MinimumOdometer"]
