@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.accounting.costs import PureDP
 from holdfast.bounds import catalogue
+from holdfast.bounds.conversions import pure_to_zcdp
 from holdfast.bounds.exact import decimal_fraction
 from holdfast.bounds.sparse_vector import numeric_sparse_scales, sparse_vector_epsilon, sparse_vector_split
 from holdfast.errors import InvalidParameter
@@ -69,12 +70,23 @@ class TestExactLaw:
         second = twin.law([value + shift for value, shift in cells])
         assert max_log_ratio(first, second) <= float(FORMS[name].exact_epsilon) + 1e-10
 
-    @pytest.mark.parametrize("mechanism", [FORMS["above-threshold"], sparse_vector(0, STEP, 1, 1, grid=WHOLE)])
+    @pytest.mark.parametrize(
+        "mechanism",
+        [
+            above_threshold(0, STEP, 1, grid=WHOLE),
+            sparse(0, STEP, 1, 2, grid=WHOLE),
+            sparse_vector(0, STEP, 1, 1, grid=WHOLE),
+            sparse_vector(0, STEP, 1, 2, grid=WHOLE),
+            sparse_vector(0, STEP, 1, 2, monotone=True, grid=WHOLE),
+        ],
+    )
     def test_the_bound_is_attained(self, mechanism: SparseVector) -> None:
-        # Many questions at the threshold that move up, then one far below that moves down: no slack is left.
-        first = member(mechanism).law([0] * 40 + [-12 * STEP])
-        second = member(mechanism).law([STEP] * 40 + [-13 * STEP])
-        assert max_log_ratio(first, second) > 0.999999 * float(mechanism.exact_epsilon)
+        # Many questions at the threshold that move up, then some far below that move down, or do not move where all
+        # must move up: no slack is left.
+        up, down = (0, STEP), (-12 * STEP, -12 * STEP if mechanism.monotone else -13 * STEP)
+        epochs, above = (mechanism.cap, 1) if mechanism.refresh else (1, mechanism.cap)
+        first, second = (member(mechanism).law(([up[i]] * 30 + [down[i]] * above) * epochs) for i in (0, 1))
+        assert max_log_ratio(first, second) > 0.9999 * float(mechanism.exact_epsilon)
 
     def test_monotone_noise_is_too_small_for_other_questions(self) -> None:
         mechanism = sparse_vector(0, STEP, 1, 1, monotone=True, grid=WHOLE)
@@ -170,6 +182,19 @@ class TestParameters:
             "monotone" if monotone else "any",
         )
         assert spent <= epsilon * (1 + 1e-9)
+
+    def test_concentrated_cost(self) -> None:
+        # Thresholdout: rho = B/(sigma n)^2 (specification of the reusable holdout, 3.6), here with the tight conversion
+        budget, sigma, n = 50, 0.01, 10_000
+        thresholdout = SparseVector(
+            0.1, 1 / n, 2 * budget / (sigma * n), budget, (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)), refresh=True
+        )
+        assert thresholdout.scales == pytest.approx((2 * sigma, 4 * sigma, sigma), rel=1e-3)
+        assert thresholdout.concentrated_cost.rho == pytest.approx(budget / (sigma * n) ** 2, rel=2e-3)
+        assert thresholdout.concentrated_cost.rho < budget / (sigma * n) ** 2
+        single = sparse_vector(0, 1, 0.5, 50)
+        assert single.concentrated_cost.rho == pytest.approx(pure_to_zcdp(0.5), rel=5e-3)
+        assert sparse_vector(0, 1, 0.5, 50, refresh=True).concentrated_cost.rho == pytest.approx(0.5**2 / 100, rel=5e-3)
 
     def test_margin_covers_a_whole_run(self) -> None:
         # A thousand questions below the threshold by the margin, then one above it by the margin; at most `beta` of the

@@ -10,7 +10,9 @@ from typing import Any
 import numpy.typing as npt
 
 from holdfast import check
-from holdfast.accounting.costs import PureDP
+from holdfast.accounting.costs import ZCDP, PureDP
+from holdfast.bounds.conversions import pure_to_zcdp
+from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import laplace_width
 from holdfast.errors import InvalidParameter
@@ -136,6 +138,19 @@ class SparseVector:
         return PureDP(decimal_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
+    def concentrated_cost(self) -> ZCDP:
+        """What a whole run spends under zCDP; with refresh and many answers above far less than its epsilon suggests.
+
+        With refresh a run is an adaptive composition of `cap` epochs and `cap` released values, each with its own pure
+        epsilon, and each epsilon counts as `epsilon tanh(epsilon/2)`. Without refresh the comparisons are one piece.
+        """
+        threshold, question, *release = (law.epsilon for law in self.laws)
+        shifts = 1 if self.monotone else 2
+        epoch = threshold + shifts * (1 if self.refresh else self.cap) * question
+        rho = (self.cap if self.refresh else 1) * _concentrated(epoch)
+        return ZCDP(decimal_up(rho + self.cap * sum(map(_concentrated, release), start=Fraction(0))))
+
+    @property
     def guarantee(self) -> Guarantee:
         """The theorem behind the cost."""
         monotone = "; neighbours move all questions in one direction" if self.monotone else ""
@@ -211,6 +226,10 @@ class SparseVector:
         """The grid and the index of the public threshold on it."""
         assert self.grid is not None
         return self.grid, self.grid.index(self.threshold)
+
+
+def _concentrated(epsilon: Fraction) -> Fraction:
+    return Fraction(pure_to_zcdp(float_up(epsilon)))
 
 
 __all__ = ["Shares", "SparseVector"]
