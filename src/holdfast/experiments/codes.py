@@ -59,6 +59,13 @@ def remainder_matrix(generator: int, n: int) -> NDArray[np.float32]:
 
     In single precision, because that is where matrix products are fast; entries sum to at most `n`, far below 2^24,
     so every product is exact.
+
+    Examples
+    --------
+    >>> remainder_matrix(0b111, 3)
+    array([[1., 0.],
+           [0., 1.],
+           [1., 1.]], dtype=float32)
     """
     redundancy = generator.bit_length() - 1
     matrix = np.zeros((n, redundancy), dtype=np.float32)
@@ -70,7 +77,13 @@ def remainder_matrix(generator: int, n: int) -> NDArray[np.float32]:
 
 
 def times_modulo_two(words: Words, matrix: NDArray[np.float32]) -> Words:
-    """The product of binary words with a binary matrix over GF(2)."""
+    """The product of binary words with a binary matrix over GF(2).
+
+    Examples
+    --------
+    >>> times_modulo_two(np.array([[1, 1, 1]], dtype=np.uint8), remainder_matrix(0b111, 3))
+    array([[0, 0]], dtype=uint8)
+    """
     counts = words.astype(np.float32) @ matrix
     return (counts.astype(np.int64) & 1).astype(np.uint8)
 

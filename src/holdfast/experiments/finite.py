@@ -107,7 +107,13 @@ def spent_delta(p: Law, q: Law, epsilon: float) -> float:
 
 
 def loss(p: Law, q: Law, output: int) -> float:
-    """The privacy loss of an output in nats: `ln p/q`, infinite where only one law allows it."""
+    """The privacy loss of an output in nats: `ln p/q`, infinite where only one law allows it.
+
+    Examples
+    --------
+    >>> loss(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.0, 0.5]), 1)
+    inf
+    """
     if p[output] == 0 or q[output] == 0:
         return math.inf if p[output] > 0 else -math.inf
     return math.log(p[output] / q[output])

@@ -101,7 +101,16 @@ def fixed_parameters(
 
 
 def adaptive_parameters(adversary: Adversary, rounds: int, bit: int, rng: np.random.Generator) -> View:
-    """`AdaptParamComp`, Algorithm 3: the adversary chooses each round's privacy parameters too."""
+    """`AdaptParamComp`, Algorithm 3: the adversary chooses each round's privacy parameters too.
+
+    Examples
+    --------
+    >>> from holdfast.experiments.adversaries import TwoSpeeds
+    >>> adversary = TwoSpeeds(ahead=RandomizedResponse(0.5), behind=RandomizedResponse(0.1))
+    >>> view = adaptive_parameters(adversary, 20, 0, np.random.default_rng(1))
+    >>> sorted({r.move.mechanism.epsilon for r in view.rounds})
+    [0.1, 0.5]
+    """
     return _play(adversary, rounds, bit, rng, _as_declared, _release)
 
 
@@ -109,6 +118,14 @@ def filtered(adversary: Adversary, rounds: int, bit: int, gate: Gate, rng: np.ra
     """`PrivacyFilterComp`, Algorithm 4: before a round runs the filter is asked, with the round's cost included.
 
     As in the thesis the first refusal ends the game. (A filter of Holdfast would stay open for smaller costs.)
+
+    Examples
+    --------
+    >>> from holdfast.accounting import BasicFilter
+    >>> from holdfast.experiments.adversaries import Repeat
+    >>> view = filtered(Repeat(RandomizedResponse(0.1)), 100, 0, BasicFilter(1.0), np.random.default_rng(1))
+    >>> len(view.rounds), view.halted
+    (10, True)
     """
 
     def allowed(move: Move, i: int) -> bool:
@@ -126,6 +143,13 @@ def simulated(adversary: Adversary, rounds: int, bit: int, rng: np.random.Genera
 
     The adversary sees the channel's outputs, whose law is that of `AdaptParamComp`. The loss that is kept is that of
     the randomised-response symbols, which say at least as much.
+
+    Examples
+    --------
+    >>> from holdfast.experiments.adversaries import Repeat
+    >>> view = simulated(Repeat(RandomizedResponse(0.1)), 5, 0, np.random.default_rng(1))
+    >>> [round(abs(r.loss), 12) for r in view.rounds]
+    [0.1, 0.1, 0.1, 0.1, 0.1]
     """
     return _play(adversary, rounds, bit, rng, _as_declared, _release_simulated)
 

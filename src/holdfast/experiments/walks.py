@@ -86,7 +86,13 @@ def crossing_probability(epsilon: float, thresholds: Thresholds, *, two_sided: b
 
 
 def last_round_probability(epsilon: float, thresholds: Thresholds) -> float:
-    """Exact probability that the loss exceeds the curve after the last round, wherever it was before."""
+    """Exact probability that the loss exceeds the curve after the last round, wherever it was before.
+
+    Examples
+    --------
+    >>> last_round_probability(math.log(3), np.array([1, 2]))
+    0.5625
+    """
     from scipy.stats import binom
 
     up = 1 / (1 + math.exp(-epsilon))
@@ -103,6 +109,13 @@ def count_crossings(
     """Simulate walks and count, for each curve, those that ever reach it and those that are past it at the end.
 
     All curves see the same walks. Time is of order `trials * rounds * curves`, about a nanosecond each.
+
+    Examples
+    --------
+    >>> never = np.array([9, 9])
+    >>> ever, at_end = count_crossings(0.1, [never, np.array([0, 3])], 50, np.random.default_rng(1))
+    >>> ever.tolist(), at_end.tolist()
+    ([0, 50], [0, 0])
     """
     rounds = len(thresholds[0])
     up = 1 / (1 + math.exp(-epsilon))
