@@ -93,7 +93,8 @@ def interleaved(
     else:
         private, found = smallest_bits(epsilon, delta, n, slack) if beta else (math.inf, {})
         parameters |= found
-    return Transfer(up(bits + private, 8), beta, "product", "transfer.interleaved", "derived", parameters)
+    total = up(bits + private, 8) if private else bits
+    return Transfer(total, beta, "product", "transfer.interleaved", "derived", parameters)
 
 
 @theorem(
