@@ -170,7 +170,8 @@ def test_pointwise_deltas_move_the_drift(make: Callable[[], Odometer]) -> None:
 
 def test_pure_formula_misses_the_drift_of_pointwise_deltas() -> None:
     """The negative control of the test above: without the extra drift the reading is below the certain loss."""
-    pure = LineOdometer(0.1, target=0.02)
-    for _ in range(99):
-        pure.record(PureDP(0.0010005))
-    assert pure.reading() < 0.5 * 99 * 0.001
+    pure = LineOdometer(0.1, target=0.0215)
+    for _ in range(100):
+        pure.record(PureDP(0.0010005003335835344))
+    assert pure.reading() == pytest.approx(0.0215, abs=1e-4)
+    assert pure.reading() < 100 * -math.log1p(-0.001)

@@ -138,6 +138,22 @@ def test_methods_of_the_conversion_order_the_budgets() -> None:
     assert budgets[0] == pytest.approx(0.01746890477, rel=1e-9)
 
 
+def test_opendp_admits_the_same_number_of_questions() -> None:
+    """OpenDP's fully adaptive filter as an oracle, for budgets away from ties."""
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib", "honest-but-curious")
+    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    odometer = dp.c.make_fully_adaptive_composition(*space, dp.zero_concentrated_divergence())
+    for scale, budget in ((4.0, 0.26), (2.0, 1.3), (3.0, 0.7)):
+        ours, theirs = ZCDPFilter(budget), dp.c.make_privacy_filter(odometer, d_in=1.0, d_out=budget)(0.0)
+        measurement = dp.m.make_gaussian(*space, scale=scale)
+        count = rounds(ours, GDP(1 / scale))
+        for _ in range(count):
+            theirs(measurement)
+        with pytest.raises(dp.OpenDPException):
+            theirs(measurement)
+
+
 def test_room_for_the_deltas_of_costs() -> None:
     for account in (
         BasicFilter(5.0, 3e-7),

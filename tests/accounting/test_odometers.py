@@ -96,6 +96,20 @@ def test_printed_delta_of_rogers_is_nominal() -> None:
             RogersOdometer(1e-6, n=n)  # type: ignore[arg-type]
 
 
+def test_the_printed_reading_drops_where_its_range_begins() -> None:
+    """9.79/n just below V = 1/n^2, 8.60/n just above; reading ahead removes the step."""
+    n = 10_000
+    below, above = RogersOdometer(1e-6, n), RogersOdometer(1e-6, n)
+    below.record(PureDP(0.999 / n))
+    above.record(PureDP(1.001 / n))
+    assert below.reading() * n == pytest.approx(9.79, abs=0.02)
+    assert above.reading() * n == pytest.approx(8.60, abs=0.02)
+    low, high = InversionOdometer(1e-6, n), InversionOdometer(1e-6, n)
+    low.record(PureDP(0.999 / n))
+    high.record(PureDP(1.001 / n))
+    assert low.reading() <= high.reading()
+
+
 def test_zcdp_reads_the_printed_number_at_the_printed_delta() -> None:
     outside = 1e-6 / (4 * math.log2(10_000))
     odometer = ZCDPOdometer(5e-7 + outside)
