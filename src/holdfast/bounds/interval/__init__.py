@@ -5,6 +5,7 @@ what it rests on. `best` is the one to use; the others are there to compare, to 
 """
 
 from holdfast.bounds.interval.constant_noise import posterior_shift
+from holdfast.bounds.interval.discrete_noise import discrete_noise_cost
 from holdfast.bounds.interval.event_divergence import russo_zou_kl
 from holdfast.bounds.interval.extended_monitor import bns
 from holdfast.bounds.interval.first_transfer import dfh
@@ -22,6 +23,7 @@ __all__ = [
     "best",
     "bns",
     "dfh",
+    "discrete_noise_cost",
     "jung",
     "kl_width",
     "max_questions",
