@@ -15,7 +15,8 @@ from holdfast.noise import (
     bernoulli_logistic,
     uniform_below,
 )
-from holdfast.noise.coins import below, below_each, exp_coin, exp_coins
+from holdfast.noise.coins import below, below_each, exp_coin, exp_coins, series_coins
+from holdfast.noise.table import coin
 from tests.noise.laws import LEVEL, chi_square
 from tests.noise.tape import Tape
 
@@ -150,6 +151,16 @@ def test_exp_coins_over_differing_x() -> None:
                 assert mine.all()
             else:
                 assert _coin_fit(int(mine.sum()), mine.size, p) > LEVEL
+
+
+def test_thinned_coins_have_their_law() -> None:
+    """`exp(-c n / d)` with c = 2/3, the full range of n, its end included; c = 1 would be seen."""
+    thinning = coin(lambda precision: ((2 << precision) // 3, 1))
+    hits = series_coins(Seeded(11), np.tile(np.arange(8, dtype=np.uint64), 50_000), 7, thinning)
+    for n in range(8):
+        successes = int(hits[n::8].sum())
+        assert _coin_fit(successes, 50_000, math.exp(-2 * n / 21)) > LEVEL
+        assert n == 0 or _coin_fit(successes, 50_000, math.exp(-n / 7)) < LEVEL
 
 
 def test_exp_coins_keep_their_shape_and_order() -> None:

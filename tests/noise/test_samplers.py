@@ -37,13 +37,14 @@ SCALES = [
     2**20 + 1,
     2**31 - 1,
     Fraction(2**31 - 1, 2**20),
+    1234.56789012345,
 ]
 MILLION = 10**6
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", SCALES)
-def test_whole_law_of_a_million(kind: str, scale: Fraction | int) -> None:
+def test_whole_law_of_a_million(kind: str, scale: Fraction | float) -> None:
     sampler, cdf = KINDS[kind]
     draws = sampler(scale, MILLION, source=Seeded(100))
     assert draws.dtype == np.int64
@@ -52,7 +53,7 @@ def test_whole_law_of_a_million(kind: str, scale: Fraction | int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", SCALES[:9])
-def test_whole_law_one_at_a_time(kind: str, scale: Fraction | int) -> None:
+def test_whole_law_one_at_a_time(kind: str, scale: Fraction | float) -> None:
     sampler, cdf = KINDS[kind]
     source = Seeded(101)
     draws = np.array([sampler(scale, source=source) for _ in range(30_000)])
@@ -60,8 +61,8 @@ def test_whole_law_one_at_a_time(kind: str, scale: Fraction | int) -> None:
 
 
 def test_gaussian_arrays_beyond_64_bits_have_the_law() -> None:
-    """A numerator beyond 2**31: Python integers, one value at a time."""
-    sigma = Fraction(2**33 + 1, 2**20)
+    """Python integers, one value at a time."""
+    sigma = 2**33 + 1
     assert fit(discrete_gaussian(sigma, 150_000, source=Seeded(99)), gaussian_cdf(float(sigma))) > LEVEL
 
 
@@ -256,7 +257,8 @@ def test_gaussian_stays_within_64_bits(n: int, d: int) -> None:
     largest_code = len(blocks._table.thresholds(64)) - 1  # the last entry's cell is open and leads to a refined draw
     assert largest_code <= blocks._far
     g = blocks._far >> 1
-    assert blocks._factor * block * (2 * block * g + block) < blocks._denominator <= 2**63
+    assert block * (2 * block * g + block) <= blocks._floor <= 2**63
+    assert (blocks._thinning is None) == (2 * sigma**2 == blocks._floor)
 
 
 def test_gaussian_blocks_beyond_the_first_table() -> None:

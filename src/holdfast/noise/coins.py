@@ -255,33 +255,42 @@ def exp_coin(source: Source, n: int, d: int) -> bool:
 
 def exp_coins(source: Source, tops: NDArray[np.uint64], d: int) -> NDArray[np.bool_]:
     """One coin of probability `exp(-n / d)` for each n in `tops`; `1 <= d <= 2**63`."""
+    if tops.size == 0 or int(tops.max()) < d:
+        return series_coins(source, tops, d)
+    whole = tops // np.uint64(d)
+    large = np.flatnonzero(whole)
     result = np.ones(tops.size, dtype=np.bool_)
-    active: NDArray[np.intp] | None = None
-    if tops.size and int(tops.max()) >= d:
-        whole = tops // np.uint64(d)
-        tops = tops - whole * np.uint64(d)
-        large = np.flatnonzero(whole)
-        passed = _unit_geometric().draws(source, large.size).astype(np.uint64) >= whole[large]
-        result[large] = passed
-        active = np.flatnonzero(result)
-        tops = tops[active]
-    # Coins of probability n/d, n/(2d), ...; `active` are the places that have not failed yet, all with k - 1 successes.
-    hit = np.flatnonzero(_ratio_coins(source, tops, d))
-    active = hit if active is None else active[hit]
-    tops = tops[hit]
-    k = 2
+    result[large] = _unit_geometric().draws(source, large.size).astype(np.uint64) >= whole[large]
+    open_places = np.flatnonzero(result)
+    result[open_places] = series_coins(source, (tops - whole * np.uint64(d))[open_places], d)
+    return result
+
+
+def series_coins(source: Source, tops: NDArray[np.uint64], d: int, thinning: Table | None = None) -> NDArray[np.bool_]:
+    """One coin of probability `exp(-c n / d)` for each n in `tops`; `n <= d <= 2**63`.
+
+    The factor c is the probability that `thinning` gives 1, or 1. By `bernoulli_exp`'s series: each place goes on while
+    its coins of probability `c n / d`, then `c n / (2 d)`, and so on, succeed. Such a coin is the product of three.
+    """
+    result = np.ones(tops.size, dtype=np.bool_)
+    active = np.arange(tops.size)
+    k = 1
     while active.size:
-        both = _ratio_coins(source, np.ones(active.size, dtype=np.uint64), k)
-        both &= _ratio_coins(source, tops, d)
-        result[active[~both]] = k & 1 == 1
-        active, tops = active[both], tops[both]
+        going = _ratio_coins(source, tops, d)
+        if k > 1:
+            going &= _ratio_coins(source, np.ones(active.size, dtype=np.uint64), k)
+        if thinning is not None:
+            hits = np.flatnonzero(going)
+            going[hits] = thinning.draws(source, hits.size) == 1
+        result[active[~going]] = k & 1 == 1
+        active, tops = active[going], tops[going]
         k += 1
     return result
 
 
 def _ratio_coins(source: Source, tops: NDArray[np.uint64], d: int) -> NDArray[np.bool_]:
-    """One coin of probability `n / d` for each n in `tops`; `n < d`, and `d <= 2**63`."""
-    # The word w stands for the uniform integer w // c below d; w // c < n is w < n c, and n c < d c < 2**64.
+    """One coin of probability `n / d` for each n in `tops`; `n <= d <= 2**63`."""
+    # The word w stands for the uniform integer w // c below d; w // c < n is w < n c, and n c <= d c < 2**64.
     cell = (_ALL - 1) // d
     limits = tops * np.uint64(cell)
     end = np.uint64(cell * d)

@@ -110,12 +110,13 @@ def quadratic_weights(linear: Fraction, square: Fraction, precision: int, count:
     ratio = exp_lower(linear + square, precision)
     bend = exp_lower(2 * square, precision)
     negligible = 1 << 32
+    bent = square != 0
     lower: list[int] = []
     weight = one
-    while len(lower) != count if count is not None else weight > negligible:
+    while len(lower) != count and (count is not None or weight > negligible):
         lower.append(weight)
         weight = weight * ratio >> precision
-        if square:
+        if bent:
             ratio = ratio * bend >> precision
     m = len(lower)
     error = 2 * (m + 1) ** 2

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import check
-from holdfast.noise.coins import below, exp_coin, exp_coins
+from holdfast.noise.coins import below, exp_coin, series_coins
 from holdfast.noise.entropy import Source, resolve
 from holdfast.noise.fixed import Weights, quadratic_weights
 from holdfast.noise.inputs import Rational, ratio
 from holdfast.noise.integers import fits_vector, paired, signed, signed_each, symmetric
-from holdfast.noise.table import Table
+from holdfast.noise.table import Table, coin
 
 _DIRECT = 32
 _CHUNK = 1 << 15
-_VECTOR_NUMERATOR = 1 << 31  # the largest
+_WORD_SIGMA = 1 << 31
 
 
 @overload
@@ -37,8 +37,8 @@ def discrete_gaussian(
     Parameters
     ----------
     sigma : Fraction, int or float
-        Positive; a float means the decimal it prints as. For arrays at most 2**48. Arrays use 64-bit arithmetic when
-        the numerator of sigma is at most 2**31, and Python integers, one value at a time, otherwise.
+        Positive; a float means the decimal it prints as. For arrays at most 2**48. Arrays use 64-bit arithmetic
+        up to 2**31, and Python integers, one value at a time, beyond.
     size : int or None
         None for one int, otherwise an int64 array of that length.
     source : Source or None
@@ -57,11 +57,11 @@ def discrete_gaussian(
     weight of the candidate, and every integer is a candidate exactly once, so zero is not counted twice. About 97 of
     100 candidates are kept, or more. A new sigma costs about 0.3 ms for its table, which is kept for the last 32.
 
-    Why 64 bits suffice: write sigma = a/b in lowest terms, a <= 2**31. The exponent is `b**2 t (2 L g + t) / (2 a**2)`,
-    with denominator at most 2**63. Since `t <= L` its numerator is at most `(b L)**2 (2 g + 1)`, below the denominator
-    as long as `2 g + 1 < 2 (sigma/L)**2`. The first table ends where the tail is below `2**-64`, that is before
-    `g = 10 sigma/L`, and `20 y + 1 < 2 y**2` for `y >= 16`. A block beyond comes only from a refined draw and is
-    settled with Python integers.
+    Why 64 bits suffice for `sigma <= 2**31`: the exponent is `N / (2 sigma**2)` with the whole number
+    `N = t (2 L g + t) <= L**2 (2 g + 1)`, below `2 sigma**2 <= 2**63` as long as `2 g + 1 < 2 (sigma/L)**2`. The first
+    table ends where the tail is below `2**-64`, that is before `g = 10 sigma/L`, and `20 y + 1 < 2 y**2` for `y >= 16`.
+    A block beyond comes only from a refined draw and is settled with Python integers. If `2 sigma**2` is not whole, let
+    D be its floor: a coin of probability `N / (2 sigma**2)` is one of `N / D` and one of `D / (2 sigma**2)`.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def discrete_gaussian(
 class _Blocks:
     """Blocks of L integers: a table for the sign and the block, a uniform place in it, and a coin."""
 
-    __slots__ = ("_block", "_denominator", "_factor", "_far", "_table", "_vector")
+    __slots__ = ("_block", "_denominator", "_factor", "_far", "_floor", "_in_words", "_table", "_thinning")
 
     def __init__(self, n: int, d: int) -> None:
         shift = (n // (_DIRECT * d)).bit_length()
@@ -98,8 +98,11 @@ class _Blocks:
             return symmetric(blocks) if direct else paired(blocks)
 
         self._table = Table(weights)
-        self._vector = direct or n <= _VECTOR_NUMERATOR
-        # The largest code 2 g + s for which the exponent is below 1.
+        self._in_words = n <= _WORD_SIGMA * d
+        self._floor, rest = divmod(self._denominator, self._factor)
+        p, q = self._floor * self._factor, self._denominator
+        self._thinning = coin(lambda precision: ((p << precision) // q, 1)) if rest and not direct else None
+        # The largest code 2 g + s of which every exponent is below 1.
         self._far = 2 * ((n * n // (self._block * d) ** 2) - 1)
 
     def draw(self, source: Source) -> int:
@@ -118,7 +121,7 @@ class _Blocks:
         return exp_coin(source, self._factor * t * (2 * self._block * (coded >> 1) + t), self._denominator)
 
     def draws(self, source: Source, count: int) -> NDArray[np.int64]:
-        if not self._vector:
+        if not self._in_words:
             return np.fromiter((self.draw(source) for _ in range(count)), dtype=np.int64, count=count)
         result = np.empty(count, dtype=np.int64)
         filled = 0
@@ -138,10 +141,10 @@ class _Blocks:
         places = (source.words(count) & np.uint64(self._block - 1)).astype(np.int64)
         t = places + (coded & 1)
         base = (coded >> 1) * self._block
-        tops = t * (2 * base + t) * self._factor
+        tops = t * (2 * base + t)
         far = np.flatnonzero(coded > self._far)
         tops[far] = 0
-        kept = exp_coins(source, tops.astype(np.uint64), self._denominator)
+        kept = series_coins(source, tops.astype(np.uint64), self._floor, self._thinning)
         for i in far:
             kept[i] = self._keep(source, int(coded[i]), int(places[i]))
         base += places

@@ -19,8 +19,8 @@ VECTOR_SCALE = 1 << 48
 
 def symmetric(weights: Weights) -> Weights:
     """Weights of codes such that the integer k has the weight of `|k|`."""
-    first, *others = weights.lower
-    return Weights([first, *(w for w in others for _ in (0, 1))], weights.error, 2 * weights.tail)
+    twice = [w for w in weights.lower for _ in (0, 1)]
+    return Weights(twice[1:], weights.error, 2 * weights.tail)
 
 
 def paired(weights: Weights) -> Weights:

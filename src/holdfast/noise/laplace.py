@@ -16,9 +16,9 @@ from holdfast.noise.inputs import Rational, ratio
 from holdfast.noise.integers import fits_vector, signed, signed_each, symmetric
 from holdfast.noise.table import Table
 
-_DIGIT_BITS = 8
+_DIGIT_BITS = 6  # smaller digits make smaller tables, larger ones fewer draws
 _BASE = 1 << _DIGIT_BITS
-_TOP_SCALE = 6
+_TOP_SCALE = 6  # the largest scale of the highest digit, which has no upper end
 _CHUNK = 1 << 16
 
 
@@ -51,10 +51,10 @@ def discrete_laplace(
     Notes
     -----
     Let `q = exp(-1/scale)` and G geometric, `P[G = g]` proportional to `q**g`. Then G with probability `1/(1+q)` and
-    `-1 - G` otherwise has the law, without rejection. The digits of G in base 256 are independent, and digit i has
-    weights `exp(-d 256**i / scale)`, so each is one draw from a table of at most 256 entries (`table.Table`); the sign
-    shares the table of the lowest digit. The number of words does not depend on the value, except with probability
-    below `2**-53`. A new scale costs about 0.3 ms for its tables, which are kept for the last 32 scales.
+    `-1 - G` otherwise has the law, without rejection. The digits of G in base 64 are independent, and digit i has
+    weights `exp(-d 64**i / scale)`, so each is one draw from a small table (`table.Table`); the sign shares the table
+    of the lowest digit. The number of words of a single draw does not depend on its value, except with probability
+    below `2**-53`. A new scale costs about 0.2 ms for its tables, which are kept for the last 32 scales.
 
     In arrays the highest digit stops at `table.VECTOR_CAP`, so that values stay below 2**63; this changes the law by
     less than `10**-290`.
@@ -120,7 +120,7 @@ def geometric(scale: Rational, size: int | None = None, *, source: Source | None
 
 
 class _Digits:
-    """A number whose digits in base 256 are independent: a lowest table and higher ones."""
+    """A number whose digits in base 64 are independent: a lowest table and higher ones."""
 
     __slots__ = ("_lowest", "_more", "_spare")
 

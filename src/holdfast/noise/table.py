@@ -13,8 +13,9 @@ open with probability below `2**-54`.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,16 +85,10 @@ class Table:
             if (missing + len(known.lower) * known.error) << bits <= total:
                 break
         upper = total + missing
-        last_closed = (1 << bits) - 3
-        table = []
-        below = 0
-        for weight in known.lower if known.tail else known.lower[:-1]:
-            below += weight
-            entry = (below << bits) // upper
-            table.append(entry)
-            if entry > last_closed:
-                break
-        return table
+        listed = known.lower if known.tail else known.lower[:-1]
+        table = [(below << bits) // upper for below in accumulate(listed)]
+        # From the first entry of at least 2**bits - 2 on, every cell above is open.
+        return table[: bisect_left(table, (1 << bits) - 2) + 1]
 
     def draw(self, source: Source) -> int:
         """One outcome."""
