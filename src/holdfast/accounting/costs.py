@@ -41,8 +41,14 @@ class Cost:
         ZCDP(rho=0.1)
         """
         kinds = {cls.kind: cls for cls in (PureDP, PointwiseDP, ApproxDP, ZCDP, GDP, RDP, Bits)}
+        if not isinstance(plain, dict):
+            raise InvalidParameter(f"a stored cost must be a dict, got a {type(plain).__name__}")
         check.choice("kind", plain.get("kind"), kinds)
-        return kinds[plain["kind"]](**{k: v for k, v in plain.items() if k != "kind"})
+        values = {k: v for k, v in plain.items() if k != "kind"}
+        try:
+            return kinds[plain["kind"]](**values)
+        except TypeError:
+            raise InvalidParameter(f"a stored {plain['kind']} cost has wrong fields: {', '.join(values)}") from None
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,10 @@ class ApproxDP(Cost):
 
 @dataclass(frozen=True)
 class PointwiseDP(Cost):
-    """The privacy loss exceeds `epsilon` with probability at most `delta` (stronger than `ApproxDP`)."""
+    """On either neighbour, the privacy loss leaves `[-epsilon, epsilon]` with probability at most `delta`.
+
+    Stronger than `ApproxDP`, and what an odometer needs, since it bounds the loss itself.
+    """
 
     epsilon: float
     delta: float
