@@ -45,6 +45,21 @@ def excess(law: tuple[Array, Array], nats: float) -> float:
     return float(np.sum(probabilities[over] * -np.expm1(nats - losses[over])))
 
 
+def geometric_count(epsilon: float, delta: float, n: int, prior: float = 0.5) -> Array:
+    """Joint table of the number of ones among `n` bits and its release with geometric noise, clamped to 0..n.
+
+    With probability delta the exact number is shown instead, under other names: (epsilon, delta)-DP. The sample enters
+    through the number of ones alone, so this table has the max-information of the whole sample.
+    """
+    counts = np.arange(n + 1)
+    chance = np.array([math.comb(n, k) * prior**k * (1 - prior) ** (n - k) for k in counts])
+    ratio = math.exp(-epsilon)
+    channel = (1 - ratio) / (1 + ratio) * ratio ** np.abs(counts[:, None] - counts[None, :]).astype(float)
+    channel[:, 0] = ratio**counts / (1 + ratio)
+    channel[:, n] = ratio ** (n - counts) / (1 + ratio)
+    return chance[:, None] * np.hstack([(1 - delta) * channel, delta * np.eye(n + 1)])
+
+
 def interleaved_table(
     rng: np.random.Generator, n: int, epsilon: float, look_sizes: tuple[int, int], sure: bool
 ) -> Array:

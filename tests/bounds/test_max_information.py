@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.bounds import finite_law
 from holdfast.bounds.max_information import (
     general_line,
     plus_line,
@@ -19,7 +20,7 @@ from holdfast.bounds.max_information import (
     sharp_line,
 )
 from holdfast.errors import InvalidParameter
-from tests.bounds.exact_laws import excess, leaky_response
+from tests.bounds.exact_laws import excess, geometric_count, leaky_response
 
 LN2 = math.log(2)
 CASES = [(0.05, 2000, 0.5), (0.3, 200, 0.5), (1.0, 60, 0.5), (3.0, 20, 0.5), (0.5, 30, 0.05), (2.0, 12, 0.01)]
@@ -42,6 +43,15 @@ def violations(line, cases=CASES) -> int:
 @pytest.mark.parametrize("line", [printed_line, sharp_line, plus_line, renyi_line])
 def test_lines_hold_on_exact_laws(line) -> None:
     assert violations(line) == 0
+
+
+@pytest.mark.parametrize("line", [printed_line, sharp_line, plus_line, renyi_line])
+def test_lines_hold_for_noisy_counts(line) -> None:
+    for epsilon, n, prior in ((0.1, 200, 0.5), (0.5, 60, 0.2), (1.0, 30, 0.5), (3.0, 8, 0.05)):
+        table = geometric_count(epsilon, 0.0, n, prior)
+        for beta in BETAS:
+            assert finite_law.max_information(table, beta) <= line(epsilon, n, beta)
+        assert finite_law.max_information(table) <= general_line(epsilon, n)
 
 
 def test_a_drift_that_is_too_small_is_caught() -> None:

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.bounds import finite_law
 from holdfast.bounds.approximate_dp import two_parameter
 from holdfast.bounds.max_information import pure_dp
 from holdfast.bounds.theorem_s import smallest_bits, smallest_penalty, theorem_s
-from tests.bounds.exact_laws import excess, leaky_response
+from tests.bounds.exact_laws import excess, geometric_count, leaky_response
 
 LN2 = math.log(2)
 CASES = [(0.1, 1e-4, 60, 0.5), (0.5, 1e-3, 40, 0.5), (0.05, 3e-2, 20, 0.5), (0.3, 1e-3, 8, 0.05), (1.5, 1e-2, 6, 0.01)]
@@ -32,6 +33,13 @@ def violations(bits_at) -> int:
 
 def test_the_best_instance_holds_on_exact_laws() -> None:
     assert violations(lambda epsilon, delta, n, beta: smallest_bits(epsilon, delta, n, -math.log(beta))[0]) == 0
+
+
+def test_the_best_instance_holds_for_noisy_counts() -> None:
+    for epsilon, delta, n, prior in ((0.1, 1e-4, 200, 0.5), (0.5, 1e-3, 60, 0.2), (1.0, 1e-2, 20, 0.05)):
+        table = geometric_count(epsilon, delta, n, prior)
+        for beta in (0.5, 0.3, 0.1):
+            assert finite_law.max_information(table, beta) <= smallest_bits(epsilon, delta, n, -math.log(beta))[0]
 
 
 def test_approximate_privacy_read_as_pure_is_caught() -> None:

@@ -1,0 +1,66 @@
+"""The searches return points that pass their own test."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.bounds.search import crossing, first_at_least, polished, smallest, spaced
+
+quick = settings(max_examples=100, deadline=None, derandomize=True)
+
+
+@given(st.floats(1e-300, 1e300), st.floats(0.1, 3))
+@quick
+def test_first_at_least_is_the_first(target: float, power: float) -> None:
+    def f(x: float) -> float:
+        return math.exp(min(power * math.log(x), 709.0)) if x else 0.0
+
+    x = first_at_least(f, target, 0.0, 1e308)
+    if x < 1e308:
+        assert f(x) >= target
+        assert f(math.nextafter(x, 0.0)) < target
+
+
+@given(st.floats(-50, 50), st.floats(0.01, 100), st.booleans())
+@quick
+def test_crossing_brackets_the_root(root: float, steep: float, plateau: bool) -> None:
+    def f(x: float) -> float:
+        if plateau and x < root - 1:
+            return -math.inf
+        return math.expm1(min(steep * (x - root), 600.0))
+
+    low, high = crossing(f, -60.0, 60.0, 1e-10)
+    assert f(low) < 0 <= f(high)
+    assert high - low <= 1e-10
+    assert low <= root <= high
+
+
+def test_crossing_takes_few_evaluations() -> None:
+    count = 0
+
+    def f(x: float) -> float:
+        nonlocal count
+        count += 1
+        return x**3 - 2
+
+    crossing(f, 0.0, 2.0, 1e-12)
+    assert count < 30
+
+
+def test_smallest_with_infinite_ends() -> None:
+    def f(x: float) -> float:
+        return (x - 0.31) ** 2 if 0.3 < x < 2 else math.inf
+
+    x, value = smallest(f, spaced(-5.0, 5.0, 41))
+    assert x == pytest.approx(0.31, abs=1e-6)
+    assert value == f(x)
+    assert smallest(lambda x: math.inf, [0.0, 1.0])[1] == math.inf
+
+
+def test_polished_keeps_the_start_when_nothing_is_better() -> None:
+    x, value = polished(lambda x: 0.0 if tuple(x) == (1.0, 2.0) else 1.0, (1.0, 2.0))
+    assert (x, value) == ((1.0, 2.0), 0.0)
