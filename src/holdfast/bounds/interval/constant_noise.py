@@ -20,7 +20,7 @@ _ASSUMPTION = (
 @theorem(
     "interval.posterior-shift",
     statement="Half-width of k adaptive means with constant Gaussian noise: sqrt(omega kappa sqrt(k) / n).",
-    source="Holdfast: Theorem A of the posterior-shift bound (docs/intervals.md), reviewed",
+    source="Holdfast: Theorem A of the posterior-shift bound (docs/posterior-shift.md), reviewed",
     conditions="rows independent; k, sigma, beta fixed in advance; Gaussian noise; means of [0,1] values; nothing else "
     "computed from the rows is released",
     unit="half-width",

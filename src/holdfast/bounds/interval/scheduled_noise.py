@@ -86,7 +86,7 @@ class Schedule:
 @theorem(
     "interval.scheduled",
     statement="Half-width of k adaptive means with Gaussian noise that falls along a schedule fixed in advance.",
-    source="Holdfast: Theorem B of the posterior-shift bound (docs/intervals.md), reviewed",
+    source="Holdfast: Theorem B of the posterior-shift bound (docs/posterior-shift.md), reviewed",
     conditions="rows independent; schedule, k, beta fixed in advance; Gaussian noise; means of [0,1] values; nothing "
     "else computed from the rows is released; question k+1 is refused",
     unit="half-width",
