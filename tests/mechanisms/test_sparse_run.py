@@ -148,6 +148,11 @@ class TestSecrets:
         with pytest.raises(InvalidParameter):
             make(2).resume(state)
 
+    def test_state_of_an_overlong_epoch(self) -> None:
+        mechanism = GaussianSparseVector(0.0, 1.0, 1.0, 1.0, cap=3, length=4)
+        with pytest.raises(InvalidParameter, match="in_epoch"):
+            mechanism.resume({"asked": 4, "in_epoch": 4, "left": 2, "threshold": 0})
+
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_a_forked_copy_does_not_answer(self) -> None:

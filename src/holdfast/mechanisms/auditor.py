@@ -166,27 +166,28 @@ def audit(
 
     tests = len(pairs) * events
     level = (1 - confidence) / (2 * tests)
-    found = []
+    best: Audit | None = None
     for index, (first, second) in enumerate(pairs):
         evidence = _Evidence(simulate(first, runs), simulate(second, runs), runs, bins, tuple(statistics))
         for event in evidence.choose(delta, level, events):
             counts = evidence.count(event, *evidence.test)
-            bound = float(_log_ratio(counts[0], counts[1], evidence.tested, delta, level))
-            found.append((max(bound, 0.0), index, event, counts, evidence))
-    bound, index, event, counts, evidence = max(found, key=lambda entry: entry[0])
-    return Audit(
-        lower_bound=bound,
-        claimed=claimed,
-        delta=delta,
-        confidence=confidence,
-        verdict="violated" if bound > claimed else "not refuted",
-        pair=index,
-        direction="first" if event.sign > 0 else "second",
-        counts=counts,
-        runs=evidence.tested,
-        tests=tests,
-        event=evidence.describe(event),
-    )
+            bound = max(float(_log_ratio(counts[0], counts[1], evidence.tested, delta, level)), 0.0)
+            if best is None or bound > best.lower_bound:
+                best = Audit(
+                    lower_bound=bound,
+                    claimed=claimed,
+                    delta=delta,
+                    confidence=confidence,
+                    verdict="violated" if bound > claimed else "not refuted",
+                    pair=index,
+                    direction="first" if event.sign > 0 else "second",
+                    counts=counts,
+                    runs=evidence.tested,
+                    tests=tests,
+                    event=evidence.describe(event),
+                )
+    assert best is not None
+    return best
 
 
 def clopper_pearson(

@@ -265,7 +265,8 @@ class SparseRun:
             raise InvalidParameter("state must hold whole numbers")
         run = cls(rules, source)
         run._asked = check.whole("asked", state["asked"], at_least=0)
-        run._in_epoch = check.whole("in_epoch", state["in_epoch"], at_least=0)
+        last = None if rules.length is None else rules.length - 1
+        run._in_epoch = check.whole("in_epoch", state["in_epoch"], at_least=0, at_most=last)
         run._left = check.whole("left", state["left"], at_least=0, at_most=rules.cap)
         run._secret = threshold
         return run
