@@ -67,7 +67,17 @@ def test_whole_arrays_round_exactly(exponent: int) -> None:
 
 def test_whole_numbers_beyond_doubles_keep_their_last_bit() -> None:
     assert Grid(0).indices(np.array([2**60 + 1])).tolist() == [2**60 + 1]
+    assert Grid(0).index(np.longdouble(2**60) + 1) == 2**60 + 1 or np.finfo(np.longdouble).nmant < 60
+    assert Grid(62).indices(np.array([2**61, 2**61 - 1, -(2**61)])).tolist() == [1, 0, 0]
+    assert Grid(63).indices(np.array([2**61, -(2**61)])).tolist() == [0, 0]
     assert Grid(-100).index(Fraction(1, 3)) == (2**101 // 3 + 1) // 2
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are doubles here")
+def test_long_doubles_are_refused_in_arrays() -> None:
+    """Rounding them to doubles first would not commute with whole shifts."""
+    with pytest.raises(InvalidParameter, match="64 bits"):
+        Grid(0).indices(np.array([1], dtype=np.longdouble))
 
 
 def test_there_and_back() -> None:
@@ -85,7 +95,7 @@ def test_there_and_back() -> None:
         (lambda: Grid(0).index(float("nan")), "finite"),
         (lambda: Grid(0).index("1"), "finite"),
         (lambda: Grid(0).indices([float("inf")]), "finite"),
-        (lambda: Grid(0).indices(["a"]), "numbers"),
+        (lambda: Grid(0).indices(["a"]), "whole numbers"),
         (lambda: Grid(-40).indices([1e30]), "2\\*\\*61"),
         (lambda: Grid(-40).indices([2**40]), "2\\*\\*61"),
         (lambda: Grid(0).sensitivity_steps(0), "sensitivity"),

@@ -114,7 +114,7 @@ class Seeded(Source):
     """A reproducible twin of `Secure` with the same law, for simulations and tests only.
 
     Anyone who learns the seed can take the noise off again, so mechanisms that guard real rows refuse it. A copy or a
-    pickle repeats the words of the original.
+    pickle repeats the words of the original. One thread at a time.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ says how far below the truth they can be.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 EXP_ERROR = 2
@@ -68,6 +69,7 @@ def exp_lower(x: Fraction, precision: int) -> int:
     return max(total - half, 0) >> (s + g)
 
 
+@dataclass(frozen=True, slots=True)
 class Weights:
     """The first weights of a law on 0, 1, 2, ... in fixed point, and a bound on the rest.
 
@@ -81,10 +83,9 @@ class Weights:
         `2**precision` times the sum of all weights that are not listed is at most this; 0 says that all are listed.
     """
 
-    __slots__ = ("error", "lower", "tail")
-
-    def __init__(self, lower: list[int], error: int, tail: int = 0) -> None:
-        self.lower, self.error, self.tail = lower, error, tail
+    lower: list[int]
+    error: int
+    tail: int = 0
 
 
 def quadratic_weights(linear: Fraction, square: Fraction, precision: int, count: int | None = None) -> Weights:

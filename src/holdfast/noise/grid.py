@@ -76,14 +76,14 @@ class Grid:
         """`index` of each element of an array.
 
         Scaling by a power of two, `floor` and the difference to it are exact in floating point wherever they decide:
-        values are finite doubles, a result that underflows rounds to index 0 or -1 either way, and `x - floor(x)` is
-        exact by Sterbenz's lemma except for x in (-1/2, 0), where it is above 1/2 however it is rounded.
+        values are finite doubles, a result that underflows has index 0 either way, and `x - floor(x)` is exact by
+        Sterbenz's lemma except for x in (-1/2, 0), where it is at least 1/2 however it is rounded.
         """
         array = np.asarray(values)
         if array.dtype.kind in "iu":
             return self._whole_indices(array)
-        if array.dtype.kind != "f":
-            raise InvalidParameter("values must be an array of numbers")
+        if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+            raise InvalidParameter("values must be an array of whole numbers or of floats of at most 64 bits")
         numbers = array.astype(np.float64)
         if not np.isfinite(numbers).all():
             raise InvalidParameter("values must be finite")
@@ -101,8 +101,9 @@ class Grid:
         whole = array.astype(np.int64)
         if self.exponent <= 0:
             return whole << -self.exponent if largest else whole
-        shift = min(self.exponent, 62)  # from there on every index is 0
-        return (whole + (1 << (shift - 1))) >> shift
+        if self.exponent > 62:
+            return np.zeros_like(whole)  # less than half a step from zero
+        return (whole + (1 << (self.exponent - 1))) >> self.exponent
 
     def value(self, index: int) -> float:
         """The multiple with this index, as the nearest float."""
@@ -127,13 +128,14 @@ def _exact_ratio(value: Any) -> tuple[int, int]:
         return value.numerator, value.denominator
     if not isinstance(value, Real) or not math.isfinite(value):
         raise InvalidParameter("value must be a finite number")
-    return float(value).as_integer_ratio()
+    n, d = value.as_integer_ratio() if hasattr(value, "as_integer_ratio") else float(value).as_integer_ratio()
+    return int(n), int(d)
 
 
 def larger_reading(name: str, value: Any) -> Fraction:
     """A positive number, rounded up: of a float's decimal and binary readings the larger."""
     decimal = rational(name, value, above=0)
-    return decimal if isinstance(value, (Fraction, int)) else max(decimal, Fraction(float(value)))
+    return decimal if isinstance(value, (Fraction, Integral)) else max(decimal, Fraction(float(value)))
 
 
 __all__ = ["Grid"]

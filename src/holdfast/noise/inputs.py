@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from holdfast import check
@@ -27,8 +28,8 @@ def rational(
         ...
     holdfast.errors.InvalidParameter: epsilon must be a number in (0, inf), got 0
     """
-    if isinstance(value, (Fraction, int)) and not isinstance(value, bool):
-        fraction = Fraction(value)
+    if isinstance(value, (Fraction, Integral)) and not isinstance(value, bool):
+        fraction = value if isinstance(value, Fraction) else Fraction(int(value))
         inside = (above is None or fraction > above) and (at_least is None or fraction >= at_least)
         if not inside or (at_most is not None and fraction > at_most):
             check.real(name, value, above=above, at_least=at_least, at_most=at_most)
