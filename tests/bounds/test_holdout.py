@@ -55,6 +55,14 @@ def test_bits_agree_with_exact_integers() -> None:
         assert holdout.sparse_validate_bits(i, b, values) >= exact * (1 - 1e-15)
 
 
+def test_bits_of_very_long_runs() -> None:
+    """Beyond a million failures a geometric series takes over; it is an upper bound and close."""
+    close = holdout.sparse_validate_bits(10**9, 10**6, 3)
+    beyond = holdout.sparse_validate_bits(10**9, 10**6 + 1, 3)
+    assert close < beyond < close * (1 + 1e-5)
+    assert holdout.sparse_validate_bits(10**7, 9 * 10**6, 1) <= 10**7
+
+
 def test_transcripts_that_cannot_be_printed_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="sparse-validate-bits"):
         holdout.sparse_validate_transcripts(10**6, 5000)

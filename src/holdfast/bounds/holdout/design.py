@@ -173,7 +173,7 @@ def _log_failure(n: int, sigma: float, m: int, b: int, rest: float, method: Lite
 
 
 def _room(tau: float, questions: int, budget: int, theta: float | None, share: float) -> tuple[int, int, float, float]:
-    tau = check.real("tau", tau, above=0, below=1)
+    tau = check.real("tau", tau, at_least=1e-50, below=1)
     m = check.whole("questions", questions, at_least=1)
     b = check.whole("budget", budget, at_least=1, at_most=m)
     low = tau / 2 if theta is None else check.real("theta", theta, at_least=0, below=tau)

@@ -28,7 +28,7 @@ def shown_values(grid: float, length: float = 1.0) -> int:
     >>> shown_values(0.1), shown_values(0.03)
     (5, 17)
     """
-    grid = check.real("grid", grid, above=0)
+    grid = check.real("grid", grid, at_least=1e-300)
     ratio = check.real("length", length, above=0) / (2 * grid)
     return max(1, math.ceil(ratio * (1 - 1e-12)))
 
@@ -160,10 +160,10 @@ def guess_and_check_width(
     log_share = _log_weights(beta, t, f, questions, max_failures)
     if f > 0:
         if grid is None:
-            raise InvalidParameter("grid must be a number in (0, inf) when there were failures, got None")
+            raise InvalidParameter("grid must be a number in [1e-300, inf) when there were failures, got None")
         log_share -= f * math.log(shown_values(grid))
     elif grid is not None:
-        check.real("grid", grid, above=0)
+        check.real("grid", grid, at_least=1e-300)
     return up(math.sqrt((math.log(2) - log_share) / (2 * n)), 16)
 
 

@@ -52,7 +52,10 @@ def thresholdout_information_width(
     """
     n, q = check.whole("n", n, at_least=1), check.whole("questions", questions, at_least=1)
     b = check.whole("budget", budget, at_least=1, at_most=q)
-    threshold, sigma = check.real("threshold", threshold, at_least=0), check.real("sigma", sigma, above=0)
+    threshold, sigma = (
+        check.real("threshold", threshold, at_least=0, at_most=1),
+        check.real("sigma", sigma, at_least=1e-100, at_most=1e100),
+    )
     beta = check.probability("beta", beta)
     shift = second_moment_factor(b / (sigma * sigma * n)) / (4 * n)
     mean_w, var_w = _largest_exponential(q)
@@ -66,7 +69,7 @@ def _largest_exponential(q: int) -> tuple[float, float]:
     """Mean and variance of the largest of `q` independent unit exponentials."""
     from scipy.special import digamma, polygamma
 
-    return float(digamma(q + 1)) - float(digamma(1)), math.pi**2 / 6 - float(polygamma(1, q + 1))
+    return float(digamma(q + 1.0)) - float(digamma(1.0)), math.pi**2 / 6 - float(polygamma(1, q + 1.0))
 
 
 __all__ = ["thresholdout_information_width"]

@@ -56,7 +56,7 @@ def ladder_tail(
     True
     """
     n, t = check.whole("n", n, at_least=1), check.whole("submissions", submissions, at_least=1)
-    error, step = check.real("error", error, above=0), check.real("step", step, above=0, at_most=1)
+    error, step = check.real("error", error, above=0, at_most=1), check.real("step", step, at_least=1e-9, at_most=1)
     if check.choice("method", method, ("best", "paper")) == "paper":
         log = (1 / step + 2) * math.log(4 * t / step) + 1
     else:

@@ -89,7 +89,7 @@ def median_size(
 
 def _door(universe: float, questions: int, tau: float, method: str) -> tuple[float, int, float]:
     bits = math.log2(check.real("universe", universe, above=1))
-    m, tau = check.whole("questions", questions, at_least=2), check.real("tau", tau, above=0, below=1)
+    m, tau = check.whole("questions", questions, at_least=2), check.real("tau", tau, at_least=1e-50, below=1)
     check.choice("method", method, ("best", "paper"))
     return bits, m, tau / 3
 

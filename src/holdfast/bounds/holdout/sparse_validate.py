@@ -13,6 +13,7 @@ from holdfast.errors import InvalidParameter
 
 Count = Literal["best", "answered", "paper"]
 _EXACT_TERMS = 2000
+_MOST_TERMS = 10**6
 
 
 @theorem(
@@ -134,7 +135,7 @@ def sparse_validate_size(tau: float, beta: float, questions: int, budget: int, v
     >>> round(sparse_validate_size(0.05, 0.05, 1000, 5), 6)
     8067.584898
     """
-    tau, beta = check.real("tau", tau, above=0), check.probability("beta", beta)
+    tau, beta = check.real("tau", tau, at_least=1e-50, at_most=1e50), check.probability("beta", beta)
     length, most, values = _door(questions, budget, values, "best")
     return up((math.log(2 * (length + 1) / beta) + _log(length, most, values)) / (2 * tau * tau), 16)
 
@@ -175,7 +176,7 @@ def sparse_validate_budget(
     >>> sparse_validate_budget(10_000, 0.05, 0.05, 1000)
     6
     """
-    n, tau = check.whole("n", n, at_least=1), check.real("tau", tau, above=0)
+    n, tau = check.whole("n", n, at_least=1), check.real("tau", tau, at_least=1e-50, at_most=1e50)
     beta, m = check.probability("beta", beta), check.whole("questions", questions, at_least=1)
     values = check.whole("values", values, at_least=1)
     if check.choice("method", method, ("best", "paper")) == "paper":
@@ -191,7 +192,8 @@ def sparse_validate_budget(
 
 def _door(questions: int, budget: int, values: int, method: str) -> tuple[int, int, int]:
     """The length of the strings, the most nonzero entries, and the number of nonzero symbols."""
-    i, b = check.whole("questions", questions, at_least=1), check.whole("budget", budget, at_least=1)
+    i = check.whole("questions", questions, at_least=1, at_most=10**15)
+    b = check.whole("budget", budget, at_least=1)
     values = check.whole("values", values, at_least=1)
     check.choice("method", method, ("best", "answered", "paper"))
     length = i if method == "paper" else i - 1
@@ -209,7 +211,7 @@ def _exact(length: int, most: int, values: int) -> int:
 
 
 def _log(length: int, most: int, values: int) -> float:
-    """The natural logarithm of the count: exact integers while they are short, log-gamma beyond."""
+    """The natural logarithm of the count: exact integers while they are short, log-gamma beyond, rounded up."""
     if most == length:
         return length * math.log1p(values)
     if most <= _EXACT_TERMS:
@@ -217,11 +219,17 @@ def _log(length: int, most: int, values: int) -> float:
     import numpy as np
     from scipy.special import gammaln
 
+    size, whole = float(length), length * math.log1p(values)
+    slack = 1e-14 * math.lgamma(size + 1)  # log-gamma is good to a few units in the last place of its largest term
+    if most > _MOST_TERMS:
+        # terms grow by at least 1/ratio up to the last one, so a geometric series bounds the sum
+        last = math.lgamma(size + 1) - math.lgamma(most + 1.0) - math.lgamma(size - most + 1) + most * math.log(values)
+        ratio = most / ((length - most + 1) * values)
+        return min(whole, last - math.log1p(-ratio) + slack) if ratio < 1 else whole
     j = np.arange(most + 1, dtype=float)
-    terms = gammaln(length + 1) - gammaln(j + 1) - gammaln(length - j + 1) + j * math.log(values)
+    terms = gammaln(size + 1) - gammaln(j + 1) - gammaln(size - j + 1) + j * math.log(values)
     peak = float(terms.max())
-    # gammaln is good to a few units in the last place of its largest term
-    return peak + math.log(float(np.exp(terms - peak).sum())) + 1e-14 * float(gammaln(length + 1))
+    return min(whole, peak + math.log(float(np.exp(terms - peak).sum())) + slack)
 
 
 __all__ = [

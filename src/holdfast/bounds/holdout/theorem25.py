@@ -76,7 +76,7 @@ def thresholdout_epsilon(
     0.2370888335
     """
     budget = check.whole("budget", budget, at_least=1)
-    sigma, n = check.real("sigma", sigma, above=0), check.whole("n", n, at_least=1)
+    sigma, n = check.real("sigma", sigma, at_least=1e-100, at_most=1e100), check.whole("n", n, at_least=1)
     method = check.choice("method", method, ("pure", "tight", "paper", "zcdp"))  # type: ignore[assignment]
     each = 1 / (sigma * n)
     if method == "pure":
@@ -87,7 +87,8 @@ def thresholdout_epsilon(
         raise InvalidParameter(f"delta must be a number in (0, 1) for method {method}, got None")
     delta = check.probability("delta", delta)
     if method == "tight":
-        return up(math.sqrt(4 * budget * -math.log(delta)) * each + 2 * budget * each * math.expm1(each), 8)
+        growth = math.expm1(each) if each < 700 else math.inf
+        return up(math.sqrt(4 * budget * -math.log(delta)) * each + 2 * budget * each * growth, 8)
     return up(math.sqrt(32 * budget * math.log(2 / delta)) * each, 8)
 
 
@@ -111,7 +112,10 @@ def lemma24_size(budget: int, sigma: float, tau: float, beta: float, branch: Bra
     770066.5158
     """
     budget = check.whole("budget", budget, at_least=1)
-    sigma, tau = check.real("sigma", sigma, above=0), check.real("tau", tau, above=0, below=1)
+    sigma, tau = (
+        check.real("sigma", sigma, at_least=1e-100, at_most=1e100),
+        check.real("tau", tau, at_least=1e-50, below=1),
+    )
     beta = check.probability("beta", beta)
     branch = check.choice("branch", branch, _BRANCHES)  # type: ignore[assignment]
     if branch == "pure":
@@ -133,7 +137,7 @@ def printed_constant_holds(tau: float) -> float:
     >>> round(printed_constant_holds(0.1), 8)
     30.89409633
     """
-    tau = check.real("tau", tau, above=0, below=1)
+    tau = check.real("tau", tau, at_least=1e-50, below=1)
     ratio = 13 * 13 * 32 / 80**2
     return ratio / (1 - ratio) * math.log(52 * math.log(26 / tau))
 
@@ -235,7 +239,7 @@ def theorem25_questions(n: int, tau: float, beta: float, budget: int) -> float:
 
 def _door(tau: float, beta: float, questions: int) -> tuple[float, float, int]:
     return (
-        check.real("tau", tau, above=0, below=1),
+        check.real("tau", tau, at_least=1e-50, below=1),
         check.probability("beta", beta),
         check.whole("questions", questions, at_least=1),
     )

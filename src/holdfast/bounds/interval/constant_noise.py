@@ -81,7 +81,7 @@ def posterior_shift(
     if sigma is None:
         scale = math.sqrt(math.sqrt(questions) * kappa / (4 * n * omega))
     else:
-        scale = check.real("sigma", sigma, above=0)
+        scale = check.real("sigma", sigma, at_least=1e-100, at_most=1e100)
     tau = scale * omega + math.sqrt(questions) * kappa / (4 * n * scale)
     return Width(
         up(tau, 16),
@@ -106,7 +106,7 @@ def posterior_shift_rows(questions: int, half_width: float, beta: float) -> int:
     127783
     """
     questions = check.whole("questions", questions, at_least=1)
-    half_width = check.real("half_width", half_width, above=0)
+    half_width = check.real("half_width", half_width, at_least=1e-50, at_most=1e50)
     beta = check.probability("beta", beta)
     needed = normal_shortfall(questions, beta) * square_shortfall(beta) * math.sqrt(questions) / half_width**2
     if not math.isfinite(needed):

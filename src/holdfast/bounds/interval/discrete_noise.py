@@ -69,7 +69,10 @@ def discrete_noise_cost(questions: int, sigma: float, grid: float) -> GridCost:
     ('3.5e-11', '4.7e-10')
     """
     k = check.whole("questions", questions, at_least=1)
-    sigma, grid = check.real("sigma", sigma, above=0), check.real("grid", grid, above=0)
+    sigma, grid = (
+        check.real("sigma", sigma, at_least=1e-100, at_most=1e100),
+        check.real("grid", grid, at_least=1e-100, at_most=1e50),
+    )
     ratio = grid / sigma
     each = ratio * ratio / 24 * (_SECOND + _THIRD * ratio)
     return GridCost(min(1.0, up(k * each, 16)), grid / 2)

@@ -71,27 +71,28 @@ def dfh(
     """
     n, questions, beta = door(n, questions, beta, noise)
     variant = check.choice("method", method, ("best", "paper"))
-    k, size = questions, math.log(16 * questions / beta)
+    k, size = questions, math.log(16 * questions) - math.log(beta)
+    laplace_tail, gaussian_tail = math.log(2 * k) - math.log(beta), math.log(4 * k) - math.log(beta)
 
     def laplace(tau: float) -> bool:
-        e = 2 * math.log(2 * k / beta) / (n * tau)
+        e = 2 * laplace_tail / (n * tau)
         return tau >= 8 * (e * k * math.tanh(e / 2) + 4 * e * math.sqrt(k * size / tau))
 
     factor = 1.0 if variant == "paper" else 8.0
 
     def gaussian(tau: float) -> bool:
-        total = k * 4 * math.log(4 * k / beta) / (n * tau) ** 2
+        total = k * 4 * gaussian_tail / (n * tau) ** 2
         inside = max(0.0, 0.5 * math.log(math.pi * total) + factor * size / tau)
         return tau >= 8 * (total + 2 * math.sqrt(total * inside))
 
     holds = laplace if noise == "laplace" else gaussian
     tau = first_at_least(lambda t: float(holds(t)), 1.0, 1e-12, 1e9)
-    tau = up(max(tau, 2 * math.sqrt(48 / n * math.log(8 * k / beta))), 16)
+    tau = up(max(tau, 2 * math.sqrt(48 / n * (math.log(8 * k) - math.log(beta)))), 16)
     if noise == "laplace":
-        e = 2 * math.log(2 * k / beta) / (n * tau)
+        e = 2 * laplace_tail / (n * tau)
         sigma, tuning = 1 / (n * e), {"epsilon_per_question": e}
     else:
-        rho = 4 * math.log(4 * k / beta) / (n * tau) ** 2
+        rho = 4 * gaussian_tail / (n * tau) ** 2
         sigma, tuning = 1 / (n * math.sqrt(2 * rho)), {"rho_per_question": rho}
     certified = variant == "best" or noise == "laplace"
     return Width(tau, sigma, noise, "interval.dfh", variant, n, k, beta, certified=certified, tuning=tuning)

@@ -147,7 +147,7 @@ def russo_zou(
     variant = check.choice("method", method, ("best", "sum", "paper"))
     known: Information = information or ("zcdp" if variant == "paper" else "quarter")
     check.choice("information", known, ("quarter", "zcdp"))
-    tail = math.sqrt(2 * math.log(4 * questions / beta))
+    tail = math.sqrt(2 * (math.log(4 * questions) - math.log(beta)))
     share = 0.5
     if variant == "paper":
         tau, nats = _monitor(n, questions, beta, tail, known)
@@ -254,7 +254,7 @@ def xu_raginsky(
     gaussian_only("interval.xu-raginsky", noise)
     variant = check.choice("method", method, ("best", "paper"))
     known: Information = "zcdp" if variant == "paper" else "quarter"
-    tail = math.sqrt(2 * math.log(4 * questions / beta))
+    tail = math.sqrt(2 * (math.log(4 * questions) - math.log(beta)))
 
     def width(b: float) -> float:
         shift = math.sqrt(2 / n * (2 * b / beta + math.log(4 / beta)))

@@ -89,7 +89,10 @@ def max_questions(n: int, half_width: float, beta: float, method: Method = "best
     219
     """
     n = check.whole("n", n, at_least=1)
-    half_width, beta = check.real("half_width", half_width, above=0), check.probability("beta", beta)
+    half_width, beta = (
+        check.real("half_width", half_width, at_least=1e-50, at_most=1e50),
+        check.probability("beta", beta),
+    )
     width = _width(method)
     if method == "scheduled" or (method == "best" and noise == "gaussian"):
         return _max_scheduled(n, half_width, beta, with_splitting=method == "best")
@@ -143,7 +146,10 @@ def required_n(
     11990
     """
     k = check.whole("questions", questions, at_least=1)
-    half_width, beta = check.real("half_width", half_width, above=0), check.probability("beta", beta)
+    half_width, beta = (
+        check.real("half_width", half_width, at_least=1e-50, at_most=1e50),
+        check.probability("beta", beta),
+    )
     width = _width(method)
     width(max(k, 2), k, beta, noise)  # refuses a noise that the method does not take
     rows: int

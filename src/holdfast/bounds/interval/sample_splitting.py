@@ -70,7 +70,7 @@ def splitting(
     if variant == "paper":
         tau = _binomial(rows, beta / (2 * questions))
     else:
-        tau = up(math.sqrt(math.log(2 * questions / beta) / (2 * rows)), 16)
+        tau = up(math.sqrt((math.log(2 * questions) - math.log(beta)) / (2 * rows)), 16)
     return Width(
         tau,
         0.0,
@@ -127,7 +127,7 @@ def non_adaptive(n: int, questions: int, beta: float, noise: Noise = "gaussian")
     0.028160183
     """
     n, questions, beta = door(n, questions, beta, noise)
-    tau = up(math.sqrt(math.log(2 * questions / beta) / (2 * n)), 16)
+    tau = up(math.sqrt((math.log(2 * questions) - math.log(beta)) / (2 * n)), 16)
     return Width(
         tau,
         0.0,

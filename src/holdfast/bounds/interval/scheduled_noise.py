@@ -183,7 +183,7 @@ def scheduled_rows(questions: int, half_width: float, beta: float) -> int:
     True
     """
     questions = check.whole("questions", questions, at_least=1)
-    half_width = check.real("half_width", half_width, above=0)
+    half_width = check.real("half_width", half_width, at_least=1e-50, at_most=1e50)
     beta = check.probability("beta", beta)
     needed = (scheduled(1, questions, beta).half_width / half_width) ** 2
     if not math.isfinite(needed):
@@ -203,12 +203,14 @@ def _normalised(
 ) -> tuple[Boundary | None, float, tuple[int, ...], tuple[float, ...]]:
     """The schedule in units of the half-width, and the largest `1/(16 n^2 tau^4)` at which `questions` fit."""
     boundary = Boundary(questions, beta, *(parameters or _tune(questions, beta)))
+    none = (None, 0.0, (), ())
     if not boundary.usable:
-        raise InvalidParameter("parameters must be of moderate size: V, c_w, h, z leave the floating range")
+        if parameters is not None:
+            raise InvalidParameter("parameters must be of moderate size: V, c_w, h, z leave the floating range")
+        return none
     ends = np.linspace(0.0, boundary.horizon, cells + 1)[1:]
     shape = boundary.scale(ends)
     area = float(np.sum(shape**2)) * boundary.horizon / cells
-    none = (None, 0.0, (), ())
     if area <= 0:
         if parameters is not None:
             raise InvalidParameter("parameters leave no room for any question")

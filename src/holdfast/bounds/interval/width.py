@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Noise = Literal["gaussian", "laplace"]
 
+#: Rows and questions beyond this do not fit the integer routines underneath, and nobody has them.
+MOST = 10**18
+
 
 @dataclass(frozen=True)
 class Width:
@@ -99,8 +102,8 @@ def door(n: Any, questions: Any, beta: Any, noise: Any) -> tuple[int, int, float
     """Check what every interval theorem takes; `noise` is only checked to be one of the two names."""
     check.choice("noise", noise, ("gaussian", "laplace"))
     return (
-        check.whole("n", n, at_least=1),
-        check.whole("questions", questions, at_least=1),
+        check.whole("n", n, at_least=1, at_most=MOST),
+        check.whole("questions", questions, at_least=1, at_most=MOST),
         check.probability("beta", beta),
     )
 
@@ -114,4 +117,4 @@ def gaussian_only(theorem: str, noise: Any) -> None:
         )
 
 
-__all__ = ["Noise", "Width", "door", "gaussian_only"]
+__all__ = ["MOST", "Noise", "Width", "door", "gaussian_only"]
