@@ -13,7 +13,14 @@ from typing import Any
 import typer
 
 from holdfast import __version__
-from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, HoldfastError, InvalidParameter, QuestionRefused
+from holdfast.errors import (
+    BudgetExhausted,
+    GuaranteeUnavailable,
+    HoldfastError,
+    InvalidParameter,
+    LedgerConflict,
+    QuestionRefused,
+)
 
 COMMANDS = ("bound", "demo", "reproduce")
 
@@ -58,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
         return _fail("interrupted", 1)
     except InvalidParameter as error:
         return _fail(str(error), 2)
-    except (BudgetExhausted, QuestionRefused, GuaranteeUnavailable) as error:
+    except (BudgetExhausted, QuestionRefused, GuaranteeUnavailable, LedgerConflict) as error:
         return _fail(str(error), 3)
     except HoldfastError as error:
         return _fail(str(error), 1)

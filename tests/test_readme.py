@@ -1,0 +1,44 @@
+"""What the README shows, run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import run
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = _blocks("python")
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert "mechanism.laplace" in capsys.readouterr().out
+
+
+def _commands() -> list[str]:
+    lines = [line for block in _blocks("sh") for line in block.splitlines()]
+    return [line for line in lines if line.startswith("holdfast")]
+
+
+@pytest.mark.parametrize("line", _commands())
+def test_commands_run_and_print_what_is_said(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command, _, said = line.partition("#")
+    words = shlex.split(command)[1:]
+    if words[0] == "reproduce":
+        words += ["--quick", "--out", str(tmp_path)]
+    assert run([*words, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    if numbers := re.findall(r"\d+\.?\d*", said):
+        places = len(numbers[0].partition(".")[2])
+        assert round(printed["value"], places) == float(numbers[0])
