@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.bounds.search import crossing, first_at_least, polished, smallest, spaced
+from holdfast.bounds.search import crossing, first_at_least, minimise, smallest, spaced
 
 quick = settings(max_examples=100, deadline=None, derandomize=True)
 
@@ -61,6 +61,6 @@ def test_smallest_with_infinite_ends() -> None:
     assert smallest(lambda x: math.inf, [0.0, 1.0])[1] == math.inf
 
 
-def test_polished_keeps_the_start_when_nothing_is_better() -> None:
-    x, value = polished(lambda x: 0.0 if tuple(x) == (1.0, 2.0) else 1.0, (1.0, 2.0))
+def test_minimise_keeps_the_start_when_nothing_is_better() -> None:
+    value, x = minimise(lambda x: 0.0 if tuple(x) == (1.0, 2.0) else 1.0, [(1.0, 2.0)])
     assert (x, value) == ((1.0, 2.0), 0.0)

@@ -36,7 +36,7 @@ from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.currency import MaxInformation
 from holdfast.bounds.exact import up
 from holdfast.bounds.max_information import LOG2E, excess_slack
-from holdfast.bounds.search import polished
+from holdfast.bounds.search import minimise
 
 Array = npt.NDArray[np.float64]
 _MARGIN = 1e-15  # of beta, for the rounding of the sum of failures
@@ -209,7 +209,7 @@ class _Problem:
                 return math.inf
             return float(objective(*at(np.array(x[0]), np.array(math.exp(x[1])))))
 
-        x, value = polished(point, (float(log_s.flat[best]), math.log(float(t.flat[best]))))
+        value, x = minimise(point, [(float(log_s.flat[best]), math.log(float(t.flat[best])))])
         tail, leak, _, _ = (float(v) for v in at(np.array(x[0]), np.array(math.exp(x[1]))))
         return value, floor + math.exp(x[0]), math.exp(x[1]), tail, leak
 

@@ -11,7 +11,7 @@ from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.generalisation import pure_dp_event
 from holdfast.bounds.holdout.theorem25 import theorem25_budget, theorem25_parameters, theorem25_size
-from holdfast.bounds.interval.search import turning_point
+from holdfast.bounds.search import turning_point
 from holdfast.errors import InvalidParameter
 
 Method = Literal["best", "theorem-25", "paper"]

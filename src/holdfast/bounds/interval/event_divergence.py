@@ -10,8 +10,8 @@ from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.maxima import normal_quantile
 from holdfast.bounds.interval.mutual_information import Information, information_sigma
-from holdfast.bounds.interval.search import minimise
 from holdfast.bounds.interval.width import Noise, Width, door, gaussian_only
+from holdfast.bounds.search import minimise
 
 
 def shift_by_divergence(n: int, nats: float, beta: float) -> float:

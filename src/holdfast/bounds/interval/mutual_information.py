@@ -9,8 +9,8 @@ from holdfast import check
 from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.maxima import normal_quantile
-from holdfast.bounds.interval.search import minimise
 from holdfast.bounds.interval.width import Noise, Width, door, gaussian_only
+from holdfast.bounds.search import minimise
 
 Information = Literal["quarter", "zcdp"]
 

@@ -16,9 +16,9 @@ from holdfast.bounds.interval.mutual_information import russo_zou, xu_raginsky
 from holdfast.bounds.interval.posterior_sensitivity import jung
 from holdfast.bounds.interval.sample_splitting import non_adaptive, splitting
 from holdfast.bounds.interval.scheduled_noise import scheduled, scheduled_rows
-from holdfast.bounds.interval.search import turning_point
 from holdfast.bounds.interval.smallest import best
 from holdfast.bounds.interval.width import Noise, Width
+from holdfast.bounds.search import turning_point
 from holdfast.errors import InvalidParameter
 
 Method = Literal[

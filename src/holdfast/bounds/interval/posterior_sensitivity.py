@@ -11,8 +11,8 @@ from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.conversions import pure_to_zcdp, zcdp_to_dp
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.privacy import noise_bound, run_delta, start_sigma
-from holdfast.bounds.interval.search import minimise
 from holdfast.bounds.interval.width import Noise, Width, door
+from holdfast.bounds.search import minimise
 
 
 def posterior_gap(epsilon: float, method: Literal["best", "paper"] = "best") -> float:

@@ -20,8 +20,8 @@ from holdfast.bounds.exact import up
 from holdfast.bounds.interval.boundary import Boundary
 from holdfast.bounds.interval.constant_noise import posterior_shift
 from holdfast.bounds.interval.maxima import normal_shortfall, square_shortfall
-from holdfast.bounds.interval.search import minimise
 from holdfast.bounds.interval.width import Noise, Width, door, gaussian_only
+from holdfast.bounds.search import minimise
 from holdfast.errors import InvalidParameter
 
 CELLS = 4000
