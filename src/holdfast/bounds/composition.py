@@ -14,7 +14,7 @@ from typing import Literal
 from holdfast import check
 from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.conversions import DP, pure_to_zcdp
-from holdfast.bounds.exact import UNIT, decimal_fraction, decimal_sum, float_up, up
+from holdfast.bounds.exact import UNIT, decimal_fraction, decimal_sum, float_up, total, up
 from holdfast.errors import InvalidParameter
 
 Form = Literal["best", "paper"]
@@ -99,16 +99,18 @@ def advanced(epsilon: float, rounds: int, delta_slack: float, delta: float = 0.0
     6.308230951
     """
     epsilon = check.real("epsilon", epsilon, at_least=0)
-    rounds = check.whole("rounds", rounds, at_least=0)
+    rounds = check.whole("rounds", rounds, at_least=0, at_most=10**18)
     delta_slack = check.probability("delta_slack", delta_slack)
     delta = check.probability("delta", delta, zero=True)
     if check.choice("method", method, ("best", "paper")) == "paper":
-        drift = rounds * epsilon * math.expm1(min(epsilon, 700.0))
+        drift = rounds * epsilon * math.expm1(epsilon) if epsilon < 700 else math.inf
         spread = epsilon * math.sqrt(-2 * rounds * math.log(delta_slack))
         return DP(up(drift + spread), min(1.0, up(rounds * delta + delta_slack)))
     drift = rounds * pure_to_zcdp(epsilon)
-    total = float_up(rounds * decimal_fraction(epsilon))
-    return DP(_closed_form(total, drift, rounds * epsilon**2, delta_slack), _joint([delta], delta_slack, rounds))
+    summed = float_up(rounds * decimal_fraction(epsilon))
+    return DP(
+        _closed_form(summed, drift, rounds * epsilon * epsilon, delta_slack), _joint([delta], delta_slack, rounds)
+    )
 
 
 @theorem(
@@ -148,8 +150,8 @@ def advanced_heterogeneous(
     epsilons, deltas = paired(epsilons, deltas)
     delta_slack = check.probability("delta_slack", delta_slack)
     method = check.choice("method", method, ("best", "paper"))  # type: ignore[assignment]
-    drift = math.fsum(map(pure_to_zcdp, epsilons))
-    variance = math.fsum(e * e for e in epsilons)
+    drift = total(map(pure_to_zcdp, epsilons))
+    variance = total(e * e for e in epsilons)
     delta = _joint(deltas, delta_slack)
     if method == "paper":
         return DP(up(drift + math.sqrt(-2 * variance * math.log(delta_slack))), delta)
@@ -241,10 +243,10 @@ def paired(epsilons: Sequence[float], deltas: Sequence[float] | None) -> tuple[t
     return clean, clean_deltas
 
 
-def _closed_form(total: float, drift: float, variance: float, slack: float) -> float:
+def _closed_form(summed: float, drift: float, variance: float, slack: float) -> float:
     """The smallest of the three forms of Kairouz, Oh and Viswanath's Theorem 3.5."""
     log_term = min(-math.log(slack), math.log(math.e + math.sqrt(variance) / slack))
-    return min(total, up(drift + math.sqrt(2 * variance * log_term), 8))
+    return min(summed, up(drift + math.sqrt(2 * variance * log_term), 8))
 
 
 def _joint(deltas: Sequence[float], slack: float, times: int = 1) -> float:

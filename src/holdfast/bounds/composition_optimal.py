@@ -23,6 +23,7 @@ from holdfast.bounds.privacy_loss import Loss, exact_loss, lattice_loss, tilt_fo
 from holdfast.bounds.zcdp import zcdp_to_dp
 
 _ROUNDS = 10**9
+_EPSILON = 1e6  # beyond, the loss leaves the floating range and means nothing
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def optimal(epsilon: float, delta: float, rounds: int, delta_total: float) -> fl
     Parameters
     ----------
     epsilon : float
-        Each mechanism's epsilon, at least 0.
+        Each mechanism's epsilon, in [0, 1e6].
     delta : float
         Each mechanism's delta, in [0, 1).
     rounds : int
@@ -79,7 +80,7 @@ def optimal(epsilon: float, delta: float, rounds: int, delta_total: float) -> fl
     >>> round(optimal(0.1, 0.0, 30, 1e-6), 9)
     2.345887693
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
+    epsilon = check.real("epsilon", epsilon, at_least=0, at_most=_EPSILON)
     delta = check.probability("delta", delta, zero=True)
     rounds = check.whole("rounds", rounds, at_least=0, at_most=_ROUNDS)
     delta_total = check.probability("delta_total", delta_total, zero=True)
@@ -106,7 +107,7 @@ def optimal_delta(epsilon: float, rounds: int, epsilon_total: float, delta: floa
     Parameters
     ----------
     epsilon : float
-        Each mechanism's epsilon, at least 0.
+        Each mechanism's epsilon, in [0, 1e6].
     rounds : int
         The number of mechanisms, at most 1e9.
     epsilon_total : float
@@ -119,7 +120,7 @@ def optimal_delta(epsilon: float, rounds: int, epsilon_total: float, delta: floa
     >>> round(optimal_delta(0.1, 100, 2.0), 11)
     0.02014017843
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
+    epsilon = check.real("epsilon", epsilon, at_least=0, at_most=_EPSILON)
     rounds = check.whole("rounds", rounds, at_least=0, at_most=_ROUNDS)
     epsilon_total = check.real("epsilon_total", epsilon_total, at_least=0)
     delta = check.probability("delta", delta, zero=True)
@@ -150,7 +151,7 @@ def heterogeneous(
     Parameters
     ----------
     epsilons : sequence of float
-        One epsilon a mechanism, at least 0.
+        One epsilon a mechanism, in [0, 1e6].
     delta_total : float
         The delta of the whole, in [0, 1).
     deltas : sequence of float
@@ -170,7 +171,7 @@ def heterogeneous(
     >>> round(heterogeneous([0.1, 0.2, 0.3, 0.05, 0.15], 1e-3, [1e-8] * 5).value, 10)
     0.7778617648
     """
-    epsilons, deltas = paired(epsilons, deltas)
+    epsilons, deltas = paired(check.reals("epsilons", epsilons, at_least=0, at_most=_EPSILON), deltas)
     delta_total = check.probability("delta_total", delta_total, zero=True)
     left = _left_over(delta_total, math.fsum(math.log1p(-d) for d in deltas))
     top = float_up(decimal_sum(epsilons))
@@ -205,7 +206,7 @@ def heterogeneous_delta(
     Parameters
     ----------
     epsilons : sequence of float
-        One epsilon a mechanism, at least 0.
+        One epsilon a mechanism, in [0, 1e6].
     epsilon_total : float
         The epsilon of the whole, at least 0.
     deltas : sequence of float
@@ -216,7 +217,7 @@ def heterogeneous_delta(
     >>> round(heterogeneous_delta([0.2] * 20, 1.5, [1e-7] * 20), 11)
     0.03330102491
     """
-    epsilons, deltas = paired(epsilons, deltas)
+    epsilons, deltas = paired(check.reals("epsilons", epsilons, at_least=0, at_most=_EPSILON), deltas)
     epsilon_total = check.real("epsilon_total", epsilon_total, at_least=0)
     counts = Counter(epsilons)
     loss = exact_loss(counts) or lattice_loss(counts, tilt_for_epsilon(counts, epsilon_total), upper=True)
@@ -236,9 +237,8 @@ def _left_over(delta_total: float, log_kept: float) -> float:
     if log_kept == 0:
         return delta_total
     exponent = math.log1p(-delta_total) - log_kept
-    rounding = 8 * UNIT * (abs(math.log1p(-delta_total)) + abs(log_kept))
-    left = -math.expm1(exponent + rounding)
-    return left * (1 - 8 * UNIT) if left > 0 else left
+    exponent += 8 * UNIT * (abs(math.log1p(-delta_total)) + abs(log_kept))
+    return -math.expm1(exponent) * (1 - 8 * UNIT) if exponent <= 0 else -1.0
 
 
 def _joined(loss: Loss, epsilon_total: float, top: float, log_kept: float) -> float:

@@ -68,7 +68,7 @@ def pure_to_zcdp(epsilon: float) -> float:
     0.4621171573
     """
     epsilon = check.real("epsilon", epsilon, at_least=0)
-    return up(epsilon * math.tanh(0.5 * epsilon))
+    return _positive(up(epsilon * math.tanh(0.5 * epsilon)), epsilon)
 
 
 @theorem(
@@ -110,7 +110,7 @@ def pure_to_rdp(epsilon: float, order: float) -> float:
         divergence = epsilon + math.log(share + (1 - share) * math.exp(-excess)) / (order - 1)
     else:
         divergence = math.log1p(math.expm1(excess) * share) / (order - 1)
-    return min(up(divergence, 8), epsilon)
+    return min(_positive(up(divergence, 8), epsilon), epsilon)
 
 
 @theorem(
@@ -169,7 +169,7 @@ def gdp_to_zcdp(mu: float) -> float:
     0.02
     """
     mu = check.real("mu", mu, at_least=0)
-    return up(0.5 * mu * mu)
+    return _positive(up(0.5 * mu * mu), mu)
 
 
 @theorem(
@@ -214,6 +214,11 @@ def rdp_to_dp(orders: Sequence[float], epsilons: Sequence[float], delta: float) 
     if min(epsilons) <= -math.log1p(-delta * delta) * (1 - 4 * UNIT):
         return 0.0
     return min(max(_at_order(a, r, delta), 0.0) for a, r in zip(orders, epsilons, strict=True))
+
+
+def _positive(bound: float, amount: float) -> float:
+    """A bound that underflows for a positive amount is the smallest positive float, not 0."""
+    return bound if bound > 0 or amount == 0 else math.ulp(0.0)
 
 
 def _at_order(order: float, divergence: float, delta: float) -> float:

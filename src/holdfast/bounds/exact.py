@@ -62,6 +62,20 @@ def decimal_sum(values: Iterable[float]) -> Fraction:
     return sum((count * decimal_fraction(value) for value, count in counts.items()), Fraction(0))
 
 
+def total(values: Iterable[float]) -> float:
+    """Add floats with one rounding (`math.fsum`); an overflow is infinity, which is what a bound may say.
+
+    Examples
+    --------
+    >>> total([0.1] * 10), total([1.7e308] * 2)
+    (1.0, inf)
+    """
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return math.inf
+
+
 def float_up(x: Fraction) -> float:
     """Return the smallest float that, read by `decimal_fraction`, is not below `x`.
 
@@ -115,4 +129,4 @@ def down(x: float, ulps: int = 4) -> float:
     return max(lowered, 0.0) if x > 0 else lowered
 
 
-__all__ = ["UNIT", "decimal_fraction", "decimal_sum", "down", "float_down", "float_up", "up"]
+__all__ = ["UNIT", "decimal_fraction", "decimal_sum", "down", "float_down", "float_up", "total", "up"]

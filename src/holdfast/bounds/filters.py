@@ -15,6 +15,7 @@ Totals: `drift` is the sum of `loss_drift(epsilon_i)`, `squares` the sum of `eps
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
@@ -101,29 +102,32 @@ def rounds(name: Name, epsilon: float, budget_epsilon: float, budget_delta: floa
 
 
 Fits = Callable[[int], bool]
+_MAX = sys.float_info.max
 
 
 def _times(count: int, amount: float) -> float:
-    """`count * amount`, exactly and then rounded up."""
-    return float_up(count * Fraction(amount))
+    """`count * amount`, exactly and then rounded up, within the floating range."""
+    return min(float_up(count * Fraction(amount)), _MAX) if amount < math.inf else _MAX
 
 
 def _squares(count: int, epsilon: float) -> float:
-    return float_up(count * decimal_fraction(epsilon) ** 2)
+    return min(float_up(count * decimal_fraction(epsilon) ** 2), _MAX)
+
+
+def _rogers_with(offset: float, drift: float, epsilon: float, budget_epsilon: float, slack: float) -> Fits:
+    return lambda k: (
+        slack > 0 and rogers_left_side(_times(k, drift), _squares(k, epsilon), offset, slack) <= budget_epsilon
+    )
 
 
 def _rogers(epsilon: float, budget_epsilon: float, budget_delta: float) -> Fits:
-    offset, drift = rogers_offset(budget_epsilon, budget_delta), loss_drift(epsilon, "paper")
-    return lambda k: (
-        rogers_left_side(_times(k, drift), _squares(k, epsilon), offset, budget_delta / 2) <= budget_epsilon
-    )
+    offset = rogers_offset(budget_epsilon, budget_delta)
+    return _rogers_with(offset, loss_drift(epsilon, "paper"), epsilon, budget_epsilon, budget_delta / 2)
 
 
 def _rogers_tuned(epsilon: float, budget_epsilon: float, budget_delta: float) -> Fits:
-    offset, drift = rogers_offset(budget_epsilon, budget_delta, "tuned"), loss_drift(epsilon)
-    return lambda k: (
-        rogers_left_side(_times(k, drift), _squares(k, epsilon), offset, budget_delta / 2) <= budget_epsilon
-    )
+    offset = rogers_offset(budget_epsilon, budget_delta, "tuned")
+    return _rogers_with(offset, loss_drift(epsilon), epsilon, budget_epsilon, budget_delta / 2)
 
 
 def _whitehouse(epsilon: float, budget_epsilon: float, budget_delta: float) -> Fits:

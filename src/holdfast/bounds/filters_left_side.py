@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Literal
 
@@ -45,7 +46,9 @@ def loss_drift(epsilon: float, method: Literal["tight", "paper"] = "tight") -> f
     epsilon = check.real("epsilon", epsilon, at_least=0)
     if check.choice("method", method, ("tight", "paper")) == "tight":
         return pure_to_zcdp(epsilon)
-    return up(0.5 * epsilon * math.expm1(min(epsilon, 700.0))) if epsilon <= 700 else math.inf
+    if epsilon > 700:
+        return math.inf
+    return max(up(0.5 * epsilon * math.expm1(epsilon)), math.ulp(0.0)) if epsilon else 0.0
 
 
 def rogers_offset(budget_epsilon: float, budget_delta: float, method: Literal["tuned", "paper"] = "paper") -> float:
@@ -73,10 +76,11 @@ def rogers_offset(budget_epsilon: float, budget_delta: float, method: Literal["t
     budget_epsilon = check.real("budget_epsilon", budget_epsilon, above=0)
     budget_delta = check.real("budget_delta", budget_delta, above=0, below=math.exp(-1))
     if check.choice("method", method, ("tuned", "paper")) == "paper":
-        return budget_epsilon**2 / (28.04 * -math.log(budget_delta))
+        offset = budget_epsilon * budget_epsilon / (28.04 * -math.log(budget_delta))
+        return min(max(offset, sys.float_info.min), sys.float_info.max)
     spread = 2 * ROGERS_OVERHEAD * (math.log(2) - math.log(budget_delta))
     root = 2 * budget_epsilon / (math.sqrt(spread + 2 * budget_epsilon) + math.sqrt(spread))
-    return root * root / ROGERS_RATIO
+    return max(root * root / ROGERS_RATIO, sys.float_info.min)
 
 
 @theorem(

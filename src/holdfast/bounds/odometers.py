@@ -17,12 +17,12 @@ supermartingale for every real x. Each odometer is one boundary that `M` crosses
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Literal, get_args
 
 from holdfast import check
 from holdfast.bounds.catalogue import theorem
-from holdfast.bounds.conversions import pure_to_zcdp
 from holdfast.bounds.exact import decimal_fraction, float_up
 from holdfast.bounds.filters import loss_drift
 from holdfast.bounds.odometers_boundary import (
@@ -118,8 +118,8 @@ def reading(
     """
     name = check.choice("name", name, _NAMES)  # type: ignore[assignment]
     epsilon = check.real("epsilon", epsilon, at_least=0)
-    rounds = check.whole("rounds", rounds, at_least=0)
-    n = check.whole("n", n, at_least=6)
+    rounds = check.whole("rounds", rounds, at_least=0, at_most=10**18)
+    n = check.whole("n", n, at_least=6, at_most=10**18)
     delta = check.real("delta", delta, above=0, below=_INVERSE_E)
     gamma = check.real("gamma", gamma, above=0)
     start = check.real("start", start, above=0)
@@ -127,15 +127,18 @@ def reading(
     total = float_up(rounds * decimal_fraction(epsilon))
     if total == 0 or name == "basic":
         return total
-    squares = float_up(rounds * decimal_fraction(epsilon) ** 2)
-    drift, printed = rounds * loss_drift(epsilon), rounds * loss_drift(epsilon, "paper")
+    largest = sys.float_info.max
+    squares = min(float_up(rounds * decimal_fraction(epsilon) ** 2), largest)
+    drift = min(rounds * loss_drift(epsilon), largest)
+    printed = min(rounds * loss_drift(epsilon, "paper"), largest)
+    offset = min(max(epsilon * epsilon, sys.float_info.min), largest)
     readings: dict[str, Callable[[], float]] = {
         "rogers": lambda: rogers_reading(printed, squares, n, delta),
         "rruv16": lambda: rruv16_reading(printed, squares, n, delta),
-        "free-offset": lambda: free_offset_reading(printed, squares, epsilon**2, delta / 2),
+        "free-offset": lambda: free_offset_reading(printed, squares, offset, delta / 2),
         "inversion": lambda: inversion_reading(drift, squares, n, delta),
         "inversion-sharp": lambda: inversion_reading(drift, squares, n, delta, "sharp"),
-        "zcdp": lambda: zcdp_reading(rounds * pure_to_zcdp(epsilon), n, delta),
+        "zcdp": lambda: zcdp_reading(drift, n, delta),
         "line": lambda: line_reading(drift, squares, delta, target),
         "mixture": lambda: mixture_reading(drift, squares, delta, gamma),
         "stitched": lambda: stitched_reading(drift, squares, delta, start),

@@ -50,7 +50,9 @@ def line_point(target: float, slack: float) -> float:
     """
     target = check.real("target", target, above=0)
     spread = -2 * math.log(check.probability("slack", slack))
-    return (2 * target / (math.sqrt(spread + 2 * target) + math.sqrt(spread))) ** 2
+    target = min(target, 1e300)
+    root = 2 * target / (math.sqrt(spread + 2 * target) + math.sqrt(spread))
+    return max(root * root, 1e-300)
 
 
 @theorem(

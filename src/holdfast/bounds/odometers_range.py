@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Literal, NamedTuple
 
 from holdfast import check
@@ -146,7 +147,7 @@ def inversion_factor(n: int, slack: float, method: Literal["reviewed", "sharp"] 
     >>> round(inversion_factor(10_000, 5e-7), 9), round(inversion_factor(10_000, 5e-7, "sharp"), 9)
     (6.400003753, 6.178113258)
     """
-    n = check.whole("n", n, at_least=2)
+    n = check.whole("n", n, at_least=2, at_most=10**18)
     slack = check.probability("slack", slack)
     cells = 2.0 if check.choice("method", method, ("reviewed", "sharp")) == "reviewed" else 0.5
     log_n = math.log(n)
@@ -239,12 +240,12 @@ def zcdp_reading(rho: float, n: int, delta: float) -> float:
     3.944105916
     """
     rho = check.real("rho", rho, at_least=0)
-    return rogers_reading(rho, 2 * rho, n, delta)
+    return rogers_reading(rho, min(2 * rho, sys.float_info.max), n, delta)
 
 
 def _range(n: int, delta: float) -> tuple[int, float]:
     """The condition of Theorem 5.6.5: its constant is right for n >= 6 and delta < 1/e."""
-    return check.whole("n", n, at_least=6), check.real("delta", delta, above=0, below=math.exp(-1))
+    return check.whole("n", n, at_least=6, at_most=10**18), check.real("delta", delta, above=0, below=math.exp(-1))
 
 
 def _inside(squares: float, n: int) -> bool:

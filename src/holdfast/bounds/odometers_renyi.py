@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -101,9 +102,11 @@ def lecuyer_reading(orders: Sequence[float], epsilons: Sequence[float], slack: f
     log_term = math.log(2 * len(orders)) - math.log(check.probability("slack", slack))
     values = []
     for a, s in zip(orders, epsilons, strict=True):
-        grain = log_term / (4 * (a - 1))
-        doublings = math.ceil(math.log2(max(s / grain * (1 + 4 * UNIT), 1.0)))
-        values.append(up(grain * 2.0**doublings + (log_term + 2 * math.log(doublings + 1)) / (a - 1), 8))
+        grain = max(log_term / (4 * (a - 1)), sys.float_info.min)
+        ratio = max(s / grain, 1.0)
+        doublings = math.ceil(math.log2(ratio * (1 + 4 * UNIT))) if ratio < 1e300 else 0
+        budget = grain * 2.0**doublings if ratio < 1e300 else math.inf
+        values.append(up(budget + (log_term + 2 * math.log(doublings + 1)) / (a - 1), 8))
     best = min(range(len(values)), key=values.__getitem__)
     return RenyiReading(values[best], orders[best])
 

@@ -20,6 +20,7 @@ from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, down, up
 
 Method = Literal["best", "cks", "pi", "simple", "paper"]
+_LARGEST = 1e300  # budgets beyond are cut here
 _METHODS = ("best", "cks", "pi", "simple", "paper")
 
 
@@ -171,8 +172,10 @@ def zcdp_budget(epsilon: float, delta: float, method: Method = "best") -> float:
         return 0.0
     low = _start(epsilon, delta, method)
     high = max(4 * low, 1e-300)
-    while zcdp_to_dp(high, delta, method) <= epsilon:
+    while high < _LARGEST and zcdp_to_dp(high, delta, method) <= epsilon:
         low, high = high, 4 * high
+    if high >= _LARGEST:
+        return low
     while high - low > 2 * math.ulp(low):  # halve on a log scale while the bracket is wide
         middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low > 0 else 0.5 * (low + high)
         if not low < middle < high:
@@ -186,8 +189,10 @@ def zcdp_budget(epsilon: float, delta: float, method: Method = "best") -> float:
 
 def _start(epsilon: float, delta: float, method: Method) -> float:
     """A rho that certainly fits: from the simple form, or 0 when that form does not cover the method."""
-    slack = math.log(1 / delta) if delta > 1e-300 else -math.log(delta)
-    simple = (epsilon / (math.sqrt(epsilon + slack) + math.sqrt(slack))) ** 2
+    slack = -math.log(delta)
+    epsilon = min(epsilon, _LARGEST)
+    root = epsilon / (math.sqrt(epsilon + slack) + math.sqrt(slack))
+    simple = root * root
     free = down(_free(delta)) if method == "best" else 0.0
     for rho in (max(down(simple, 64), free), free):
         if zcdp_to_dp(rho, delta, method) <= epsilon:
@@ -221,11 +226,13 @@ def _cks(rho: float, delta: float) -> float:
 
 def _order_at_delta(rho: float, slack: float) -> float:
     """Solve `rho t^2 + log(1+t) = slack`: convex and increasing in log t, so Newton from above never overshoots."""
-    log_expm1 = slack + math.log(-math.expm1(-slack)) if slack > 0 else -math.inf
-    u = min(0.5 * math.log(slack / rho), log_expm1)
+    u = min(0.5 * (math.log(slack) - math.log(rho)), slack + math.log(-math.expm1(-slack)))
+    u = max(min(u, 340.0), -700.0)  # beyond, t or its square leaves the floating range; every t is valid
     for _ in range(60):
         t = math.exp(u)
         value = rho * t * t + math.log1p(t) - slack
+        if value <= 0:
+            break
         step = value / (2 * rho * t * t + t / (1 + t))
         u -= step
         if abs(step) <= 1e-12:
