@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from holdfast.accounting import GDP, RDP, ZCDP, ApproxDP, Bits, Cost, Filter, Odometer, PointwiseDP, PureDP
-from holdfast.bounds.catalogue import lookup
+from holdfast.bounds.registry import lookup
 from holdfast.errors import BudgetExhausted, InvalidParameter
 
 ALL_KINDS: tuple[Cost, ...] = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.bounds.catalogue import Parameter, Theorem, catalogue
+from holdfast.bounds.registry import Parameter, Theorem, catalogue
 from holdfast.errors import InvalidParameter
 
 MODULES = (

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.bounds.catalogue import lookup
 from holdfast.bounds.max_information import pure_dp
 from holdfast.bounds.p_value import (
     adjusted,
@@ -20,6 +19,7 @@ from holdfast.bounds.p_value import (
     level_after_pure_dp,
 )
 from holdfast.bounds.p_value_planning import largest_delta, largest_epsilon
+from holdfast.bounds.registry import lookup
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from tests.bounds.exact_laws import leaky_response
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from holdfast.cli.main import run
-from tests.bounds.test_catalogue import CONTRACT
+from tests.bounds.test_registry import CONTRACT
 
 Result = subprocess.CompletedProcess[str]
 

@@ -3,7 +3,7 @@
 `catalogue()` lists every theorem; each module holds one family and can be imported on its own.
 """
 
-from holdfast.bounds.catalogue import Evaluation, Theorem, catalogue, lookup
 from holdfast.bounds.guarantee import Guarantee
+from holdfast.bounds.registry import Evaluation, Theorem, catalogue, lookup
 
 __all__ = ["Evaluation", "Guarantee", "Theorem", "catalogue", "lookup"]

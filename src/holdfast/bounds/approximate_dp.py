@@ -13,10 +13,10 @@ import math
 from typing import Literal, NamedTuple
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.currency import MaxInformation
 from holdfast.bounds.exact import up
 from holdfast.bounds.max_information import LOG2E, product_nats
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import smallest, spaced
 from holdfast.bounds.theorem_s import smallest_bits
 from holdfast.errors import InvalidParameter

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.conversions import DP, pure_to_zcdp
 from holdfast.bounds.exact import UNIT, decimal_fraction, decimal_sum, float_up, total, up
+from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
 Form = Literal["best", "paper"]

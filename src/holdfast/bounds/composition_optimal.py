@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.composition import paired
 from holdfast.bounds.conversions import pure_to_zcdp
 from holdfast.bounds.exact import UNIT, decimal_fraction, decimal_sum, float_up, up
 from holdfast.bounds.privacy_loss import Loss, exact_loss, lattice_loss, tilt_for_delta, tilt_for_epsilon
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.zcdp import zcdp_to_dp
 
 _ROUNDS = 10**9

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, up
 from holdfast.bounds.gdp import gdp_budget, gdp_delta, gdp_to_dp
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.zcdp import zcdp_budget, zcdp_delta, zcdp_to_dp
 from holdfast.errors import InvalidParameter
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import down, up
+from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter, LedgerConflict
 
 Scope = Literal["product", "any"]

@@ -6,9 +6,9 @@ import math
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.currency import MaxInformation
 from holdfast.bounds.exact import up
+from holdfast.bounds.registry import theorem
 
 Method = Literal["best", "sharp", "paper"]
 _METHODS = ("best", "sharp", "paper")

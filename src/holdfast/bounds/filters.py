@@ -21,7 +21,6 @@ from fractions import Fraction
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.conversions import pure_to_gdp, pure_to_rdp, pure_to_zcdp
 from holdfast.bounds.exact import decimal_fraction, float_up
 from holdfast.bounds.filters_left_side import (
@@ -39,6 +38,7 @@ from holdfast.bounds.filters_left_side import (
     zcdp_left_side,
 )
 from holdfast.bounds.gdp import gdp_budget
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.zcdp import zcdp_budget
 
 Name = Literal["basic", "rogers", "rogers-tuned", "whitehouse", "zcdp", "renyi-curve", "gdp"]

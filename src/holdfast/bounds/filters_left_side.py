@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.conversions import pure_to_zcdp
 from holdfast.bounds.exact import decimal_sum, float_up, up
 from holdfast.bounds.gdp import gdp_to_dp
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.zcdp import zcdp_to_dp
 from holdfast.errors import InvalidParameter
 

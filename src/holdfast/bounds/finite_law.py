@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
+from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
 Array = npt.NDArray[np.float64]

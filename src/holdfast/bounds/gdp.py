@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, up
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.zcdp import zcdp_budget, zcdp_to_dp
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)

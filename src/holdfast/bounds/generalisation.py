@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.low_sensitivity import Deviation
 from holdfast.bounds.max_information import general_nats, product_nats
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.trade_off import best_probability
 from holdfast.errors import InvalidParameter
 

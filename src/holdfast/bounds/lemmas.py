@@ -11,8 +11,8 @@ import math
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
+from holdfast.bounds.registry import theorem
 
 
 @theorem(

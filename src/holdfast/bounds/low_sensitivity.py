@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.currency import exponent
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.p_value import level_after_approx_dp
+from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
 

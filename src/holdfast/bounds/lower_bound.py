@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import down
+from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
 LN2 = math.log(2)

@@ -13,9 +13,9 @@ import math
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.currency import MaxInformation, Scope
 from holdfast.bounds.exact import up
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import first_at_least
 
 Method = Literal["best", "paper", "sharp", "renyi"]

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 from scipy.special import erfcinv
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import decimal_fraction, float_up, up
+from holdfast.bounds.registry import theorem
 
 
 @theorem(

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from holdfast import check
 from holdfast.bounds.approximate_dp import approx_dp, two_parameter
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import first_at_least, smallest, spaced
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 

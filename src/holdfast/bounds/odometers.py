@@ -22,7 +22,6 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import decimal_fraction, float_up
 from holdfast.bounds.filters import loss_drift
 from holdfast.bounds.odometers_boundary import (
@@ -42,6 +41,7 @@ from holdfast.bounds.odometers_range import (
     zcdp_reading,
 )
 from holdfast.bounds.odometers_renyi import RenyiReading, lecuyer_reading, renyi_reading
+from holdfast.bounds.registry import theorem
 
 Name = Literal[
     "basic",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, up
 from holdfast.bounds.filters_left_side import rogers_left_side
+from holdfast.bounds.registry import theorem
 
 
 @theorem(

@@ -7,10 +7,10 @@ import sys
 from typing import Literal, NamedTuple
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, down, up
 from holdfast.bounds.filters_left_side import rogers_left_side
 from holdfast.bounds.odometers_boundary import totals
+from holdfast.bounds.registry import theorem
 
 _LOG_48E = math.log(48) + 1
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, up
+from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
 

@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from holdfast import check
 from holdfast.bounds.approximate_dp import feasible_dhat, ingredients, smallest_beta, two_parameter
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.currency import Scope, exponent
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.max_information import LOG2E, METHODS, Method, general_nats, product_nats
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import crossing, first_at_least, smallest, spaced
 from holdfast.bounds.theorem_s import smallest_penalty
 from holdfast.bounds.trade_off import Point, best_level, best_probability

@@ -6,10 +6,10 @@ import math
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.mutual_information import LN2, PRINTED_CONSTANT
 from holdfast.bounds.p_value import Level, level_from_log2
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import first_at_least, smallest, spaced
 
 

@@ -12,9 +12,9 @@ from typing import Literal
 
 from holdfast import check
 from holdfast.bounds.approximate_dp import smallest_beta
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import down
 from holdfast.bounds.p_value import level_after_approx_dp
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import crossing
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 

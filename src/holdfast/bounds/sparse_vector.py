@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.conversions import pure_to_rdp
 from holdfast.bounds.exact import up
+from holdfast.bounds.registry import theorem
 
 Form = Literal["refresh", "single"]
 Questions = Literal["any", "monotone"]

@@ -32,10 +32,10 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.currency import MaxInformation
 from holdfast.bounds.exact import up
 from holdfast.bounds.max_information import LOG2E, excess_slack
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import minimise
 
 Array = npt.NDArray[np.float64]

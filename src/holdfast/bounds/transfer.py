@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.currency import MaxInformation, Transfer, exponent
 from holdfast.bounds.exact import up
 from holdfast.bounds.max_information import LOG2E, product_nats
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.theorem_s import smallest_bits
 from holdfast.errors import InvalidParameter
 

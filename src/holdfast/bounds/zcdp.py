@@ -16,8 +16,8 @@ import math
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import UNIT, down, up
+from holdfast.bounds.registry import theorem
 
 Method = Literal["best", "cks", "pi", "simple", "paper"]
 _LARGEST = 1e300  # budgets beyond are cut here

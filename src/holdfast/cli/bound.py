@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from holdfast.bounds.catalogue import Theorem, catalogue, lookup, parse, shown
+from holdfast.bounds.registry import Theorem, catalogue, lookup, parse, shown
 from holdfast.cli import output
 from holdfast.errors import InvalidParameter
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from holdfast.bounds.catalogue import catalogue, lookup, shown
+from holdfast.bounds.registry import catalogue, lookup, shown
 from holdfast.cli import output
 
 ROWS, QUESTIONS, BETA = 10_000, 1_000, 0.05

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from holdfast import check
-from holdfast.bounds.catalogue import shown
+from holdfast.bounds.registry import shown
 from holdfast.cli import output
 from holdfast.errors import HoldfastError, InvalidParameter
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.generalisation import pure_dp_event
 from holdfast.bounds.holdout.theorem25 import theorem25_budget, theorem25_parameters, theorem25_size
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import turning_point
 from holdfast.errors import InvalidParameter
 

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.holdout.counting import log_choose
+from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
 _SERIES = 6 / math.pi**2

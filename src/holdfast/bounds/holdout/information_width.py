@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.mutual_information import second_moment_factor
+from holdfast.bounds.registry import theorem
 
 
 @theorem(

@@ -6,9 +6,9 @@ import math
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.holdout.counting import log_choose
+from holdfast.bounds.registry import theorem
 
 
 @theorem(

@@ -6,9 +6,9 @@ import math
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.holdout.sparse_validate import sparse_validate_bits
+from holdfast.bounds.registry import theorem
 
 
 def median_rounds(universe: float, questions: int, tau: float, method: Literal["best", "paper"] = "best") -> float:

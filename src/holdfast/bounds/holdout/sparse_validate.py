@@ -7,8 +7,8 @@ import sys
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
+from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
 Count = Literal["best", "answered", "paper"]

@@ -11,9 +11,9 @@ import math
 from typing import Literal, NamedTuple
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.generalisation import theorem_8_inverse
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import first_at_least
 from holdfast.errors import InvalidParameter
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.maxima import normal_shortfall, square_shortfall
 from holdfast.bounds.interval.width import Noise, Width, door, gaussian_only
+from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
 _ASSUMPTION = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
+from holdfast.bounds.registry import theorem
 
 #: Integrals of |phi''| and |phi'''| for the standard normal density: 4 phi(1), and 2 (phi(0) + 4 phi(sqrt 3)).
 _SECOND = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)

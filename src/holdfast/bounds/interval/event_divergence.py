@@ -6,11 +6,11 @@ import math
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.maxima import normal_quantile
 from holdfast.bounds.interval.mutual_information import Information, information_sigma
 from holdfast.bounds.interval.width import Noise, Width, door, gaussian_only
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import minimise
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.posterior_sensitivity import posterior_gap
 from holdfast.bounds.interval.privacy import noise_bound, run_delta, start_sigma
 from holdfast.bounds.interval.width import Noise, Width, door
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import minimise
 
 Point = tuple[float, ...]

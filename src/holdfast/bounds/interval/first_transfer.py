@@ -6,9 +6,9 @@ import math
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.width import Noise, Width, door
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import first_at_least
 
 

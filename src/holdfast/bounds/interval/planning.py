@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.interval.constant_noise import posterior_shift, posterior_shift_rows
 from holdfast.bounds.interval.event_divergence import russo_zou_kl
 from holdfast.bounds.interval.extended_monitor import bns
@@ -18,6 +17,7 @@ from holdfast.bounds.interval.sample_splitting import non_adaptive, splitting
 from holdfast.bounds.interval.scheduled_noise import scheduled, scheduled_rows
 from holdfast.bounds.interval.smallest import best
 from holdfast.bounds.interval.width import Noise, Width
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import turning_point
 from holdfast.errors import InvalidParameter
 

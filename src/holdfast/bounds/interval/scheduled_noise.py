@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from holdfast import check
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.boundary import Boundary
 from holdfast.bounds.interval.constant_noise import posterior_shift
 from holdfast.bounds.interval.maxima import normal_shortfall, square_shortfall
 from holdfast.bounds.interval.width import Noise, Width, door, gaussian_only
+from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import minimise
 from holdfast.errors import InvalidParameter
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.bounds.catalogue import theorem
 from holdfast.bounds.interval.constant_noise import posterior_shift
 from holdfast.bounds.interval.extended_monitor import bns
 from holdfast.bounds.interval.posterior_sensitivity import jung
 from holdfast.bounds.interval.sample_splitting import splitting
 from holdfast.bounds.interval.scheduled_noise import scheduled
 from holdfast.bounds.interval.width import Noise, Width, door
+from holdfast.bounds.registry import theorem
 
 
 @theorem(
