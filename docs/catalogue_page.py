@@ -1,5 +1,6 @@
 """Writes the theorem catalogue page from the code, so that the page cannot disagree with it."""
 
+import os
 from pathlib import Path
 
 from holdfast.bounds import catalogue
@@ -35,7 +36,11 @@ def write_catalogue_page(path: Path) -> None:
             default = "required" if p.required else str(p.default)
             lines.append(f"| `{p.option}` | {kind} | {default} | {_escape(p.help)} |")
         lines.append("")
-    path.write_text("\n".join(lines))
+    text = "\n".join(lines)
+    if not path.exists() or path.read_text() != text:  # several builds may run at once: replace in one step
+        fresh = path.with_suffix(f".{os.getpid()}.tmp")
+        fresh.write_text(text)
+        fresh.replace(path)
 
 
 def _escape(text: str) -> str:

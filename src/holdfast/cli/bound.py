@@ -5,7 +5,7 @@ The options of a theorem are its parameters, so they are read from the catalogue
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
@@ -44,11 +44,26 @@ def bound(context: typer.Context) -> None:
     if as_json:
         output.print_json(evaluation.to_dict())
         return
+    given = {k.replace("_", "-"): v for k, v in evaluation.parameters.items()}
     rows: list[tuple[str, object]] = [("value", f"{shown(evaluation.value)} {evaluation.unit}")]
-    rows += [(k, shown(v) if isinstance(v, float) else v) for k, v in evaluation.details.items()]
+    rows += [
+        (name.replace("_", " "), _cell(detail))
+        for name, detail in evaluation.details.items()
+        if detail != evaluation.value and detail != evaluation.parameters.get(name)
+    ]
     rows += [("theorem", evaluation.theorem), ("source", evaluation.source), ("conditions", evaluation.conditions)]
-    rows += [("parameters", ", ".join(f"{k.replace('_', '-')}={v}" for k, v in evaluation.parameters.items()))]
-    output.table(entry.id, ("", ""), rows)
+    rows += [("given", _cell(given))]
+    output.facts(entry.id, rows)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k}={_cell(v)}" for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_cell, value))
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    return shown(value) if isinstance(value, (int, float)) else str(value)
 
 
 def _flag(words: list[str], flag: str) -> bool:

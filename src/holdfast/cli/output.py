@@ -32,3 +32,13 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     for row in rows:
         made.add_row(*(Text(str(cell)) for cell in row))
     console().print(made)
+
+
+def facts(title: str, rows: Iterable[tuple[str, object]]) -> None:
+    """Print names and what they stand for, two columns under a title."""
+    made = Table(title=Text(title), box=None, title_justify="left", show_header=False, padding=(0, 2))
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in rows:
+        made.add_row(Text(name), Text(str(value)))
+    console().print(made)
