@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from holdfast.accounting.costs import ZCDP, PureDP
 from holdfast.bounds import catalogue
-from holdfast.bounds.exact import decimal_fraction
+from holdfast.bounds.exact import decimal_fraction, float_up
 from holdfast.errors import InvalidParameter
 from holdfast.mechanisms import Gaussian, Laplace, Mechanism
-from holdfast.mechanisms.base import decimal_up
 from holdfast.noise import Grid, Seeded
 from tests.mechanisms.statistics import fits
 from tests.mechanisms.zoo import pmf
@@ -45,8 +44,8 @@ class TestCost:
 
     @pytest.mark.parametrize("x", [Fraction(1, 3), Fraction(1, 10), Fraction(3, 10), Fraction(10**20, 3), Fraction(0)])
     def test_costs_are_rounded_up_as_decimals(self, x: Fraction) -> None:
-        assert decimal_fraction(decimal_up(x)) >= x
-        assert decimal_up(x) <= math.nextafter(math.nextafter(float(x), math.inf), math.inf)
+        assert decimal_fraction(float_up(x)) >= x
+        assert float_up(x) <= math.nextafter(math.nextafter(float(x), math.inf), math.inf)
 
     def test_exact_laws(self) -> None:
         # Discrete Laplace: the largest log-ratio of the sampled law is its epsilon, not less and not more.

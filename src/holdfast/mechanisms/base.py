@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +12,6 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.accounting.costs import Cost
-from holdfast.bounds.exact import decimal_fraction
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 from holdfast.noise.grid import Grid
@@ -59,22 +57,6 @@ class Estimate:
         """Plain data."""
         parts = {"value": self.value, "standard_error": self.standard_error, "n": self.n}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parts.items()}
-
-
-def decimal_up(x: Fraction) -> float:
-    """The least double, or the one after it, that reads as a decimal of at least `x`.
-
-    Costs are read as decimals (`holdfast.bounds.exact`), so this is the direction in which they must be rounded.
-
-    Examples
-    --------
-    >>> decimal_up(Fraction(3, 10)), decimal_up(Fraction(1, 3)) > 1 / 3
-    (0.3, True)
-    """
-    number = float(x)
-    while decimal_fraction(number) < x:
-        number = math.nextafter(number, math.inf)
-    return number
 
 
 def plain(x: Fraction | float) -> float:
@@ -128,7 +110,6 @@ __all__ = [
     "check_grid",
     "check_range",
     "clipped",
-    "decimal_up",
     "one_vector",
     "plain",
 ]

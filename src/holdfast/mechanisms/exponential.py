@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.accounting.costs import ZCDP, PureDP
+from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import noisy_max_gap, selection_gap
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
-from holdfast.mechanisms.base import NEIGHBOURS, check_grid, decimal_up, plain
+from holdfast.mechanisms.base import NEIGHBOURS, check_grid, plain
 from holdfast.noise.calibrate import GridLaplace, laplace_on_grid
 from holdfast.noise.entropy import Source
 from holdfast.noise.grid import Grid
@@ -86,7 +87,7 @@ class Selection:
     @property
     def cost(self) -> PureDP:
         """What one selection spends."""
-        return PureDP(decimal_up(rational("epsilon", self.epsilon, above=0)))
+        return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
     def concentrated_cost(self) -> ZCDP:
@@ -99,7 +100,7 @@ class Selection:
             raise GuaranteeUnavailable(
                 f"epsilon^2/8-zCDP is proved for the exponential mechanism only, not for {self.method}"
             )
-        return ZCDP(decimal_up(rational("epsilon", self.epsilon, above=0) ** 2 / 8))
+        return ZCDP(float_up(rational("epsilon", self.epsilon, above=0) ** 2 / 8))
 
     @property
     def guarantee(self) -> Guarantee:

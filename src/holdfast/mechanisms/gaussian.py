@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from holdfast import check
 from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import gaussian_width
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import NEIGHBOURS, Range, check_grid, check_range, clipped, decimal_up, one_vector, plain
+from holdfast.mechanisms.base import NEIGHBOURS, check_grid, plain
+from holdfast.mechanisms.on_grid import GridMechanism
 from holdfast.noise.calibrate import GridGaussian, gaussian_on_grid
-from holdfast.noise.entropy import Source
 from holdfast.noise.grid import Grid
 from holdfast.noise.inputs import Rational, rational
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(GridMechanism):
     """Adds discrete Gaussian noise to a number, or to a vector of `dimension` numbers.
 
     The value is rounded to the nearest point of the grid, the sensitivity is rounded up to whole steps, and integer
@@ -79,7 +77,7 @@ class Gaussian:
     @property
     def cost(self) -> ZCDP:
         """What one release spends: the declared rho, or that of the sampled law."""
-        return ZCDP(decimal_up(self.law.rho if self.rho is None else rational("rho", self.rho, above=0)))
+        return ZCDP(float_up(self.law.rho if self.rho is None else rational("rho", self.rho, above=0)))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -94,44 +92,9 @@ class Gaussian:
             "dimension": self.dimension,
         } | self.law.to_dict()
 
-    def half_width(self, beta: float, draws: int | None = None) -> float:
-        """How far an answer can be off, rounding included, except with probability `beta`.
-
-        The normal quantile rounded up to whole steps, which covers the discrete law, plus half a step.
-
-        Parameters
-        ----------
-        beta : float
-            Failure probability, in (0, 1), of all draws together.
-        draws : int, optional
-            Number of numbers it shall hold for at once; the dimension if not given.
-        """
-        steps = gaussian_width(self.law.sigma_steps, beta, self.dimension if draws is None else draws)
-        return (steps + 0.5) * float(self.law.grid.step)
-
-    @overload
-    def release(self, value: float, source: Source | None = ..., *, clip: Range = ...) -> float: ...
-    @overload
-    def release(
-        self, value: npt.NDArray[Any], source: Source | None = ..., *, clip: Range = ...
-    ) -> npt.NDArray[np.float64]: ...
-    def release(
-        self, value: Any, source: Source | None = None, *, clip: Range = None
-    ) -> float | npt.NDArray[np.float64]:
-        """Release one noisy number, or one noisy vector of `dimension` numbers.
-
-        Parameters
-        ----------
-        value : float or array
-            The exact statistic. It is not shown in any error.
-        source : noise.Source, optional
-            Where the randomness comes from; the operating system if not given.
-        clip : tuple, optional
-            A public range to move the noisy answer into. Post-processing: it costs nothing, and it biases the answer.
-        """
-        clip = check_range(clip)
-        answer: float | npt.NDArray[np.float64] = self.law.release(one_vector(value, self.dimension), source=source)
-        return clipped(answer, clip)
+    def _noise_steps(self, beta: float, draws: int) -> int:
+        """The normal quantile rounded up to whole steps, which covers the discrete law."""
+        return gaussian_width(self.law.sigma_steps, beta, draws)
 
 
 __all__ = ["Gaussian"]

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy.typing as npt
-
 from holdfast import check
 from holdfast.accounting.costs import RDP
 from holdfast.bounds.exact import up
@@ -16,9 +14,9 @@ from holdfast.bounds.mechanism import gaussian_width
 from holdfast.bounds.sparse_vector import gaussian_sparse_renyi
 from holdfast.errors import InvalidParameter
 from holdfast.mechanisms.base import NEIGHBOURS, check_grid, plain
-from holdfast.mechanisms.sparse_run import Answers, Noises, SparseRun, replicate
+from holdfast.mechanisms.sparse_mechanism import SparseMechanism
+from holdfast.mechanisms.sparse_run import Noises
 from holdfast.noise.calibrate import GridGaussian, gaussian_on_grid
-from holdfast.noise.entropy import Source
 from holdfast.noise.gaussian import discrete_gaussian
 from holdfast.noise.grid import Grid
 from holdfast.noise.inputs import Rational, rational
@@ -49,7 +47,7 @@ ORDERS = (
 
 
 @dataclass(frozen=True)
-class GaussianSparseVector:
+class GaussianSparseVector(SparseMechanism):
     """Says for each of many questions whether its value is above a threshold; discrete Gaussian noise on a grid.
 
     A run has `cap` epochs. An epoch draws a fresh threshold and ends with the first answer "above", or after `length`
@@ -178,40 +176,10 @@ class GaussianSparseVector:
         steps += gaussian_width(question.sigma_steps, beta / 2, questions)
         return (steps + 1) * float(threshold.grid.step)
 
-    def start(self, source: Source | None = None) -> SparseRun:
-        """Begin a run; questions are then asked one by one or in batches. The run spends `cost`, whatever happens."""
-        return SparseRun(self, source)
-
-    def resume(self, state: dict[str, int | None], source: Source | None = None) -> SparseRun:
-        """Continue a run from its `secret_state()`."""
-        return SparseRun.resume(self, state, source)
-
-    def release(self, values: npt.ArrayLike, source: Source | None = None) -> Answers:
-        """Answer a batch of questions in a run of its own.
-
-        Parameters
-        ----------
-        values : array of float
-            The exact statistics, in order.
-        source : noise.Source, optional
-            Where the randomness comes from; the operating system if not given.
-        """
-        return self.start(source).ask_all(values)
-
-    def replicate(self, values: npt.ArrayLike, runs: int, source: Source | None = None) -> npt.NDArray[Any]:
-        """Transcripts of many independent runs, for simulations and audits; see `sparse_run.replicate`."""
-        return replicate(self, values, runs, source)
-
     @cached_property
     def noises(self) -> Noises:
         """How the noise is drawn, in whole steps."""
         return Noises(discrete_gaussian, *(law.sigma_steps for law in self.laws))
-
-    @cached_property
-    def place(self) -> tuple[Grid, int]:
-        """The grid and the index of the public threshold on it."""
-        assert self.grid is not None
-        return self.grid, self.grid.index(self.threshold)
 
 
 __all__ = ["ORDERS", "GaussianSparseVector"]

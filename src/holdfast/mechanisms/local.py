@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.accounting.costs import ZCDP, PureDP
-from holdfast.bounds.exact import up
+from holdfast.bounds.exact import float_up, up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import LOCAL, Estimate, decimal_up, plain
+from holdfast.mechanisms.base import LOCAL, Estimate, plain
 from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational, rational
@@ -63,7 +63,7 @@ class LocalLaplace:
     @property
     def cost(self) -> PureDP:
         """What one answer spends of its owner's privacy."""
-        return PureDP(decimal_up(rational("epsilon", self.epsilon, above=0)))
+        return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -140,7 +140,7 @@ class LocalGaussian:
     @property
     def cost(self) -> ZCDP:
         """What one answer spends of its owner's privacy."""
-        return ZCDP(decimal_up(rational("rho", self.rho, above=0)))
+        return ZCDP(float_up(rational("rho", self.rho, above=0)))
 
     @property
     def guarantee(self) -> Guarantee:

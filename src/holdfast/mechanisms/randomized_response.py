@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.accounting.costs import PointwiseDP, PureDP
-from holdfast.bounds.exact import up
+from holdfast.bounds.exact import float_up, up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import LOCAL, Estimate, decimal_up, plain
+from holdfast.mechanisms.base import LOCAL, Estimate, plain
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational, rational
 from holdfast.noise.local import flip_bits, leaky_response, randomized_response
@@ -54,7 +54,7 @@ class RandomizedResponse:
     @property
     def cost(self) -> PureDP:
         """What one answer spends of its owner's privacy."""
-        return PureDP(decimal_up(rational("epsilon", self.epsilon, above=0)))
+        return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -140,7 +140,7 @@ class BitFlip:
     @property
     def cost(self) -> PureDP:
         """What one answer spends of its owner's privacy."""
-        return PureDP(decimal_up(rational("epsilon", self.epsilon, above=0)))
+        return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -222,7 +222,7 @@ class LeakyResponse:
     def cost(self) -> PointwiseDP:
         """What one answer spends: the loss is epsilon, up to a sign, except with probability exactly delta."""
         epsilon, delta = rational("epsilon", self.epsilon, at_least=0), rational("delta", self.delta, at_least=0)
-        return PointwiseDP(decimal_up(epsilon), decimal_up(delta))
+        return PointwiseDP(float_up(epsilon), float_up(delta))
 
     @property
     def guarantee(self) -> Guarantee:

@@ -7,8 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import numpy.typing as npt
-
 from holdfast import check
 from holdfast.accounting.costs import ZCDP, PureDP
 from holdfast.bounds.conversions import pure_to_zcdp
@@ -16,10 +14,10 @@ from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import laplace_width
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import NEIGHBOURS, check_grid, decimal_up, plain
-from holdfast.mechanisms.sparse_run import Answers, Noises, SparseRun, replicate
+from holdfast.mechanisms.base import NEIGHBOURS, check_grid, plain
+from holdfast.mechanisms.sparse_mechanism import SparseMechanism
+from holdfast.mechanisms.sparse_run import Noises
 from holdfast.noise.calibrate import GridLaplace, laplace_on_grid
-from holdfast.noise.entropy import Source
 from holdfast.noise.grid import Grid
 from holdfast.noise.inputs import Rational, rational
 from holdfast.noise.laplace import discrete_laplace
@@ -28,7 +26,7 @@ Shares = tuple[Rational, Rational, Rational]
 
 
 @dataclass(frozen=True)
-class SparseVector:
+class SparseVector(SparseMechanism):
     """Says for each of many questions whether its value is above a threshold, until `cap` answers were "above".
 
     One class for all correct Laplace forms; the published ones have names in `holdfast.mechanisms.above_threshold`.
@@ -135,7 +133,7 @@ class SparseVector:
     @property
     def cost(self) -> PureDP:
         """What a whole run spends, exhausted or not."""
-        return PureDP(decimal_up(rational("epsilon", self.epsilon, above=0)))
+        return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
 
     @property
     def concentrated_cost(self) -> ZCDP:
@@ -148,7 +146,7 @@ class SparseVector:
         shifts = 1 if self.monotone else 2
         epoch = threshold + shifts * (1 if self.refresh else self.cap) * question
         rho = (self.cap if self.refresh else 1) * _concentrated(epoch)
-        return ZCDP(decimal_up(rho + self.cap * sum(map(_concentrated, release), start=Fraction(0))))
+        return ZCDP(float_up(rho + self.cap * sum(map(_concentrated, release), start=Fraction(0))))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -192,40 +190,10 @@ class SparseVector:
         steps += laplace_width(self.laws[1].scale_steps, beta / 2, questions)
         return (steps + 1) * float(self.laws[0].grid.step)  # rounding moves value and threshold by half a step each
 
-    def start(self, source: Source | None = None) -> SparseRun:
-        """Begin a run; questions are then asked one by one or in batches. The run spends `cost`, whatever happens."""
-        return SparseRun(self, source)
-
-    def resume(self, state: dict[str, int | None], source: Source | None = None) -> SparseRun:
-        """Continue a run from its `secret_state()`."""
-        return SparseRun.resume(self, state, source)
-
-    def release(self, values: npt.ArrayLike, source: Source | None = None) -> Answers:
-        """Answer a batch of questions in a run of its own.
-
-        Parameters
-        ----------
-        values : array of float
-            The exact statistics, in order.
-        source : noise.Source, optional
-            Where the randomness comes from; the operating system if not given.
-        """
-        return self.start(source).ask_all(values)
-
-    def replicate(self, values: npt.ArrayLike, runs: int, source: Source | None = None) -> npt.NDArray[Any]:
-        """Transcripts of many independent runs, for simulations and audits; see `sparse_run.replicate`."""
-        return replicate(self, values, runs, source)
-
     @cached_property
     def noises(self) -> Noises:
         """How the noise is drawn, in whole steps."""
         return Noises(discrete_laplace, *(law.scale_steps for law in self.laws))
-
-    @cached_property
-    def place(self) -> tuple[Grid, int]:
-        """The grid and the index of the public threshold on it."""
-        assert self.grid is not None
-        return self.grid, self.grid.index(self.threshold)
 
 
 def _concentrated(epsilon: Fraction) -> Fraction:
