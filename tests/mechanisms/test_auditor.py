@@ -11,6 +11,7 @@ from scipy.special import bdtr, bdtrc
 from holdfast.accounting.costs import ApproxDP, PureDP
 from holdfast.errors import InvalidParameter
 from holdfast.mechanisms import audit, clopper_pearson
+from holdfast.mechanisms.auditor import _Evidence
 
 
 def response(epsilon: float, seed: int) -> Any:
@@ -51,28 +52,51 @@ class TestAudit:
         assert not result.caught
         assert audit(response(1.0, 1), [(0, 1)], claimed=0.9).verdict == "violated"
 
-    def test_exceeds_the_truth_no_more_often_than_it_says(self) -> None:
-        # At confidence 0.8 at most a fifth of the audits may exceed; 300 stay below 110 but for a chance of 1e-9.
-        exceeded = 0
-        for seed in range(300):
-            rng = np.random.default_rng(1000 + seed)
+    def test_exceeds_the_truth_far_less_often_than_when_it_tests_on_the_runs_that_chose(self) -> None:
+        # At confidence 0.5 about a tenth of honest audits of pure noise exceed 0, and 300 of them stay below 90 but for
+        # a chance below 1e-18. An auditor that tests on the half that chose the event exceeds in about 200.
+        def exceeded(same_half: bool) -> int:
+            count = 0
+            for seed in range(300):
+                rng = np.random.default_rng(1000 + seed)
+                outputs = [rng.integers(0, 40, 2000) for _ in range(2)]
+                if same_half:
+                    outputs = [np.concatenate([x[:1000], x[500:1000], x[500:1000]]) for x in outputs]
+                result = audit(lambda bit, _, held=outputs: held[bit], [(0, 1)], 0.0, runs=2000, confidence=0.5)
+                count += result.caught
+            return count
 
-            def noise_only(_: Any, runs: int, rng: np.random.Generator = rng) -> npt.NDArray[Any]:
-                return rng.integers(0, 40, runs)
+        assert exceeded(same_half=False) < 90
+        assert exceeded(same_half=True) > 150
 
-            exceeded += audit(noise_only, [(0, 1)], claimed=0.0, runs=2000, confidence=0.8).caught
-        assert exceeded < 110
+    def test_each_limit_has_its_share_of_the_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        levels: set[float] = set()
 
-    def test_choosing_and_testing_on_the_same_runs_would_lie(self) -> None:
-        # The mistake that the auditor avoids: of 40 equally likely outcomes the best, judged on its own runs, is far
-        # above 0. It shows that the test above has power.
-        exceeded = 0
-        for seed in range(300):
-            rng = np.random.default_rng(1000 + seed)
-            first, second = (np.bincount(rng.integers(0, 40, 2000), minlength=40) for _ in range(2))
-            low, high = clopper_pearson(first, 2000, 0.1)[0], clopper_pearson(second, 2000, 0.1)[1]
-            exceeded += bool((low > high).any())
-        assert exceeded > 200
+        def recorded(successes: Any, trials: int, level: float) -> Any:
+            levels.add(level)
+            return clopper_pearson(successes, trials, level)
+
+        monkeypatch.setattr("holdfast.mechanisms.auditor.clopper_pearson", recorded)
+        for pairs, events in ((1, 1), (3, 2)):
+            levels.clear()
+            audit(response(1.0, 4), [(0, 1)] * pairs, claimed=1.0, runs=1000, confidence=0.9, events=events)
+            # Two limits a test, and every test of every pair at once.
+            assert list(levels) == pytest.approx([0.1 / (2 * pairs * events)], rel=1e-12)
+
+    def test_the_parts_that_order_choose_and_test_share_no_run(self) -> None:
+        outputs = np.arange(1001) % 7
+        evidence = _Evidence(outputs, outputs, 1001, 32, ())
+        parts = [set(range(*part)) for part in (evidence.order, evidence.pick, evidence.test)]
+        assert sum(map(len, parts)) == len(set.union(*parts)) == 1001
+        assert evidence.tested == len(parts[2])
+
+    def test_bins_are_made_of_the_first_quarter_alone(self) -> None:
+        # What comes later lies beyond the last edge, so all of it is one outcome, however varied it is.
+        outputs = np.concatenate([np.linspace(0, 1, 500), np.linspace(2, 1000, 1500)])
+        evidence = _Evidence(outputs, outputs, 2000, 32, ())
+        for start in (0, 2000):
+            assert len(set(evidence.ids[start + 500 : start + 2000].tolist())) == 1
+            assert len(set(evidence.ids[start : start + 500].tolist())) == 32
 
     def test_many_pairs_share_the_confidence(self) -> None:
         pairs = [(0, 0), (0, 0), (0, 1)]

@@ -19,7 +19,7 @@ from holdfast.mechanisms import SparseVector, above_threshold, numeric_sparse, s
 from holdfast.mechanisms.base import Mechanism
 from holdfast.noise import Grid, Seeded
 from tests.mechanisms.statistics import fits
-from tests.mechanisms.zoo import STEP, Sparse, max_log_ratio
+from tests.mechanisms.zoo import STEP, Sparse, max_log_ratio, pmf
 
 WHOLE = Grid(0)
 FORMS = {
@@ -127,14 +127,45 @@ class TestSampling:
         outcomes = map(tuple, mechanism.replicate(self.VALUES, 200_000, Seeded(32)).tolist())
         assert not fits(outcomes, wrong.law(self.VALUES))
 
-    def test_released_values_have_fresh_noise(self) -> None:
-        mechanism = numeric_sparse(0, STEP, 1, 1, grid=WHOLE)
-        shown = mechanism.replicate([0], 200_000, Seeded(33))[:, 0]
-        shown = shown[np.isfinite(shown)]
+    @pytest.mark.parametrize("way", ["ask", "ask_all", "replicate"])
+    def test_released_values_have_fresh_noise_of_their_own_scale(self, way: str) -> None:
+        # Given an answer above, the noise of the comparison is biased upwards; the released value has the whole law.
+        mechanism, source = numeric_sparse(0, STEP, 1, 1, grid=WHOLE), Seeded(33)
         scale = mechanism.laws[2].scale_steps
-        # Given an answer above, the noise of the comparison is biased upwards; the released value is not.
-        assert abs(shown.mean()) < 5 * np.sqrt(2 / len(shown)) * scale
-        assert shown.std() == pytest.approx(np.sqrt(2) * scale, rel=0.03)
+        assert scale == 9 * STEP
+        k = np.arange(-80 * scale, 80 * scale + 1)
+        law = dict(zip((5 + k).astype(float).tolist(), pmf(scale, k).tolist(), strict=True))
+        if way == "ask":
+            shown = [mechanism.start(source).ask(5).value for _ in range(12_000)]
+        elif way == "ask_all":
+            answers = [mechanism.release([5], source) for _ in range(12_000)]
+            shown = [float(a.values[0]) for a in answers if a.values is not None and a.above[0]]
+        else:
+            shown = mechanism.replicate([5], 100_000, source)[:, 0].tolist()
+        values = [v for v in shown if v is not None and np.isfinite(v)]
+        assert len(values) > 6000
+        assert fits(values, law)
+
+    def test_that_test_rejects_the_compared_value_and_a_wrong_scale(self) -> None:
+        k = np.arange(-80 * 9 * STEP, 80 * 9 * STEP + 1)
+        law = dict(zip((5 + k).astype(float).tolist(), pmf(9 * STEP, k).tolist(), strict=True))
+        for release in ("same", 1, Fraction(117 * STEP, 10)):
+            wrong = Sparse(Fraction(9 * STEP, 4), Fraction(9 * STEP, 2), 1, "above", release)  # type: ignore[arg-type]
+            shown = wrong.simulate([5], 12_000, Seeded(34))[:, 0]
+            assert not fits(shown[np.isfinite(shown)].tolist(), law)
+
+    @pytest.mark.parametrize("name", ["above-threshold", "lyu-su-li"])
+    def test_above_means_strictly_above(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        mechanism = FORMS[name]
+
+        def silent(scale: Any, size: int | None = None, *, source: Any = None) -> Any:
+            return 0 if size is None else np.zeros(size, dtype=np.int64)
+
+        monkeypatch.setitem(mechanism.__dict__, "noises", mechanism.noises._replace(sampler=silent))
+        for value, above in ((-1, False), (0, False), (1, True)):
+            assert mechanism.start().ask(value).above is above
+            assert mechanism.release([value]).above.tolist() == [above]
+            assert (mechanism.replicate([value], 3) == int(above)).all()
 
 
 class TestParameters:

@@ -99,6 +99,34 @@ def test_correct_sparse_vector_is_not_caught(name: str) -> None:
     assert result.lower_bound > 0  # the pairs do tell something, so the audit is not empty
 
 
+def _asked(mechanism: SparseVector, one_by_one: bool, source: Seeded) -> Any:
+    """Transcripts of real runs, not of `replicate`: the value, NaN below, infinity not answered."""
+
+    def simulate(values: list[int], runs: int) -> Any:
+        transcripts = np.full((runs, len(values)), np.inf)
+        for row in transcripts:
+            if one_by_one:
+                run = mechanism.start(source)
+                answers = [run.ask(value) for value in values if not run.exhausted]
+            else:
+                answers = list(mechanism.release(values, source))
+            row[: len(answers)] = [np.nan if answer.value is None else answer.value for answer in answers]
+        return transcripts
+
+    return simulate
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_real_runs_that_release_values_are_not_caught(one_by_one: bool) -> None:
+    # Power: values with noise of one step are caught. (Values with the noise of the comparison are told apart by
+    # their law in test_sparse_vector; to refute them here takes hundreds of thousands of runs, as for "roth-notes".)
+    mechanism, pair = numeric_sparse(0, S, 1, 1, grid=WHOLE), ([0] * 3, [-S] * 3)
+    assert not audit(_asked(mechanism, one_by_one, Seeded(12)), [pair], mechanism.cost, runs=5000).caught
+    threshold, question = (law.scale_steps for law in mechanism.laws[:2])
+    quiet = Sparse(threshold, question, 1, "above", 1)
+    assert audit(lambda v, runs: quiet.simulate(v, runs, Seeded(13 - v[0])), [pair], mechanism.cost, runs=5000).caught
+
+
 def test_correct_monotone_form_is_not_caught_on_monotone_questions_and_is_on_others() -> None:
     mechanism, source = sparse_vector(0, S, 1, 1, monotone=True, grid=WHOLE), Seeded(8)
 
