@@ -17,7 +17,7 @@ Result = subprocess.CompletedProcess[str]
 
 def holdfast(*words: str) -> Result:
     return subprocess.run(
-        [sys.executable, "-m", "holdfast.cli.main", *words], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "holdfast", *words], capture_output=True, text=True, timeout=120
     )
 
 
