@@ -13,6 +13,8 @@ from typing import Any
 from holdfast.errors import InvalidParameter
 
 _SHOWN = 60
+LARGEST_WHOLE = 10**300
+"""Whole numbers end here unless a caller says otherwise: a double can hold this one and small multiples of it."""
 
 
 def real(
@@ -81,6 +83,9 @@ def probability(name: str, value: Any, *, zero: bool = False, one: bool = False)
 def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None) -> int:
     """Return `value` as an int inside the stated range; an integral float such as `1e6` is accepted.
 
+    Without `at_most` the range ends at `LARGEST_WHOLE` (and at minus that), because formulas turn whole numbers into
+    floats, which overflow a little later.
+
     Examples
     --------
     >>> whole("n", 1e6, at_least=1)
@@ -89,19 +94,33 @@ def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | 
     Traceback (most recent call last):
         ...
     holdfast.errors.InvalidParameter: n must be a whole number, at least 1, got 2.5
+    >>> whole("n", 10**400, at_least=1)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: n must be a whole number, at least 1 and at most 1e300, got 1000...
     """
     ends = [f"at least {at_least}"] if at_least is not None else []
     ends += [f"at most {at_most}"] if at_most is not None else []
     wanted = f"{name} must be a whole number" + (", " + " and ".join(ends) if ends else "")
     integral = isinstance(value, Integral) and not isinstance(value, bool)
     if not integral and isinstance(value, Real) and not isinstance(value, bool):
-        integral = math.isfinite(value) and float(value).is_integer()
+        integral = _is_integral(value)
     if not integral:
         raise InvalidParameter(f"{wanted}, got {_shown(value)}")
     number = int(value)
+    if at_most is None and abs(number) > LARGEST_WHOLE:
+        low = ends[0] if ends else "at least -1e300"
+        raise InvalidParameter(f"{name} must be a whole number, {low} and at most 1e300, got {_shown(value)}")
     if (at_least is not None and number < at_least) or (at_most is not None and number > at_most):
         raise InvalidParameter(f"{wanted}, got {_shown(value)}")
     return number
+
+
+def _is_integral(value: Real) -> bool:
+    try:
+        return float(value).is_integer()
+    except OverflowError:  # a fraction beyond the floating range
+        return False
 
 
 def choice(name: str, value: Any, options: Iterable[str]) -> str:
@@ -161,6 +180,9 @@ def _interval(
 def _shown(value: Any) -> str:
     """Show a number or a short text; of anything else only its type, since it may hold rows."""
     if isinstance(value, (Real, str)):
-        text = repr(value) if isinstance(value, str) else str(value)
+        try:
+            text = repr(value) if isinstance(value, str) else str(value)
+        except ValueError:  # Python prints no whole number of more than 4300 digits
+            return "a number of thousands of digits"
         return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
     return "None" if value is None else f"a {type(value).__name__}"

@@ -124,7 +124,7 @@ def test_distances() -> None:
     assert finite_law.max_divergence(q, p, 0.25) < math.inf
     assert finite_law.is_indistinguishable(p, q, math.log(2), 0.25)
     assert not finite_law.is_indistinguishable(p, q, math.log(2), 0.2)
-    assert finite_law.pointwise_failure(q, p, 1.0) == pytest.approx(0.25)
+    assert finite_law.pointwise_delta(q, p, 1.0) == pytest.approx(0.25)
     assert finite_law.hockey_stick(p, q, 1000.0) == 0
 
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from holdfast.bounds.approximate_dp import closed_form
+from holdfast.bounds.concentration import mcdiarmid
 from holdfast.bounds.low_sensitivity import (
     approx_dp_deviation,
     bns_deviation,
     equivalent_delta,
     failure,
-    mcdiarmid,
     radius,
     radius_after_dp,
-    sensitivity_floor,
 )
+from holdfast.bounds.p_value_sensitivity import sensitivity_floor
 from holdfast.bounds.theorem_s import theorem_s
 from holdfast.errors import InvalidParameter
 

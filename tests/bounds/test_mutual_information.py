@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.bounds import finite_law
+from holdfast.bounds.lower_bound import compression_lower_bound
 from holdfast.bounds.mutual_information import (
-    compression_lower_bound,
     from_max_information,
     from_mutual_information,
     mutual_information_approx_dp,

@@ -117,7 +117,8 @@ def ingredients(epsilon: float, delta: float, dhat: float | None = None) -> Ingr
     shrunk = -math.expm1(-3 * epsilon)
     prime = 2 * delta / dhat + 2 * delta / -math.expm1(-epsilon)
     second = 2 * dhat / shrunk
-    tau = LOG2E * (dhat * (2 * grown + 1) + 2 * dhat * dhat * (2 * grown / shrunk + 1) ** 2)
+    ratio = dhat * (2 * grown / shrunk + 1)
+    tau = LOG2E * (dhat * (2 * grown + 1) + 2 * ratio * ratio)
     nu = 72 * epsilon * epsilon + dhat * 24 * grown * grown / shrunk + tau
     return Ingredients(dhat, prime, second, tau, nu)
 
@@ -271,7 +272,7 @@ def smallest_beta(epsilon: float, delta: float, n: int, method: Literal["best", 
     if method == "best":
         return up(n * check.probability("delta", delta, zero=True), 1)
     epsilon, delta = _range_of_theorem_3_1(epsilon, delta)
-    found = ingredients(epsilon, delta, min(math.sqrt(delta * -math.expm1(-3 * epsilon)), epsilon / 15))
+    found = ingredients(epsilon, delta, min(math.sqrt(delta) * math.sqrt(-math.expm1(-3 * epsilon)), epsilon / 15))
     return up(n * (found.delta_prime + found.delta_second))
 
 
@@ -285,11 +286,11 @@ def feasible_dhat(epsilon: float, delta: float, n: int, beta: float) -> tuple[fl
     """
     shrunk = -math.expm1(-3 * epsilon)
     room = beta / n - 2 * delta / -math.expm1(-epsilon)  # for 2 delta/dhat + 2 dhat/shrunk
-    inside = room * room - 16 * delta / shrunk
-    if room <= 0 or inside <= 0:
+    least = 4 * math.sqrt(delta / shrunk)
+    if room <= least:
         return None
-    high = shrunk * (room + math.sqrt(inside)) / 4
-    low = delta * shrunk / high
+    high = shrunk * (room + math.sqrt(room - least) * math.sqrt(room + least)) / 4
+    low = max(delta / high * shrunk, 5e-324)
     return (low, min(high, epsilon / 15)) if low < epsilon / 15 else None
 
 
@@ -306,7 +307,7 @@ def _drift_nats(epsilon: float, found: Ingredients, form: str) -> float:
 
 
 def _range_of_theorem_3_1(epsilon: float, delta: float) -> tuple[float, float]:
-    epsilon = check.real("epsilon", epsilon, above=0, at_most=0.5)
+    epsilon = check.real("epsilon", epsilon, at_least=1e-300, at_most=0.5)  # below, its quotients underflow
     delta = check.probability("delta", delta)
     if delta >= epsilon:
         raise InvalidParameter(

@@ -12,12 +12,13 @@ Both say: an event of probability at most `p` on fresh rows, for every fixed out
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 from holdfast import check
-from holdfast.bounds.exact import down, up
+from holdfast.bounds.exact import down, total, up
 from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter, LedgerConflict
 
@@ -62,7 +63,7 @@ class Bound:
     currency: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        beta = check.real("beta", self.beta, at_least=0)
+        beta = check.real("beta", self.beta, at_least=0, infinite=True)
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "bits", exponent("bits", self.bits, beta))
         check.choice("scope", self.scope, ("product", "any"))
@@ -91,10 +92,7 @@ class Bound:
         >>> round(MaxInformation(3.0, 0.01).log2_level(0.05), 6)
         -7.643856
         """
-        alpha = check.probability("alpha", alpha)
-        if self.beta >= alpha or self.bits == math.inf:
-            return -math.inf
-        return min(0.0, math.log2(down(alpha - self.beta, 1)) - self.bits)
+        return corrected(check.probability("alpha", alpha), self.bits, self.beta)[1]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -168,7 +166,7 @@ class Transfer(Bound):
         (5.643856, 0.01)
         """
         slack = check.real("slack", slack, above=0, at_most=0.25)
-        bits = up(self.bits + math.log2(1 / (4 * slack)))
+        bits = up(self.bits - 2 - math.log2(slack))
         beta = up(self.beta + slack, 1) if self.beta else slack
         source = f"{self.source} + log2(1/(4 slack))".lstrip(" +")
         return MaxInformation(bits, beta, self.scope, source, "derived", dict(self.parameters) | {"slack": slack})
@@ -224,8 +222,8 @@ def compose(first: B, *later: B, unsafe: bool = False) -> B:
         raise LedgerConflict(f"step {misplaced[0]} of {len(steps)} cannot be added: {ORDER_RULE}")
     if not later:
         return first
-    bits = math.inf if misplaced else up(math.fsum(step.bits for step in steps), 1)
-    beta = up(math.fsum(step.beta for step in steps), 1)
+    bits = math.inf if misplaced else up(total([step.bits for step in steps]), 1)
+    beta = up(total([step.beta for step in steps]), 1)
     provenance: Provenance = "paper" if all(step.provenance == "paper" for step in steps) else "derived"
     source = ", then ".join(step.source for step in steps if step.source)
     return type(first)(bits, beta, first.scope, source, provenance)
@@ -281,11 +279,36 @@ def exponent(name: str, bits: float, beta: float) -> float:
     >>> exponent("bits", -0.1, 0.1)
     -0.1
     """
-    bits = check.real(name, bits, infinite=True)
+    bits = check.real(name, bits, above=-math.inf, infinite=True)
     floor = math.log1p(-beta) / math.log(2) if beta < 1 else -math.inf
     if bits < floor - 1e-9:
         raise InvalidParameter(f"{name} must be at least log2(1 - beta) = {floor:.6g}, got {bits}")
     return bits
+
+
+def corrected(alpha: float, bits: float, beta: float) -> tuple[float, float]:
+    """Return `(alpha - beta) / 2**bits` and its base-2 logarithm, both rounded down: 0 and `-inf` when vacuous.
+
+    The one place where a level is corrected. Arguments are not checked. The value is 0 below the floating range, where
+    the logarithm still tells.
+
+    Examples
+    --------
+    >>> level, log2_level = corrected(0.05, 3.0, 0.01)
+    >>> round(level, 9), round(log2_level, 6)
+    (0.005, -7.643856)
+    """
+    if beta >= alpha or bits == math.inf:
+        return 0.0, -math.inf
+    left = alpha - beta
+    if beta and left > 2 * sys.float_info.min:  # below, the difference of two doubles is exact
+        left = down(left, 1)
+    log2_left = math.log2(left)
+    log2_level = min(0.0, log2_left - bits - 2 * math.ulp(max(abs(log2_left), abs(bits))))
+    if bits == 0:
+        return left, log2_level
+    whole = math.floor(bits)  # apart from the fraction, so that no digit of a large exponent is lost
+    return min(1.0, down(math.ldexp(left / 2.0 ** (bits - whole), -whole))), log2_level
 
 
 __all__ = [
@@ -297,5 +320,6 @@ __all__ = [
     "Transfer",
     "compose",
     "composition",
+    "corrected",
     "exponent",
 ]

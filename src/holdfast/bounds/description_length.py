@@ -143,7 +143,7 @@ def to_description_length(k_bits: float, beta: float, method: Literal["best", "p
         return up(log2_draws)
     if log2_draws > 50:  # one draw more changes nothing that a float can show
         return up(log2_draws + 2.0**-49)
-    return up(math.log2(max(1, math.ceil(2.0**log2_draws))))
+    return up(math.log2(max(1, math.ceil(up(2.0**log2_draws, 16)))))
 
 
 def _printed(bits: float, beta: float) -> float:

@@ -31,10 +31,8 @@ def max_divergence(p: npt.ArrayLike, q: npt.ArrayLike, delta: float = 0.0) -> fl
     >>> round(max_divergence([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), 6)
     1.321928
     """
-    p, q = _law("p", p), _law("q", q)
-    if p.shape != q.shape:
-        raise InvalidParameter(f"p and q must have one shape, got {p.shape} and {q.shape}")
-    return _divergence(p, q, check.probability("delta", delta, zero=True))
+    p, q = _pair(p, q)
+    return _divergence(p, _log2(q), check.probability("delta", delta, zero=True))
 
 
 def max_information(joint: npt.ArrayLike, beta: float = 0.0) -> float:
@@ -49,7 +47,7 @@ def max_information(joint: npt.ArrayLike, beta: float = 0.0) -> float:
     (0.678072, 0.485427, -3.321928)
     """
     table = _joint(joint)
-    return _divergence(table.ravel(), _product(table).ravel(), check.probability("beta", beta, zero=True))
+    return _divergence(table.ravel(), _log2_product(table).ravel(), check.probability("beta", beta, zero=True))
 
 
 def beta_star(joint: npt.ArrayLike, k_bits: float) -> float:
@@ -108,7 +106,8 @@ def worst_output_transfer(joint: npt.ArrayLike, beta: float = 0.0) -> float:
         return math.log2(float(total[-1]))
     reached = int(np.argmax(loss <= beta)) if bool((loss <= beta).any()) else len(loss) - 1
     surplus = max(0.0, beta - float(loss[reached]))
-    return math.log2(float(total[reached]) - min(surplus / float(slope[reached]), float(length[reached])))
+    needed = float(total[reached]) - min(surplus / float(slope[reached]), float(length[reached]))
+    return math.log2(max(needed, 1 - beta))  # less mass than that cannot do
 
 
 def mutual_information(joint: npt.ArrayLike) -> float:
@@ -120,7 +119,7 @@ def mutual_information(joint: npt.ArrayLike) -> float:
     0.278072
     """
     table = _joint(joint)
-    return kl_nats(table.ravel(), _product(table).ravel()) / math.log(2)
+    return _kl_bits(table.ravel(), _log2_product(table).ravel())
 
 
 def kl_nats(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
@@ -131,13 +130,8 @@ def kl_nats(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     >>> round(kl_nats([0.5, 0.5], [0.25, 0.75]), 6)
     0.143841
     """
-    p, q = _law("p", p), _law("q", q)
-    if p.shape != q.shape:
-        raise InvalidParameter(f"p and q must have one shape, got {p.shape} and {q.shape}")
-    inside = p > 0
-    if bool((q[inside] == 0).any()):
-        return math.inf
-    return max(0.0, float(np.sum(p[inside] * np.log(p[inside] / q[inside]))))
+    p, q = _pair(p, q)
+    return _kl_bits(p, _log2(q)) * math.log(2)
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
@@ -159,9 +153,7 @@ def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> float:
     >>> round(hockey_stick([0.75, 0.25], [0.25, 0.75], 0.5), 6)
     0.33782
     """
-    p, q = _law("p", p), _law("q", q)
-    if p.shape != q.shape:
-        raise InvalidParameter(f"p and q must have one shape, got {p.shape} and {q.shape}")
+    p, q = _pair(p, q)
     epsilon = check.real("epsilon", epsilon, at_least=0)
     return float(np.maximum(p - math.exp(min(epsilon, 700.0)) * q, 0.0).sum())
 
@@ -178,19 +170,18 @@ def is_indistinguishable(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float, del
     return max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon)) <= delta + 1e-12
 
 
-def pointwise_failure(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> float:
-    """Return the probability under `p` that the ratio leaves `[e^-epsilon, e^epsilon]` (Definition 2.2).
+def pointwise_delta(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> float:
+    """Return the least delta for which `p` and `q` are point-wise (epsilon, delta)-close (Definition 2.2).
 
-    The draw is from the first law only.
+    It is the probability that the ratio leaves `[e^-epsilon, e^epsilon]`; the draw is from the first law only. The
+    bound `indistinguishability.pointwise` is about this number.
 
     Examples
     --------
-    >>> pointwise_failure([0.75, 0.25], [0.25, 0.75], 1.0)
+    >>> pointwise_delta([0.75, 0.25], [0.25, 0.75], 1.0)
     1.0
     """
-    p, q = _law("p", p), _law("q", q)
-    if p.shape != q.shape:
-        raise InvalidParameter(f"p and q must have one shape, got {p.shape} and {q.shape}")
+    p, q = _pair(p, q)
     bound = math.exp(min(check.real("epsilon", epsilon, at_least=0), 700.0)) * (1 + 1e-12)
     return min(1.0, float(p[(p > bound * q) | (q > bound * p)].sum()))
 
@@ -258,23 +249,51 @@ def _rows(table: Sequence[float], rows: int) -> Array:
     return np.asarray(values).reshape(rows, -1)
 
 
-def _divergence(p: Array, q: Array, delta: float) -> float:
-    free = float(p[q == 0].sum())
+def _divergence(p: Array, log2_q: Array, delta: float) -> float:
+    """The second law by its logarithms, because a product of small marginals may be below the floating range."""
+    free = float(p[log2_q == -np.inf].sum())  # mass that the second law misses
     if free > delta:
         return math.inf
-    inside = (p > 0) & (q > 0)
-    p, q = p[inside], q[inside]
-    order = np.argsort(-(p / q), kind="stable")
+    inside = (p > 0) & (log2_q > -np.inf)
+    p, log2_q = p[inside], log2_q[inside]
+    ratio = np.log2(p) - log2_q
+    order = np.argsort(-ratio, kind="stable")
     if delta == 0:
-        return math.log2(float(p[order[0]] / q[order[0]]))
+        return float(ratio[order[0]])
     gained = free + np.cumsum(p[order]) - delta
-    best = float(np.max(gained / np.cumsum(q[order])))
-    return math.log2(best) if best > 0 else -math.inf
+    reached = gained > 0
+    weight = np.logaddexp2.accumulate(log2_q[order])
+    return float(np.max(np.log2(gained[reached]) - weight[reached])) if bool(reached.any()) else -math.inf
+
+
+def _kl_bits(p: Array, log2_q: Array) -> float:
+    inside = p > 0
+    if bool((log2_q[inside] == -np.inf).any()):
+        return math.inf
+    return max(0.0, float(np.sum(p[inside] * (np.log2(p[inside]) - log2_q[inside]))))
 
 
 def _product(table: Array) -> Array:
     product: Array = np.outer(table.sum(axis=1), table.sum(axis=0))
     return product
+
+
+def _log2_product(table: Array) -> Array:
+    product: Array = _log2(table.sum(axis=1))[:, None] + _log2(table.sum(axis=0))[None, :]
+    return product
+
+
+def _log2(values: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        logarithms: Array = np.log2(values)
+    return logarithms
+
+
+def _pair(p: Any, q: Any) -> tuple[Array, Array]:
+    p, q = _law("p", p), _law("q", q)
+    if p.shape != q.shape:
+        raise InvalidParameter(f"p and q must have one shape, got {p.shape} and {q.shape}")
+    return p, q
 
 
 def _law(name: str, values: Any) -> Array:
@@ -284,9 +303,10 @@ def _law(name: str, values: Any) -> Array:
         raise InvalidParameter(f"{name} must be a table of probabilities, got a {type(values).__name__}") from None
     if law.size == 0 or not bool(np.isfinite(law).all()) or bool((law < 0).any()):
         raise InvalidParameter(f"{name} must be a table of probabilities, each at least 0 and finite")
-    total = float(law.sum())
-    if abs(total - 1) > 1e-9:
-        raise InvalidParameter(f"{name} must sum to 1, got {total:.12g}")
+    with np.errstate(over="ignore"):
+        total = float(law.sum())
+    if not abs(total - 1) <= 1e-9:
+        raise InvalidParameter(f"{name} must be a table of probabilities that sum to 1, got a sum of {total:.12g}")
     return law / total
 
 
@@ -306,7 +326,7 @@ __all__ = [
     "max_information",
     "max_information_of_table",
     "mutual_information",
-    "pointwise_failure",
+    "pointwise_delta",
     "total_variation",
     "transfer_of_table",
     "worst_output_transfer",

@@ -7,15 +7,17 @@ the rows are to be bad for the output that was computed from them.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast import check
+from holdfast.bounds.best_point import best_probability
+from holdfast.bounds.concentration import exp_up
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.low_sensitivity import Deviation
 from holdfast.bounds.max_information import general_nats, product_nats
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.trade_off import best_probability
 from holdfast.errors import InvalidParameter
 
 COROLLARY_22_FROM = 7.801924681
@@ -84,7 +86,7 @@ def pure_dp_event(
         candidates.append((point.log_value, "max-information"))
     log_value, line = min(candidates)
     log_value = min(0.0, up(log_value, 8))
-    return Probability(min(1.0, up(math.exp(log_value))), log_value, line)
+    return Probability(min(1.0, exp_up(log_value)), log_value, line)
 
 
 @theorem(
@@ -125,11 +127,11 @@ class Tail:
 
     value: float
     epsilon: float
-    bits: float = math.nan
+    bits: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"value": self.value, "epsilon": self.epsilon} | ({} if math.isnan(self.bits) else {"bits": self.bits})
+        return {"value": self.value, "epsilon": self.epsilon} | ({} if self.bits is None else {"bits": self.bits})
 
 
 @theorem(
@@ -156,8 +158,8 @@ def corollary_7(tau: float, sensitivity: float, n: int) -> Tail:
     >>> print(f"{corollary_7(0.05, 1/5000, 5000).value:.4g}")
     1.118e-05
     """
-    tau, sensitivity, n, u = _tail(tau, sensitivity, n)
-    return Tail(min(1.0, up(3 * math.exp(-u), 64)), down(tau / (sensitivity * n)))
+    ratio, n, u = _tail(tau, sensitivity, n)
+    return Tail(min(1.0, up(3 * exp_up(-u), 1)), down(ratio / n))
 
 
 @theorem(
@@ -190,10 +192,10 @@ def corollary_21(tau: float, sensitivity: float, n: int, beta: float = 0.0) -> T
     >>> round(found.bits, 6), round(found.epsilon, 6), f"{found.value:.4g}"
     (18.033688, 0.0025, '3.727e-06')
     """
-    tau, sensitivity, n, u = _tail(tau, sensitivity, n)
+    _, n, u = _tail(tau, sensitivity, n)
     beta = check.probability("beta", beta, zero=True, one=True)
-    value = min(1.0, up(math.exp(-u) + beta, 64))
-    return Tail(value, down(u / n), down(u / math.log(2)))
+    value = min(1.0, up(exp_up(-u) + beta, 1))
+    return Tail(value, down(u / n, 8), down(u / math.log(2), 8))
 
 
 @theorem(
@@ -225,14 +227,14 @@ def corollary_22(tau: float, sensitivity: float, n: int, method: Literal["best",
     >>> print(f"{corollary_22(0.05, 1/5000, 5000).value:.4g}")
     5.707e-05
     """
-    tau, sensitivity, n, u = _tail(tau, sensitivity, n)
+    ratio, n, u = _tail(tau, sensitivity, n)
     check.choice("method", method, ("best", "paper"))
-    epsilon = down(tau / (sensitivity * n))
+    epsilon = down(ratio / n)
     if method == "best":
-        return Tail(min(1.0, up(math.exp(-(1.5 - math.sqrt(0.5)) * u) + 2 * math.exp(-u), 64)), epsilon)
+        return Tail(min(1.0, up(exp_up(-(1.5 - math.sqrt(0.5)) * u) + 2 * exp_up(-u), 2)), epsilon)
     if u < COROLLARY_22_FROM:
         raise InvalidParameter(f"tau^2/(c^2 n) must be at least {COROLLARY_22_FROM} for the printed form, got {u:.6g}")
-    return Tail(min(1.0, up(math.exp(-0.75 * u), 64)), epsilon)
+    return Tail(min(1.0, exp_up(-0.75 * u)), epsilon)
 
 
 @theorem(
@@ -265,7 +267,7 @@ def theorem_8(epsilon: float, delta: float, n: int) -> Deviation:
     least = theorem_8_rows(epsilon, delta)
     if check.whole("n", n, at_least=1) < least:
         raise InvalidParameter(f"n must be at least {least:.10g}, got {n}")
-    return Deviation(up(13 * epsilon), min(1.0, up(2 * delta / epsilon * math.log(2 / epsilon), 8)))
+    return Deviation(up(13 * epsilon), min(1.0, up(2 * delta / epsilon * (math.log(2) - math.log(epsilon)), 16)))
 
 
 @theorem(
@@ -291,7 +293,7 @@ def theorem_8_rows(epsilon: float, delta: float) -> float:
     3178.99042
     """
     epsilon = check.real("epsilon", epsilon, above=0)
-    return up(2 * math.log(8 / check.probability("delta", delta)) / (epsilon * epsilon))
+    return up(2 * (math.log(8) - math.log(check.probability("delta", delta))) / epsilon / epsilon, 8)
 
 
 def theorem_8_inverse(tau: float, beta: float) -> tuple[float, float]:
@@ -306,14 +308,17 @@ def theorem_8_inverse(tau: float, beta: float) -> tuple[float, float]:
     (0.007692308, '3.45835e-05')
     """
     tau = check.real("tau", tau, above=0, at_most=1)
-    return down(tau / 13), down(check.probability("beta", beta) * tau / (26 * math.log(26 / tau)))
+    return down(tau / 13), down(check.probability("beta", beta) * tau / (26 * (math.log(26) - math.log(tau))), 8)
 
 
-def _tail(tau: float, sensitivity: float, n: int) -> tuple[float, float, int, float]:
+def _tail(tau: float, sensitivity: float, n: int) -> tuple[float, int, float]:
+    """`tau/c`, `n` and `u = tau^2/(c^2 n)`, checked; capped at the largest double, which loosens every use of them."""
     tau = check.real("tau", tau, above=0)
     sensitivity = check.real("sensitivity", sensitivity, above=0)
     n = check.whole("n", n, at_least=1)
-    return tau, sensitivity, n, (tau / sensitivity) ** 2 / n
+    ratio = min(tau / sensitivity, sys.float_info.max)
+    scaled = ratio / math.sqrt(n)
+    return ratio, n, min(scaled * scaled, sys.float_info.max)
 
 
 __all__ = [

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast import check
-from holdfast.bounds.currency import exponent
-from holdfast.bounds.exact import down, up
+from holdfast.bounds.concentration import exp_up, mcdiarmid_log
+from holdfast.bounds.currency import corrected, exponent
+from holdfast.bounds.exact import up
 from holdfast.bounds.p_value import level_after_approx_dp
 from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
@@ -39,35 +40,6 @@ class Deviation:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {"radius": self.radius, "failure": self.failure}
-
-
-@theorem(
-    "concentration.mcdiarmid",
-    statement="probability that a statistic of sensitivity c, fixed in advance, exceeds its mean by tau",
-    source="McDiarmid 1989; Dwork et al. 2015 Lemma 1, Rogers et al. 2016 Theorem A.9",
-    conditions="rows independent, statistic fixed before the data; one-sided",
-    unit="probability",
-)
-def mcdiarmid(tau: float, sensitivity: float, n: int) -> float:
-    """Return `exp(-2 tau^2 / (n c^2))`, one-sided.
-
-    Parameters
-    ----------
-    tau : float
-        The deviation, at least 0.
-    sensitivity : float
-        How far replacing one row can move the statistic, above 0.
-    n : int
-        The number of rows.
-
-    Examples
-    --------
-    >>> round(mcdiarmid(0.1, 0.01, 100), 9)
-    0.135335283
-    """
-    tau = check.real("tau", tau, at_least=0)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
-    return min(1.0, up(math.exp(-2 * (tau / sensitivity) ** 2 / check.whole("n", n, at_least=1)), 64))
 
 
 @theorem(
@@ -104,8 +76,11 @@ def failure(k_bits: float, beta: float, n: int, sensitivity: float, tau: float) 
     n = check.whole("n", n, at_least=1)
     sensitivity = check.real("sensitivity", sensitivity, above=0)
     tau = check.real("tau", tau, at_least=0)
-    log_main = math.log(2) * (1 + k_bits) - 2 * (tau / sensitivity) ** 2 / n
-    return 1.0 if log_main >= 0 else min(1.0, up(math.exp(log_main) + beta, 64))
+    if k_bits == math.inf:
+        return 1.0
+    log_copies, log_tail = math.log(2) * (1 + k_bits), mcdiarmid_log(tau, sensitivity, n)
+    log_main = log_copies + log_tail + 4 * math.ulp(max(log_copies, -log_tail)) if log_tail > -math.inf else -math.inf
+    return 1.0 if log_main >= 0 else min(1.0, up(exp_up(log_main) + beta, 1))
 
 
 @theorem(
@@ -142,9 +117,7 @@ def radius(k_bits: float, beta: float, n: int, sensitivity: float, failure: floa
     n = check.whole("n", n, at_least=1)
     sensitivity = check.real("sensitivity", sensitivity, above=0)
     failure = check.probability("failure", failure)
-    if beta >= failure or k_bits == math.inf:
-        return math.inf
-    return up(sensitivity * math.sqrt(n / 2 * (k_bits * math.log(2) + math.log(2 / down(failure - beta, 1)))), 8)
+    return _radius(n, sensitivity, corrected(failure, k_bits, beta)[1])
 
 
 @theorem(
@@ -186,8 +159,9 @@ def radius_after_dp(epsilon: float, n: int, sensitivity: float, failure: float, 
     0.018444
     """
     sensitivity = check.real("sensitivity", sensitivity, above=0)
+    n = check.whole("n", n, at_least=1)
     log2_level = level_after_approx_dp(check.probability("failure", failure), epsilon, delta, n).log2_level
-    return up(sensitivity * math.sqrt(check.whole("n", n, at_least=1) / 2 * math.log(2) * (1 - log2_level)), 8)
+    return _radius(n, sensitivity, log2_level)
 
 
 @theorem(
@@ -235,7 +209,7 @@ def approx_dp_deviation(
         return Deviation(up(1.71 * epsilon * sensitivity * n), min(1.0, up(probability, 64)))
     if not 0 < delta <= epsilon**5:
         raise InvalidParameter(f"delta must be a number in (0, epsilon^5] = (0, {epsilon**5:g}], got {delta:g}")
-    _enough_rows(n, math.log(epsilon / delta) / (2 * epsilon * epsilon))
+    _enough_rows(n, (math.log(epsilon) - math.log(delta)) / (2 * epsilon * epsilon))
     return Deviation(up(6 * epsilon * sensitivity * n), min(1.0, up(35.7 * n * math.sqrt(delta / epsilon), 8)))
 
 
@@ -249,8 +223,8 @@ def approx_dp_deviation(
 def bns_deviation(epsilon: float, delta: float, n: int, sensitivity: float) -> Deviation:
     """Return `18 eps c n` and `delta/eps`: `Pr[|q(P^n) - q(X)| >= 18 eps c n] < delta/eps`. Printed.
 
-    On p-values it says nothing: their sensitivity is at least `0.37/sqrt(n)` (`sensitivity_floor`), which makes the
-    radius at least 11 under the theorem's own conditions.
+    On p-values it says nothing: their sensitivity is at least `0.37/sqrt(n)` (`p-value.sensitivity-floor`), which
+    makes the radius at least 11 under the theorem's own conditions.
 
     Parameters
     ----------
@@ -273,7 +247,7 @@ def bns_deviation(epsilon: float, delta: float, n: int, sensitivity: float) -> D
     delta = check.real("delta", delta, above=0, below=epsilon / 4)
     n = check.whole("n", n, at_least=1)
     sensitivity = check.real("sensitivity", sensitivity, above=0)
-    _enough_rows(n, math.log(4 * epsilon / delta) / (epsilon * epsilon))
+    _enough_rows(n, (math.log(4) + math.log(epsilon) - math.log(delta)) / epsilon / epsilon)
     return Deviation(up(18 * epsilon * sensitivity * n), up(delta / epsilon))
 
 
@@ -288,37 +262,13 @@ def equivalent_delta(epsilon: float, delta: float, n: int) -> float:
     1.0
     """
     epsilon = check.real("epsilon", epsilon, above=0)
-    return check.probability("delta", delta) ** 2 / (epsilon * check.whole("n", n, at_least=1) ** 2)
+    share = check.probability("delta", delta) / check.whole("n", n, at_least=1)
+    return share / epsilon * share
 
 
-@theorem(
-    "p-value.sensitivity-floor",
-    statement="the least sensitivity that a p-value can have, uniform under some null",
-    source="Rogers-Roth-Smith-Thakkar 2016 Lemma B.1",
-    conditions="the p-value is uniform under some law of the null; discrete p-values are not covered",
-    unit="sensitivity",
-)
-def sensitivity_floor(n: int, d: float = 0.08) -> float:
-    """Return `(1/2 - d) / sqrt((n/2) ln(1/d))`: a uniform p-value has a larger sensitivity than this.
-
-    With `d = 0.08` it is `0.3737/sqrt(n)`, printed as `0.37/sqrt(n)`; the best `d` is 0.08397. So theorems about
-    statistics of sensitivity of order `1/n` do not cover tests.
-
-    Parameters
-    ----------
-    n : int
-        The number of rows.
-    d : float
-        The free parameter, in (0, 1/2).
-
-    Examples
-    --------
-    >>> round(sensitivity_floor(100), 10)
-    0.0373741172
-    """
-    n = check.whole("n", n, at_least=1)
-    d = check.real("d", d, above=0, below=0.5)
-    return down((0.5 - d) / math.sqrt(n / 2 * math.log(1 / d)))
+def _radius(n: int, sensitivity: float, log2_level: float) -> float:
+    """`c sqrt((n/2) ln(2/level))`, rounded up: where the two-sided tail of McDiarmid's inequality is the level."""
+    return up(sensitivity * math.sqrt(n / 2 * math.log(2) * (1 - log2_level)), 8)
 
 
 def _enough_rows(n: int, least: float) -> None:
@@ -332,8 +282,6 @@ __all__ = [
     "bns_deviation",
     "equivalent_delta",
     "failure",
-    "mcdiarmid",
     "radius",
     "radius_after_dp",
-    "sensitivity_floor",
 ]

@@ -17,8 +17,6 @@ from holdfast.bounds.exact import down
 from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
-LN2 = math.log(2)
-
 
 @dataclass(frozen=True)
 class Construction:
@@ -119,6 +117,8 @@ def minimum_rows(epsilon: float, delta: float) -> int:
     high = 2
     while construction(epsilon, delta, high).problems:
         high *= 2
+        if high > check.LARGEST_WHOLE:
+            raise InvalidParameter(f"epsilon must be larger: no number of rows below 1e300 is enough, got {epsilon}")
     low = high // 2  # n - 3 t log2 n increases from n = 3t/ln 2 on, and is negative before it
     while high - low > 1:
         middle = (low + high) // 2
@@ -168,7 +168,7 @@ def composition_lower_bound(
     check.choice("method", method, ("best", "paper"))
     if method == "paper":
         return down(printed_recovery(n, found.delta, beta))
-    return recovered_information(n, beta, found.recovery)
+    return down(recovered_information(n, beta, found.recovery))
 
 
 @theorem(
@@ -210,8 +210,43 @@ def general_lower_bound(
     beta = check.real("beta", beta, at_least=0, below=0.5 - found.delta)
     check.choice("method", method, ("best", "paper"))
     if method == "paper":
-        return down(corollary_3_10(n, found.redundancy, 0.5 - found.delta - beta))
-    return recovered_information(n - found.redundancy, beta, found.recovery)
+        return down(corollary_3_10(n, found.redundancy, 0.5 - found.delta - beta), 16)
+    return down(recovered_information(n - found.redundancy, beta, found.recovery), 16)
+
+
+@theorem(
+    "max-information.lower-bound-compression",
+    statement="max-information that a compression scheme of size 1 can have: it returns the first row",
+    source="Rogers 2017 (dissertation) Theorem 4.7.3 (printed); exact value derived",
+    conditions="rows uniform on 2^row_bits values; beta in [0, 1)",
+    unit="bits",
+    provenance="mixed",
+)
+def compression_lower_bound(row_bits: float, beta: float, method: Literal["best", "paper"] = "best") -> float:
+    """Return how much max-information the first row of a uniform sample has: small compression schemes can leak a row.
+
+    "paper" prints `log2(|X| beta / (2 beta + 1/|X|))`; the exact value is `log2(|X| (1 - beta))`.
+
+    Parameters
+    ----------
+    row_bits : float
+        The base-2 logarithm of the number of values of a row.
+    beta : float
+        The failure probability; above 0 for "paper".
+    method : str
+        "best" (default) is exact, "paper" the printed bound.
+
+    Examples
+    --------
+    >>> round(compression_lower_bound(10, 0.05, method="paper"), 6), round(compression_lower_bound(10, 0.05), 6)
+    (8.98598, 9.925999)
+    """
+    row_bits = check.real("row_bits", row_bits, at_least=0)
+    check.choice("method", method, ("best", "paper"))
+    if method == "paper":
+        beta = check.probability("beta", beta)
+        return _down(row_bits, math.log2(beta / (2 * beta + 2.0 ** -min(row_bits, 1000.0))))
+    return _down(row_bits, math.log1p(-check.probability("beta", beta, zero=True)) / math.log(2))
 
 
 def printed_recovery(n: int, delta: float, beta: float) -> float:
@@ -322,6 +357,11 @@ def gilbert_varshamov_redundancy(n: int, distance: int) -> int:
     return sum(math.comb(n - 1, i) for i in range(distance - 1)).bit_length()
 
 
+def _down(bits: float, log2_share: float) -> float:
+    """The sum, rounded down by the last places of the larger term."""
+    return bits + log2_share - 4 * math.ulp(max(bits, abs(log2_share)))
+
+
 def _holding(epsilon: float, delta: float, n: int) -> Construction:
     found = construction(epsilon, delta, n)
     if found.problems:
@@ -334,6 +374,7 @@ __all__ = [
     "acceptance",
     "answer_probability",
     "composition_lower_bound",
+    "compression_lower_bound",
     "construction",
     "corollary_3_10",
     "general_lower_bound",

@@ -200,12 +200,20 @@ def plus_nats(epsilon: float, n: int, slack: float) -> float:
 
 
 def renyi_nats(epsilon: float, n: int, slack: float) -> float:
-    """Return the line with a free order in nats at `beta = exp(-slack)`; `inf` below the floating range of beta."""
-    from holdfast.bounds.zcdp import zcdp_to_dp
+    """Return the line with a free order in nats at `beta = exp(-slack)`.
 
-    beta = math.exp(-slack)
-    rho = epsilon * epsilon * n / 8
-    return zcdp_to_dp(up(rho), beta, "cks") if 0 < beta < 1 and rho < math.inf else math.inf
+    For every order `lambda` the exponent `rho (1 + lambda) + (slack - h(lambda))/lambda` holds, `h` the `excess_slack`.
+    Its least value is where `rho lambda^2 + ln(1 + lambda) = slack`, which increases in lambda.
+    """
+    rho = up(epsilon * epsilon * n / 8)
+    if math.isinf(rho) or math.isinf(slack):
+        return math.inf
+    order = first_at_least(lambda x: rho * x * x + math.log1p(x), slack, 0.0, math.sqrt(slack / rho))
+    if not 1e-300 < order < 1e150:  # the default line is enough there
+        return math.inf
+    drift, rest = rho * (1 + order), (slack - excess_slack(order)) / order
+    scale = drift + (slack + excess_slack(order)) / order
+    return max(0.0, drift + rest + 16 * math.ulp(scale))
 
 
 def excess_slack(order: float) -> float:
@@ -218,6 +226,8 @@ def excess_slack(order: float) -> float:
     """
     if order < 1e-300:
         return 0.0
+    if order > 1e16:
+        return math.log(order) + 1
     return math.log1p(order) + order * math.log1p(1 / order)
 
 

@@ -2,8 +2,8 @@
 
 The ledger is a value: every method returns a new one. Private steps are composed as private steps and converted once,
 for independent rows. After the first look the posterior is no longer a product, so from then on only bounds over every
-law are added. What the order forbids may still have a transfer bound, which has no order: `transfer` prices the same
-entries that way.
+law are added. What the order forbids may still have a transfer bound, which has no order: enter it with `unsafe=True`,
+which leaves no finite max-information, and let `transfer` price it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from holdfast import check
 from holdfast.bounds.approximate_dp import approx_dp
 from holdfast.bounds.currency import ORDER_RULE, MaxInformation, Transfer, compose
 from holdfast.bounds.description_length import description_length
-from holdfast.bounds.exact import decimal_fraction, float_up
+from holdfast.bounds.exact import decimal_sum, float_up
 from holdfast.bounds.max_information import general_line
 from holdfast.bounds.search import smallest, spaced
 from holdfast.bounds.transfer import interleaved
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter, LedgerConflict
+
+Entry = (
+    tuple[Literal["look"], float]
+    | tuple[Literal["private"], tuple[float, float]]
+    | tuple[Literal["bound"], MaxInformation]
+)
 
 
 @dataclass(frozen=True)
@@ -37,9 +43,7 @@ class MaxInformationLedger:
     private : tuple
         `(epsilon, delta)` of the private steps that came first.
     later : tuple
-        What came after: `("look", bits)`, `("pure-dp", epsilon)` or `("bound", MaxInformation)`.
-    unsound : bool
-        Whether an entry was forced in against the order rule; then there is no finite bound.
+        What came after: `("look", bits)`, `("private", (epsilon, delta))` or `("bound", MaxInformation)`.
 
     Examples
     --------
@@ -58,8 +62,7 @@ class MaxInformationLedger:
 
     n: int
     private: tuple[tuple[float, float], ...] = ()
-    later: tuple[tuple[Literal["look", "pure-dp", "bound"], float | MaxInformation], ...] = ()
-    unsound: bool = False
+    later: tuple[Entry, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", check.whole("n", self.n, at_least=1))
@@ -70,26 +73,35 @@ class MaxInformationLedger:
         return "general" if self.later else "private"
 
     @property
+    def unsound(self) -> bool:
+        """Whether an entry was forced in against the order rule; then no finite max-information is known."""
+        return any(
+            entry.scope == "product" if isinstance(entry, MaxInformation) else isinstance(entry, tuple) and entry[1] > 0
+            for _, entry in self.later
+        )
+
+    @property
     def epsilon(self) -> float:
         """The sum of the private phase's epsilons, rounded up."""
-        return float_up(sum((decimal_fraction(e) for e, _ in self.private), decimal_fraction(0)))
+        return float_up(decimal_sum([epsilon for epsilon, _ in self.private]))
 
     @property
     def delta(self) -> float:
         """The sum of the private phase's deltas, rounded up."""
-        return float_up(sum((decimal_fraction(d) for _, d in self.private), decimal_fraction(0)))
+        return float_up(decimal_sum([delta for _, delta in self.private]))
 
     def with_private(self, epsilon: float, delta: float = 0.0, *, unsafe: bool = False) -> MaxInformationLedger:
-        """Add an (epsilon, delta)-DP step; after a look a pure one costs `log2(e) epsilon n`, others are refused."""
+        """Add an (epsilon, delta)-DP step; after a look a pure one costs `log2(e) epsilon n`, others are refused.
+
+        With `unsafe` a refused one is entered all the same: `max_information` is then infinite, `transfer` prices it.
+        """
         epsilon = check.real("epsilon", epsilon, at_least=0)
         delta = check.probability("delta", delta, zero=True)
         if self.phase == "private":
             return replace(self, private=(*self.private, (epsilon, delta)))
-        if delta == 0:
-            return replace(self, later=(*self.later, ("pure-dp", epsilon)))
-        if not unsafe:
+        if delta > 0 and not unsafe:
             raise LedgerConflict(f"an approximately private step cannot be added after a look: {ORDER_RULE}")
-        return replace(self, unsound=True)
+        return replace(self, later=(*self.later, ("private", (epsilon, delta))))
 
     def with_look(self, bits: float) -> MaxInformationLedger:
         """Add an output that takes at most `2**bits` values, whatever it is computed from."""
@@ -101,7 +113,7 @@ class MaxInformationLedger:
             raise InvalidParameter(f"bound must be a MaxInformation, got a {type(bound).__name__}")
         if bound.scope == "product" and not unsafe:
             raise LedgerConflict(f"this bound cannot be added to a ledger: {ORDER_RULE}")
-        return replace(self, later=(*self.later, ("bound", bound)), unsound=self.unsound or bound.scope == "product")
+        return replace(self, later=(*self.later, ("bound", bound)))
 
     def max_information(self, beta: float) -> MaxInformation:
         """Return the sum of all entries at `beta`, shared out over the stages as well as it can be.
@@ -133,15 +145,28 @@ class MaxInformationLedger:
         return MaxInformation(total.bits, beta, scope, "max-information ledger", "derived", {"share": share})
 
     def transfer(self, beta: float) -> Transfer:
-        """Return the order-free transfer bound of the same entries, `transfer.interleaved`."""
-        if self.unsound or any(kind == "bound" for kind, _ in self.later):
-            raise GuaranteeUnavailable("only looks and private steps can be priced as a transfer bound")
-        bits = math.fsum(float(v) for kind, v in self.later if kind == "look" and not isinstance(v, MaxInformation))
-        late = [
-            decimal_fraction(v) for kind, v in self.later if kind == "pure-dp" and not isinstance(v, MaxInformation)
-        ]
-        epsilon = float_up(sum(late, decimal_fraction(self.epsilon)))
-        return interleaved(bits, epsilon, self.n, beta, self.delta)
+        """Return the order-free transfer bound of looks and private steps, `transfer.interleaved`, late steps included.
+
+        Examples
+        --------
+        >>> ledger = MaxInformationLedger(10_000).with_look(4).with_private(0.001, 1e-12, unsafe=True)
+        >>> ledger.max_information(0.025).bits, round(ledger.transfer(0.025).bits, 4)
+        (inf, 4.5359)
+        """
+        epsilons, deltas = [self.epsilon], [self.delta]
+        bits = []
+        for _, entry in self.later:
+            if isinstance(entry, MaxInformation):
+                raise GuaranteeUnavailable("only looks and private steps can be priced as a transfer bound")
+            if isinstance(entry, tuple):
+                epsilons.append(entry[0])
+                deltas.append(entry[1])
+            else:
+                bits.append(entry)
+        delta = float_up(decimal_sum(deltas))
+        if delta >= 1:
+            raise GuaranteeUnavailable(f"the deltas of the private steps sum to {delta:g}")
+        return interleaved(float_up(decimal_sum(bits)), float_up(decimal_sum(epsilons)), self.n, beta, delta)
 
     def _general(self) -> tuple[list[float], list[MaxInformation]]:
         """Bits of each run of looks, and the bounds that bring their own beta."""
@@ -151,12 +176,11 @@ class MaxInformationLedger:
         for kind, entry in self.later:
             if isinstance(entry, MaxInformation):
                 fixed.append(entry)
-            elif kind == "pure-dp":
-                fixed.append(
-                    MaxInformation(general_line(entry, self.n), 0.0, "any", "max-information.pure-dp", "paper")
-                )
+            elif isinstance(entry, tuple):
+                bits = general_line(entry[0], self.n)
+                fixed.append(MaxInformation(bits, 0.0, "any", "max-information.pure-dp", "paper"))
             elif previous == "look":
-                groups[-1] += entry
+                groups[-1] = float_up(decimal_sum([groups[-1], entry]))
             else:
                 groups.append(entry)
             previous = kind

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from holdfast import check
-from holdfast.bounds.approximate_dp import approx_dp, two_parameter
-from holdfast.bounds.exact import up
+from holdfast.bounds.approximate_dp import two_parameter
+from holdfast.bounds.currency import exponent
+from holdfast.bounds.exact import down, up
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import first_at_least, smallest, spaced
+from holdfast.bounds.theorem_s import smallest_bits
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 LN2 = math.log(2)
@@ -67,7 +69,7 @@ def from_mutual_information(bits: float, k_bits: float, method: Literal["best", 
     if method == "paper":
         return min(1.0, up((bits + PRINTED_CONSTANT) / k_bits))
     sharp = _tail_root(bits, k_bits)
-    return sharp if method == "sharp" else min(sharp, _dual(bits * LN2, k_bits * LN2))
+    return sharp if method == "sharp" else min(sharp, _dual(up(bits * LN2, 1), down(k_bits * LN2, 1)))
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def from_max_information(
     Parameters
     ----------
     k_bits : float
-        The max-information in bits; above 0 for "paper" and "bits".
+        The max-information in bits, at least `log2(1 - beta)`; above 0 for "paper" and "bits".
     beta : float
         Its failure probability, in [0, 1).
     size_bits : float
@@ -139,7 +141,8 @@ def from_max_information(
     method : str
         "best" (default), "bits" or "paper".
     s : float
-        For "best" only: fix the free parameter instead of optimising it, and leave out the other lines.
+        For "best" only, and refused elsewhere: fix the free parameter instead of optimising it, and leave out the
+        other lines.
 
     Returns
     -------
@@ -155,12 +158,13 @@ def from_max_information(
     """
     beta = check.probability("beta", beta, zero=True)
     size_bits = check.real("size_bits", size_bits, at_least=0)
-    k_bits = check.real("k_bits", k_bits)
+    k_bits = exponent("k_bits", check.real("k_bits", k_bits), beta)
     check.choice("method", method, ("best", "bits", "paper"))
     if method != "best":
+        if s is not None:
+            raise InvalidParameter(f"s must be left out with method {method}, got {s}")
         check.real("k_bits", k_bits, above=0)
-        most = 3 * -math.expm1(-k_bits * LN2) / 20
-        check.real("beta", beta, at_least=0, at_most=most)
+        check.real("beta", beta, at_least=0, at_most=_largest_beta(k_bits))
         return Information(
             up(_two_sided(k_bits, beta, size_bits) if method == "bits" else _mixed(k_bits, beta, size_bits)), size_bits
         )
@@ -173,7 +177,7 @@ def from_max_information(
     low = max(-k_bits, 0.0)
     x, value = smallest(lambda x: _one_sided(k_bits, beta, size_bits, low + math.exp(x)), spaced(-34.0, 8.0, 127))
     lines = [value]
-    if k_bits > 0 and beta <= 3 * -math.expm1(-k_bits * LN2) / 20:
+    if k_bits > 0 and beta <= _largest_beta(k_bits):
         lines.append(_two_sided(k_bits, beta, size_bits))
     if beta == 0 and k_bits >= 0:
         lines.append(k_bits)
@@ -196,7 +200,8 @@ def mutual_information_approx_dp(
 
     - "paper": Theorem 3.1 at its printed parameters, then Lemma 1.5 as printed. The printed O(.) drops `exp(-eps^2 n)`.
     - "best": Theorem S+ and the sharper conversion, `beta` optimised; never above the entropy cap `n row_bits`. With
-      `delta = 0` the drift itself bounds it: `log2(e) min(eps^2 n/8, eps n)`. Derived.
+      `delta = 0` the drift itself bounds it: `log2(e) min(eps^2 n/8, eps n)`. Derived. Cost: about 0.2 seconds, or
+      nothing where the drift alone exceeds the cap.
 
     Parameters
     ----------
@@ -230,7 +235,7 @@ def mutual_information_approx_dp(
     check.choice("method", method, ("best", "paper"))
     if method == "paper":
         bound = two_parameter(epsilon, delta, n)
-        most = 3 * -math.expm1(-bound.bits * LN2) / 20
+        most = _largest_beta(bound.bits)
         if bound.beta > most:
             raise GuaranteeUnavailable(
                 f"Lemma 1.5 needs beta at most {most:.4g}; Theorem 3.1 at its printed parameters has {bound.beta:.4g}"
@@ -240,54 +245,27 @@ def mutual_information_approx_dp(
             from_max_information(bound.bits, bound.beta, n * row_bits, "paper").bits, n * row_bits, parameters
         )
     cap = n * row_bits
+    if math.isinf(cap):
+        raise InvalidParameter(f"row_bits must be at most {1.7e308 / n:.6g} for this n, got {row_bits}")
     if delta == 0:
         return Information(up(min(epsilon * epsilon * n / 8, epsilon * n, cap * LN2) / LN2), cap)
 
-    def bits(log_beta: float) -> float:
+    def bits(log_beta: float, polish: bool = True) -> float:
         beta = math.exp(log_beta)
-        k_bits = approx_dp(epsilon, delta, n, beta).bits
+        k_bits = smallest_bits(epsilon, delta, n, -math.log(beta), polish=polish)[0] if beta else math.inf
         return from_max_information(k_bits, beta, cap).bits if k_bits < math.inf else math.inf
 
     least = math.log(n) + math.log(delta)
-    if least >= -1.0:
+    drift = n * epsilon * math.tanh(epsilon / 2) / LN2  # every k is at least this, and every line at least k
+    if least >= -1.0 or drift >= cap:
         return Information(cap, cap)
-    log_beta, value = smallest(bits, spaced(least + 1e-3, -1.0, 33))
+    # the grid of beta with the coarse search, then only the neighbourhood of its winner with the fine one
+    grid = spaced(least + 1e-3, -1.0, 33)
+    rough = [bits(log_beta, polish=False) for log_beta in grid]
+    best = min(range(33), key=rough.__getitem__)
+    near = [grid[max(best - 1, 0)], grid[best], grid[min(best + 1, 32)]]
+    log_beta, value = smallest(bits, sorted(set(near)))
     return Information(min(value, cap), cap, {"beta": math.exp(log_beta)} if value < cap else {})
-
-
-@theorem(
-    "max-information.lower-bound-compression",
-    statement="max-information that a compression scheme of size 1 can have: it returns the first row",
-    source="Rogers 2017 (dissertation) Theorem 4.7.3 (printed); exact value derived",
-    conditions="rows uniform on 2^row_bits values; beta in [0, 1)",
-    unit="bits",
-    provenance="mixed",
-)
-def compression_lower_bound(row_bits: float, beta: float, method: Literal["best", "paper"] = "best") -> float:
-    """Return how much max-information the first row of a uniform sample has: small compression schemes can leak a row.
-
-    "paper" prints `log2(|X| beta / (2 beta + 1/|X|))`; the exact value is `log2(|X| (1 - beta))`.
-
-    Parameters
-    ----------
-    row_bits : float
-        The base-2 logarithm of the number of values of a row.
-    beta : float
-        The failure probability; above 0 for "paper".
-    method : str
-        "best" (default) is exact, "paper" the printed bound.
-
-    Examples
-    --------
-    >>> round(compression_lower_bound(10, 0.05, method="paper"), 6), round(compression_lower_bound(10, 0.05), 6)
-    (8.98598, 9.925999)
-    """
-    row_bits = check.real("row_bits", row_bits, at_least=0)
-    check.choice("method", method, ("best", "paper"))
-    if method == "paper":
-        beta = check.probability("beta", beta)
-        return row_bits + math.log2(beta / (2 * beta + 2.0 ** -min(row_bits, 1000.0)))
-    return row_bits + math.log1p(-check.probability("beta", beta, zero=True)) / LN2
 
 
 def _tail_root(bits: float, k_bits: float) -> float:
@@ -305,7 +283,7 @@ def _tail_root(bits: float, k_bits: float) -> float:
 
 
 def _dual(nats: float, k_nats: float) -> float:
-    """The dual of the largest `a - e^k b` with `kl(a || b) <= m`.
+    """The dual of the largest `a - e^k b` with `kl(a || b) <= m`, rounded up.
 
     It is the least `(m + g - 1 + e^-g)/x` over `x`, with `g = (ln(e^x - 1) - ln x - k)_+`.
     For every `x = 1/mu`: `a - e^k b <= mu m + max(a - e^k b - mu kl(a || b))`, and the inner maximum is explicit.
@@ -313,12 +291,19 @@ def _dual(nats: float, k_nats: float) -> float:
 
     def value(log_x: float) -> float:
         x = math.exp(log_x)
-        g = max(0.0, x + math.log(-math.expm1(-x)) - log_x - k_nats)
+        slope = x / 2 + x * x / 24 if x < 1e-3 else x + math.log(-math.expm1(-x)) - log_x  # ln((e^x - 1)/x)
+        g = max(0.0, slope - k_nats + 4 * math.ulp(max(x, k_nats)))
         return (nats + (g + math.expm1(-g) if g > 1e-5 else g * g / 2)) / x
 
-    top = math.log(4 * (k_nats + nats + 10))
-    _, found = smallest(value, spaced(math.log(1e-3), top, 129))
+    # below x = k the penalty g is 0 and a larger x is better, so the grid starts there
+    low, top = math.log(max(min(1e-3, k_nats), 1e-300)), min(math.log(k_nats + nats + 10) + math.log(4), 700.0)
+    _, found = smallest(value, spaced(low, top, 129 + 4 * math.ceil(-low)))
     return min(1.0, up(found, 64))
+
+
+def _largest_beta(k_bits: float) -> float:
+    """The side condition of Lemma 1.5(2): `beta <= 3 (1 - 2^-k)/20`."""
+    return 3 * -math.expm1(-k_bits * LN2) / 20
 
 
 def _two_sided(k_bits: float, beta: float, size_bits: float) -> float:
@@ -342,7 +327,6 @@ def _one_sided(k_bits: float, beta: float, size_bits: float, s: float) -> float:
 
 __all__ = [
     "Information",
-    "compression_lower_bound",
     "from_max_information",
     "from_mutual_information",
     "mutual_information_approx_dp",

@@ -16,14 +16,16 @@ from typing import Any, Literal
 
 from holdfast import check
 from holdfast.bounds.approximate_dp import feasible_dhat, ingredients, smallest_beta, two_parameter
-from holdfast.bounds.currency import Scope, exponent
+from holdfast.bounds.best_point import Point, best_level, best_probability
+from holdfast.bounds.currency import Scope, corrected, exponent
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.max_information import LOG2E, METHODS, Method, general_nats, product_nats
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import crossing, first_at_least, smallest, spaced
 from holdfast.bounds.theorem_s import smallest_penalty
-from holdfast.bounds.trade_off import Point, best_level, best_probability
 from holdfast.bounds.transfer import event
+
+_PURE: Mapping[str, Method] = {"best": "best", "plain": "sharp"}  # what a method for positive delta is without it
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class Level:
 
     value: float
     log2_level: float
-    bits: float = math.nan
-    beta: float = math.nan
+    bits: float | None = None
+    beta: float | None = None
     parameters: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property
@@ -50,15 +52,18 @@ class Level:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; bits and beta only where the level came from a pair of them."""
-        pair = {} if math.isnan(self.bits) else {"bits": self.bits, "beta": self.beta}
+        pair = {} if self.bits is None else {"bits": self.bits, "beta": self.beta}
         inside = {"parameters": dict(self.parameters)} if self.parameters else {}
         return {"value": self.value, "log2_level": self.log2_level} | pair | inside
 
 
 def level_from_log2(
-    log2_level: float, bits: float = math.nan, beta: float = math.nan, parameters: Mapping[str, float] | None = None
+    log2_level: float,
+    bits: float | None = None,
+    beta: float | None = None,
+    parameters: Mapping[str, float] | None = None,
 ) -> Level:
-    """Make a `Level` from its base-2 logarithm."""
+    """Make a `Level` from its base-2 logarithm, which the caller has rounded down; the value is rounded down here."""
     log2_level = min(log2_level, 0.0)
     whole = math.floor(log2_level) if math.isfinite(log2_level) else 0
     value = down(math.ldexp(2.0 ** (log2_level - whole), whole), 8) if log2_level > -math.inf else 0.0
@@ -102,13 +107,7 @@ def corrected_level(alpha: float, k_bits: float, beta: float) -> Level:
     alpha = check.probability("alpha", alpha)
     beta = check.real("beta", beta, at_least=0)
     k_bits = exponent("k_bits", k_bits, beta)
-    if beta >= alpha or k_bits == math.inf:
-        return Level(0.0, -math.inf, k_bits, beta)
-    left = down(alpha - beta, 1) if beta else alpha
-    log2_level = math.log2(left) - k_bits
-    whole = math.floor(k_bits)
-    value = left if k_bits == 0 else down(math.ldexp(left / 2.0 ** (k_bits - whole), -whole))
-    return Level(min(value, 1.0), min(log2_level, 0.0), k_bits, beta)
+    return Level(*corrected(alpha, k_bits, beta), k_bits, beta)
 
 
 @theorem(
@@ -233,7 +232,7 @@ def level_after_approx_dp(
     """Return the largest `(alpha - beta) 2**-k` that the free parameters allow.
 
     - "best": Theorem S+, and the pure curve when `delta = 0`.
-    - "plain": Theorem S without the excess factor.
+    - "plain": Theorem S without the excess factor, and the pure curve without it ("sharp") when `delta = 0`.
     - "paper": the two-parameter form of Theorem 3.1 over `t` and `dhat`.
 
     Parameters
@@ -269,11 +268,12 @@ def level_after_approx_dp(
     if method == "paper":
         return _printed_level(alpha, epsilon, delta, n)
     if delta == 0:
-        return level_after_pure_dp(alpha, epsilon, n)
-    penalty, beta, parameters = smallest_penalty(epsilon, delta, n, alpha, "best" if method == "best" else "plain")
-    if penalty == math.inf:
+        return level_after_pure_dp(alpha, epsilon, n, _PURE[method])
+    found = smallest_penalty(epsilon, delta, n, alpha, "best" if method == "best" else "plain")
+    if found.penalty == math.inf:
         return Level(0.0, -math.inf, math.inf, alpha)
-    return level_from_log2(math.log2(alpha) - penalty, penalty + math.log2(1 - beta / alpha), beta, parameters)
+    log2_level = math.log2(alpha) - found.penalty
+    return level_from_log2(log2_level - 4 * math.ulp(log2_level), found.bits, found.beta, found.parameters)
 
 
 @theorem(
@@ -313,8 +313,14 @@ def adjusted_after_approx_dp(
     0.0047
     """
     p = check.probability("p", p, zero=True, one=True)
-    if delta == 0 and method == "best":
-        return adjusted_after_pure_dp(p, epsilon, n)
+    epsilon = check.real("epsilon", epsilon, at_least=0)
+    delta = check.probability("delta", delta, zero=True)
+    n = check.whole("n", n, at_least=1)
+    check.choice("method", method, ("best", "plain", "paper"))
+    if method == "paper":
+        ingredients(epsilon, delta)  # the ranges of Theorem 3.1
+    elif delta == 0:
+        return adjusted_after_pure_dp(p, epsilon, n, _PURE[method])
     target = math.log2(p) if p else -math.inf
 
     def log2_level(log_alpha: float) -> float:
@@ -343,7 +349,8 @@ def _pure_curve(epsilon: float, n: int, method: str, scope: str) -> tuple[Callab
 def _level(point: Point) -> Level:
     beta = math.exp(-point.slack)
     log2_level = point.log_value * LOG2E
-    return level_from_log2(log2_level - 16 * math.ulp(log2_level), up(point.nats * LOG2E, 4), beta)
+    log2_level -= 16 * math.ulp(log2_level)
+    return level_from_log2(log2_level, up(point.nats * LOG2E, 4), up(beta, 1) if beta < 1 else beta)
 
 
 def _printed_level(alpha: float, epsilon: float, delta: float, n: int) -> Level:

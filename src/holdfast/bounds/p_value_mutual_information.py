@@ -57,22 +57,25 @@ def level_after_mutual_information(
     check.choice("method", method, ("best", "sharp", "optimised", "paper"))
     printed = bits + PRINTED_CONSTANT
     if method == "paper":
-        k = 2 * printed / alpha
-        return level_from_log2(math.log2(alpha / 2) - k, k, alpha / 2)
-    if method == "optimised":
+        k = up(2 * printed / alpha)
+        return level_from_log2(_minus(math.log2(alpha) - 1, k), k, alpha / 2)
+    if method == "optimised":  # k = c (1 + w)/(2 alpha ln 2), beta = 2 alpha/(1 + w), w = sqrt(1 + 4 alpha/c)
         c = printed * LN2
-        k = (c + math.sqrt(c * c + 4 * alpha * c)) / (2 * alpha * LN2)
-        return level_from_log2(math.log2(alpha - printed / k) - k, k, printed / k)
+        w = math.sqrt(1 + 4 * alpha / c)
+        k = up(printed / alpha * (1 + w) / 2)
+        log2_left = 2 + 2 * math.log2(alpha) - math.log2(c) - 2 * math.log2(1 + w)  # of alpha - beta, uncancelled
+        return level_from_log2(_minus(log2_left, k), k, 2 * alpha / (1 + w))
     if method == "sharp":
 
-        def penalty(x: float) -> float:
-            beta = alpha / (1 + math.exp(-x))
-            return _sharp_k(bits, beta) - math.log2(alpha - beta)
+        def penalty(x: float) -> float:  # beta = alpha/(1 + e^-x), so alpha - beta = alpha/(1 + e^x)
+            return _sharp_k(bits, alpha / (1 + math.exp(-x))) + math.log1p(math.exp(x)) / LN2
 
-        x, value = smallest(penalty, spaced(-30.0, 30.0, 121))
+        x, _ = smallest(penalty, spaced(-30.0, 30.0, 121))
         beta = alpha / (1 + math.exp(-x))
-        return level_from_log2(-value, _sharp_k(bits, beta), beta)
-    return level_from_log2(_binary_inverse(alpha, bits * LN2) / LN2)
+        k = _sharp_k(bits, beta)
+        return level_from_log2(_minus(math.log2(alpha) - math.log1p(math.exp(x)) / LN2, k), k, beta)
+    drop = _binary_inverse(alpha, up(bits * LN2, 2))
+    return level_from_log2(_minus(math.log2(alpha), up(drop / LN2)))
 
 
 @theorem(
@@ -110,28 +113,53 @@ def russo_zou_level(alpha: float, nats: float, method: Literal["best", "paper"] 
     nats = check.real("nats", nats, at_least=0)
     check.choice("method", method, ("best", "paper"))
     if method == "paper":
-        return level_from_log2(min(math.log2(alpha) - 1, -1 - nats / (alpha * alpha * LN2)))
+        return level_from_log2(min(math.log2(alpha) - 1, -1 - nats / alpha / alpha / LN2))
     if nats == 0:
         return level_from_log2(math.log2(min(alpha, 0.5)))
     # In x = ln(1/(2g)), alpha - exp(-x)/2 - sqrt(m/x) increases; the first x where it is at least 0 is the largest g.
-    most = 4 * nats / (alpha * alpha) + 4 * (1 - math.log(alpha))
+    most = 4 * (nats / alpha) / alpha + 4 * (1 - math.log(alpha))
     x = first_at_least(lambda x: -math.exp(-x) / 2 - math.sqrt(nats / x) if x else -math.inf, -alpha, 0.0, most)
-    return level_from_log2(-1 - up(x) / LN2)
+    return level_from_log2(_minus(-1.0, up(up(x) / LN2)))
 
 
 def _sharp_k(bits: float, beta: float) -> float:
-    return (bits - (1 - beta) * math.log1p(-beta) / LN2) / beta
+    return up((bits - (1 - beta) * math.log1p(-beta) / LN2) / beta, 8) if beta else math.inf
+
+
+def _minus(log2_left: float, bits: float) -> float:
+    """`log2_left - bits`, rounded down."""
+    return log2_left - bits - 8 * math.ulp(max(abs(log2_left), abs(bits))) if bits < math.inf else -math.inf
 
 
 def _binary_inverse(alpha: float, nats: float) -> float:
-    """The logarithm of the largest `g <= alpha` with `alpha ln(alpha/g) + (1-alpha) ln((1-alpha)/(1-g)) >= m`."""
-
-    def divergence(drop: float) -> float:  # drop = ln(alpha/g)
-        g = alpha * math.exp(-drop)
-        return alpha * drop + (1 - alpha) * (math.log1p(-alpha) - math.log1p(-g))
-
+    """The least `d = ln(alpha/g)` with `kl(alpha || g) >= m`, rounded up."""
     most = (nats + 1) / alpha
-    return math.log(alpha) - up(first_at_least(divergence, nats, 0.0, most), 64)
+    return up(first_at_least(lambda drop: _binary_divergence(alpha, drop), nats, 0.0, most), 64)
+
+
+def _binary_divergence(alpha: float, drop: float) -> float:
+    """`kl(alpha || g)` at `g = alpha exp(-drop)`, to full precision however small it is.
+
+    With `u = g/alpha - 1` and `v = (alpha - g)/(1 - alpha)` the linear parts cancel, `alpha u + (1 - alpha) v = 0`, so
+    it is `alpha (u - ln(1 + u)) + (1 - alpha) (v - ln(1 + v))`, a sum of two terms that are at least 0.
+    """
+    fall = -math.expm1(-drop)
+    first = _above_tangent(-fall) if drop < 0.5 else drop - fall
+    return alpha * first + (1 - alpha) * _above_tangent(alpha * fall / (1 - alpha))
+
+
+def _above_tangent(x: float) -> float:
+    """`x - ln(1 + x)` without cancellation: `r x - 2 (r^3/3 + r^5/5 + ...)` with `r = x/(2 + x)`."""
+    if x > 0.5:
+        return x - math.log1p(x)
+    r = x / (2 + x)
+    term, series = r**3, 0.0
+    for odd in range(3, 60, 2):
+        series += term / odd
+        term *= r * r
+        if abs(term) < 1e-18 * abs(series):
+            break
+    return r * x - 2 * series
 
 
 __all__ = ["level_after_mutual_information", "russo_zou_level"]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from holdfast import check
 from holdfast.bounds.approximate_dp import smallest_beta
-from holdfast.bounds.exact import down
+from holdfast.bounds.exact import down, up
 from holdfast.bounds.p_value import level_after_approx_dp
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import crossing
@@ -30,7 +30,8 @@ from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 def largest_epsilon(alpha: float, level: float, n: int, delta: float = 0.0) -> float:
     """Return the largest `epsilon` for which the corrected level is at least `level`.
 
-    Rounded down: `level_after_approx_dp(alpha, result, delta, n)` is at least `level`.
+    Rounded down: `level_after_approx_dp(alpha, result, delta, n).value` is at least `level`. Cost: about 0.2 seconds
+    for a positive delta, a few milliseconds otherwise.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def largest_epsilon(alpha: float, level: float, n: int, delta: float = 0.0) -> f
     0.01601
     """
     alpha = check.probability("alpha", alpha)
-    target = math.log2(_target(level, alpha))
+    target = _target(level, alpha)
 
     def missing(epsilon: float) -> float:
         return target - level_after_approx_dp(alpha, epsilon, delta, n).log2_level
@@ -68,7 +69,7 @@ def largest_epsilon(alpha: float, level: float, n: int, delta: float = 0.0) -> f
     while missing(high) <= 0:
         high *= 2
     tiny = math.ulp(0.0)  # so that a level that is met exactly counts as met
-    return crossing(lambda epsilon: missing(epsilon) - tiny, 0.0, high, 1e-12 * high)[0]
+    return crossing(lambda epsilon: _bounded(missing(epsilon) - tiny), 0.0, high, 1e-12 * high)[0]
 
 
 @theorem(
@@ -85,7 +86,7 @@ def largest_delta(
     """Return the largest `delta` for which the corrected level is at least `level`, rounded down.
 
     With `level = 0` it is the ceiling from which on nothing can be rejected: `alpha/n` for the default, about
-    `eps (alpha/(2.31 n))^2` for the printed form.
+    `eps (alpha/(2.31 n))^2` for the printed form. Cost: about 0.3 seconds for a positive level.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def largest_delta(
     epsilon = check.real("epsilon", epsilon, at_least=0)
     n = check.whole("n", n, at_least=1)
     check.choice("method", method, ("best", "paper"))
-    target = math.log2(_target(level, alpha)) if check.real("level", level, at_least=0) else -math.inf
+    target = _target(level, alpha) if check.real("level", level, at_least=0) else -math.inf
 
     def missing(log_delta: float) -> float:
         delta = math.exp(log_delta)
@@ -133,15 +134,24 @@ def largest_delta(
         raise GuaranteeUnavailable(
             f"at epsilon = {epsilon:g} and n = {n} no delta keeps a level of {level:g} at alpha = {alpha:g}"
         )
-    low = crossing(missing, low, high, 1e-11)[0]
+    step = 1.0
+    while high - step > low and missing(high - step) >= 0:  # most answers lie near the ceiling
+        high, step = high - step, 4 * step
+    low = crossing(lambda x: _bounded(missing(x)), max(low, high - step), high, 1e-11)[0]
     return down(math.exp(low))
 
 
 def _target(level: float, alpha: float) -> float:
+    """The logarithm to reach, a little above that of `level`, so that the rounded-down value reaches it too."""
     level = check.probability("level", level)
     if level >= alpha:
         raise InvalidParameter(f"level must be below alpha = {alpha:g}, got {level:g}")
-    return level
+    return up(math.log2(level)) + 1e-14
+
+
+def _bounded(x: float) -> float:
+    """`x` on a scale without infinities, which would stop false position."""
+    return x / (1 + abs(x)) if math.isfinite(x) else math.copysign(1.0, x)
 
 
 __all__ = ["largest_delta", "largest_epsilon"]

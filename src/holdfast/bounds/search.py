@@ -98,8 +98,9 @@ def smallest(f: Callable[[float], float], points: Sequence[float]) -> tuple[floa
         found = minimize_scalar(
             lambda x: min(f(x), _HUGE), bounds=(low, high), method="bounded", options={"xatol": tolerance}
         )
-        if float(found.fun) < value:
-            x, value = float(found.x), float(found.fun)
+        there = f(float(found.x))  # not found.fun, which stands for infinity from 1e30 on
+        if there < value:
+            x, value = float(found.x), there
     return x, value
 
 
@@ -138,16 +139,16 @@ def minimise(
         try:
             value = objective(x)
         except (OverflowError, ZeroDivisionError, ValueError):
-            return _HUGE
-        return value if math.isfinite(value) else _HUGE
+            return math.inf
+        return value if math.isfinite(value) else math.inf
 
     def once(start: Sequence[float]) -> tuple[float, tuple[float, ...]]:
         scale = abs(guarded(start))
-        scale = scale if 0 < scale < _HUGE else 1.0
+        scale = scale if 0 < scale < math.inf else 1.0
         options: Any = {"xatol": spread, "fatol": tolerance, "maxiter": 2000, "maxfev": 4000}
 
         def scaled(x: NDArray[np.float64]) -> float:
-            return guarded([float(v) for v in x]) / scale
+            return min(guarded([float(v) for v in x]) / scale, _HUGE)
 
         found: Any = minimize(scaled, np.asarray(start, dtype=float), method="Nelder-Mead", options=options)
         return guarded([float(v) for v in found.x]), tuple(float(v) for v in found.x)

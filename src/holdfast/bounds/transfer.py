@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from holdfast import check
-from holdfast.bounds.currency import MaxInformation, Transfer, exponent
-from holdfast.bounds.exact import up
+from holdfast.bounds.currency import MaxInformation, Scope, Transfer, corrected, exponent
+from holdfast.bounds.exact import down, up
 from holdfast.bounds.max_information import LOG2E, product_nats
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.theorem_s import smallest_bits
@@ -67,7 +68,8 @@ def interleaved(
     Returns
     -------
     Transfer
-        `bits = inf` where there is no bound: roughly when `n delta >= beta / 2**bits`.
+        `bits = inf` where there is no bound: roughly when `n delta >= beta / 2**bits`. Scope "product", or "any" for
+        looks alone (`epsilon = delta = 0`).
 
     Examples
     --------
@@ -94,7 +96,8 @@ def interleaved(
         private, found = smallest_bits(epsilon, delta, n, slack) if beta else (math.inf, {})
         parameters |= found
     total = up(bits + private, 8) if private else bits
-    return Transfer(total, beta, "product", "transfer.interleaved", "derived", parameters)
+    scope: Scope = "product" if epsilon or delta else "any"  # a bare look needs nothing of the rows
+    return Transfer(total, beta, scope, "transfer.interleaved", "derived", parameters)
 
 
 @theorem(
@@ -111,8 +114,9 @@ def realised_bits(bits: float, epsilon: float, n: int, beta: float, share: float
     Rejecting at `(alpha - beta) 2**-exponent` keeps false discoveries below `alpha` over all transcripts, if one
     `beta` and the shares of all classes (realised bits and level of a fixed grid of epsilons) were fixed in advance
     and the shares sum to at most 1. Only `beta` is shared out, the main term is not. Realised bits are the sum of the
-    logarithms of alphabet sizes on the path, or of code lengths in a prefix-free code fixed by the past.
-    `RealisedPlan` keeps the shares. Derived, reviewed.
+    logarithms of alphabet sizes on the path, or of code lengths in a prefix-free code fixed by the past. The epsilon
+    of each step must be fixed by the transcript before that step: chosen as you go, but never from the rows
+    themselves. `RealisedPlan` keeps the shares. Derived, reviewed.
 
     Parameters
     ----------
@@ -133,7 +137,7 @@ def realised_bits(bits: float, epsilon: float, n: int, beta: float, share: float
     3.054796
     """
     share = check.probability("share", share, one=True)
-    return interleaved(bits, epsilon, n, check.probability("beta", beta) * share).bits
+    return interleaved(bits, epsilon, n, down(check.probability("beta", beta) * share, 1)).bits
 
 
 @dataclass(frozen=True)
@@ -170,6 +174,7 @@ class RealisedPlan:
         for bits, epsilon in self.shares:
             check.real("bits", bits, at_least=0)
             check.real("epsilon", epsilon, at_least=0)
+        object.__setattr__(self, "shares", MappingProxyType(dict(self.shares)))  # a copy that nobody can change
 
     def exponent(self, bits: float, epsilon: float) -> float:
         """Return the bits charged to a transcript: those of the cheapest class that covers it, `inf` if none does.
@@ -184,8 +189,7 @@ class RealisedPlan:
 
     def log2_level(self, alpha: float, bits: float, epsilon: float) -> float:
         """Return the base-2 logarithm of the level at which this transcript's test must reject; `-inf` for never."""
-        alpha = check.probability("alpha", alpha)
-        return math.log2(alpha - self.beta) - self.exponent(bits, epsilon) if alpha > self.beta else -math.inf
+        return corrected(check.probability("alpha", alpha), self.exponent(bits, epsilon), self.beta)[1]
 
 
 @theorem(
@@ -257,7 +261,8 @@ def event(p: float, k_bits: float, beta: float) -> float:
     if math.log2(p) + k_bits >= 0:
         return 1.0
     whole = math.floor(k_bits)  # apart from the fraction, so that no digit of a large exponent is lost
-    return min(1.0, up(math.ldexp(p * 2.0 ** (k_bits - whole), whole) + beta))
+    mantissa, power = math.frexp(p)  # and p apart from its power, so that a subnormal p loses none either
+    return min(1.0, up(math.ldexp(mantissa * 2.0 ** (k_bits - whole), power + whole) + beta))
 
 
 __all__ = ["Method", "RealisedPlan", "event", "interleaved", "realised_bits", "to_max_information"]

@@ -39,7 +39,7 @@ def best_level(curve: Curve, alpha: float, at_zero: float = math.inf) -> Point:
     log_alpha = math.log(alpha)
 
     def penalty(log_gap: float) -> float:
-        gap = math.exp(log_gap)  # ln(alpha/beta)
+        gap = math.exp(float(log_gap))  # ln(alpha/beta)
         return curve(gap - log_alpha) - math.log(-math.expm1(-gap))
 
     log_gap, value = smallest(penalty, spaced(-14.0, 6.6, 83))
@@ -64,8 +64,11 @@ def best_probability(curve: Curve, log_p: float, at_zero: float = math.inf) -> P
     def total(slack: float) -> float:
         return _log_sum(log_p + curve(slack), -slack)
 
-    # Below p e^-40 a smaller beta gains nothing, because the exponent is at least 0.
-    slack, value = smallest(total, spaced(1e-9, -log_p + 40.0, 129))
+    # Below p e^-40 a smaller beta gains nothing, because the exponent is at least 0. In units of -log_p, so that the
+    # search does not square numbers near the end of the floating range.
+    unit = max(1.0, -log_p)
+    x, _ = smallest(lambda x: total(float(x) * unit) / unit, spaced(1e-9 / unit, (-log_p + 40.0) / unit, 129))
+    slack, value = x * unit, total(x * unit)
     if log_p + at_zero <= value:
         return Point(min(log_p + at_zero, 0.0), at_zero, math.inf)
     return Point(min(value, 0.0), curve(slack), slack)

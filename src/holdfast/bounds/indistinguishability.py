@@ -1,4 +1,4 @@
-"""Supporting lemmas of the max-information proofs, in the forms that are true.
+"""Lemmas about (epsilon, delta)-indistinguishable laws that the max-information proofs use, in the forms that are true.
 
 Two printed lemmas are not (docs/errata/max-information.md): approximate max-information is one-sided, so it is not
 equivalent to indistinguishability of joint and product law; and the conditioning lemma fails when the two marginals
@@ -11,8 +11,11 @@ import math
 from typing import Literal
 
 from holdfast import check
+from holdfast.bounds.concentration import exp_up
+from holdfast.bounds.conversions import approx_to_pointwise
 from holdfast.bounds.exact import up
 from holdfast.bounds.registry import theorem
+from holdfast.errors import InvalidParameter
 
 
 @theorem(
@@ -28,7 +31,7 @@ def pointwise_failure(
 ) -> float:
     """Return how often the ratio leaves `[e^-(eps+s), e^(eps+s)]`; `s = epsilon` unless given.
 
-    - "paper": `2 delta/(1 - e^-eps)`, at threshold `2 eps`.
+    - "paper": `2 delta/(1 - e^-eps)`, at threshold `2 eps`, which `composition.approx-to-pointwise` also uses.
     - "best": `(1 + e^-(eps+s)) delta/(1 - e^-s)`. On `{p > e^(eps+s) q}`, `p <= e^eps q + delta <= e^-s p + delta`; on
       the other side the same bounds the mass under `q`, and `p` has at most `e^-(eps+s)` of it there. Derived,
       reviewed.
@@ -40,7 +43,7 @@ def pointwise_failure(
     delta : float
         In [0, 1).
     s : float
-        By how much the threshold exceeds epsilon, above 0.
+        By how much the threshold exceeds epsilon, above 0. For "best" only, and refused elsewhere.
     method : str
         "best" (default) or "paper".
 
@@ -53,8 +56,9 @@ def pointwise_failure(
     delta = check.probability("delta", delta, zero=True)
     check.choice("method", method, ("best", "paper"))
     if method == "paper":
-        check.real("epsilon", epsilon, above=0)
-        return min(1.0, up(2 * delta / -math.expm1(-epsilon)))
+        if s is not None:
+            raise InvalidParameter(f"s must be left out with method paper, got {s}")
+        return approx_to_pointwise(check.real("epsilon", epsilon, above=0), delta).delta
     s = check.real("epsilon" if s is None else "s", epsilon if s is None else s, above=0)
     return min(1.0, up((1 + math.exp(-epsilon - s)) * delta / -math.expm1(-s)))
 
@@ -103,39 +107,11 @@ def conditioning_failure(
     check.choice("marginals", marginals, ("different", "equal"))
     if marginals == "equal":
         return min(1.0, up(2 * delta / dhat))
+    if delta == 0:
+        return 0.0
     share = delta / dhat
-    return min(1.0, up(share + math.exp(min(epsilon, 700.0)) * share + delta + 2 * delta / -math.expm1(-epsilon), 8))
+    grown = exp_up(min(0.0, epsilon + math.log(delta) - math.log(dhat)))  # e^epsilon share, beyond 1 no bound
+    return min(1.0, up(share + grown + delta + 2 * delta / -math.expm1(-epsilon), 8))
 
 
-@theorem(
-    "concentration.azuma",
-    statement="level that a sum of bounded steps exceeds with probability at most exp(-t^2/2)",
-    source="Azuma 1967, Hoeffding 1963; Rogers et al. 2016 Theorem A.8 (t sqrt(n) a, not under the root)",
-    conditions="steps in [-a, a], conditional means at most g",
-    unit="level",
-)
-def azuma(n: int, g: float, a: float, t: float) -> float:
-    """Return `n g + t sqrt(n) a`.
-
-    Parameters
-    ----------
-    n : int
-        The number of steps.
-    g : float
-        A bound on the conditional means.
-    a : float
-        A bound on the size of a step, at least 0.
-    t : float
-        At least 0; the sum exceeds the level with probability at most `exp(-t^2/2)`.
-
-    Examples
-    --------
-    >>> azuma(100, 0.01, 0.5, 2.0)
-    11.0...
-    """
-    n = check.whole("n", n, at_least=1)
-    g = check.real("g", g)
-    return up(n * g + check.real("t", t, at_least=0) * math.sqrt(n) * check.real("a", a, at_least=0))
-
-
-__all__ = ["azuma", "conditioning_failure", "pointwise_failure"]
+__all__ = ["conditioning_failure", "pointwise_failure"]

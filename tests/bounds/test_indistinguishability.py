@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from holdfast.bounds import finite_law
-from holdfast.bounds.lemmas import azuma, conditioning_failure, pointwise_failure
+from holdfast.bounds.concentration import azuma
+from holdfast.bounds.indistinguishability import conditioning_failure, pointwise_failure
 
 
 def test_printed_conditioning_lemma_is_false() -> None:
@@ -54,7 +55,7 @@ def test_pointwise_failure_holds_on_random_laws() -> None:
         epsilon = 0.1
         delta = max(finite_law.hockey_stick(p, q, epsilon), finite_law.hockey_stick(q, p, epsilon))
         for s in (0.02, 0.1, 0.5):
-            exact = finite_law.pointwise_failure(p, q, epsilon + s)
+            exact = finite_law.pointwise_delta(p, q, epsilon + s)
             assert exact <= pointwise_failure(epsilon, min(delta, 0.99), s) + 1e-9
             if delta > 1e-12:
                 closest = max(closest, exact / pointwise_failure(epsilon, min(delta, 0.99), s))
