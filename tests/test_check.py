@@ -86,3 +86,14 @@ def test_reals_checks_each() -> None:
     for bad in ("0.1", 0.1, [], None):
         with pytest.raises(InvalidParameter):
             check.reals("e", bad)
+
+
+@pytest.mark.parametrize("value", [10**301, 10**400, 10**5000, 1e308, -(10**400)], ids=range(5))
+def test_whole_numbers_end_where_floats_do(value: float) -> None:
+    with pytest.raises(InvalidParameter, match="at most 1e300") as caught:
+        check.whole("n", value)
+    assert len(str(caught.value)) < 200
+    assert check.whole("n", 10**300) == 10**300
+    assert check.whole("n", 10**400, at_most=10**500) == 10**400  # a caller that means it says so
+    with pytest.raises(InvalidParameter, match="n must be a whole number"):
+        check.whole("n", Fraction(10**400, 3))

@@ -18,7 +18,9 @@ from holdfast.bounds.description_length import (
 from holdfast.errors import InvalidParameter
 
 
-@pytest.mark.parametrize(("size", "beta"), [(2, 0.01), (2, 0.146), (5, 0.02), (16, 0.02), (3, 0.49), (4, 0.7)])
+@pytest.mark.parametrize(
+    ("size", "beta"), [(2, 0.01), (2, 0.146), (5, 0.02), (16, 0.02), (3, 0.49), (4, 0.7), (100, 0.45), (1000, 0.41)]
+)
 def test_the_exact_value_is_attained(size: int, beta: float) -> None:
     bits = description_length(math.log2(size), beta).bits
     rare = 2 * beta / (size - 1)

@@ -145,3 +145,22 @@ def test_tables_as_lists() -> None:
 def test_wrong_shapes_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="one shape"):
         finite_law.kl_nats([1.0], [0.5, 0.5])
+
+
+def test_mass_that_the_second_law_misses_counts() -> None:
+    # best event: the last two symbols, (0.75 - 0.3)/0.5
+    assert finite_law.max_divergence([0.25, 0.5, 0.25], [0.5, 0.5, 0.0], 0.3) == pytest.approx(math.log2(0.9))
+    assert finite_law.max_divergence([0.25, 0.5, 0.25], [0.5, 0.5, 0.0], 0.9) == pytest.approx(math.log2(0.1))
+
+
+def test_marginals_whose_product_underflows() -> None:
+    rare = [[1e-200, 0.0], [0.0, 1.0]]
+    assert finite_law.max_information(rare) == pytest.approx(200 * math.log2(10))
+    assert finite_law.max_information(rare, 5e-201) == pytest.approx(200 * math.log2(10) - 1)
+    assert 0 < finite_law.mutual_information(rare) < 1e-190
+    assert finite_law.kl_nats([0.5, 0.5], [1e-320, 1.0]) == pytest.approx(
+        0.5 * math.log(0.25) + 160 * math.log(10), rel=1e-4
+    )
+    assert finite_law.worst_output_transfer(rare, 1 - 2**-53) == -53
+    with pytest.raises(InvalidParameter, match="sum to 1"):
+        finite_law.max_information([[1e308, 1e308]])

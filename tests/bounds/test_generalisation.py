@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -85,3 +86,22 @@ def test_theorem_8_and_its_inverse() -> None:
     assert found.failure <= 0.05 * (1 + 1e-12)
     with pytest.raises(InvalidParameter, match="n must"):
         theorem_8(epsilon, delta, n - 1)
+
+
+def test_tails_up_and_requirements_down_in_sixty_digits() -> None:
+    rng = np.random.default_rng(21)
+    for _ in range(200):
+        tau, c, n = float(rng.uniform(0.01, 1)), float(10 ** rng.uniform(-5, 0)), int(10 ** rng.uniform(0, 6))
+        beta = float(rng.choice([0.0, 1e-9, 0.1]))
+        found = corollary_21(tau, c, n, beta)
+        with mpmath.workdps(60):
+            u = (mpmath.mpf(tau) / mpmath.mpf(c)) ** 2 / n
+            value = mpmath.exp(-u) + mpmath.mpf(beta)
+            assert found.value == 1 or mpmath.mpf(found.value) >= value
+            assert mpmath.mpf(found.epsilon) <= u / n
+            assert mpmath.mpf(found.bits) <= u / mpmath.log(2)
+            assert mpmath.mpf(found.bits) >= u / mpmath.log(2) * (1 - mpmath.mpf("1e-14"))
+            seven = corollary_7(tau, c, n)
+            assert seven.value == 1 or mpmath.mpf(seven.value) >= 3 * mpmath.exp(-u)
+            assert mpmath.mpf(seven.epsilon) <= mpmath.mpf(tau) / mpmath.mpf(c) / n
+    assert corollary_7(0.1, 0.1, 10).bits is None

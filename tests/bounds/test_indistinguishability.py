@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from holdfast.bounds import finite_law
-from holdfast.bounds.concentration import azuma
+from holdfast.bounds.conversions import approx_to_pointwise
 from holdfast.bounds.indistinguishability import conditioning_failure, pointwise_failure
+from holdfast.errors import InvalidParameter
 
 
 def test_printed_conditioning_lemma_is_false() -> None:
@@ -81,11 +82,13 @@ def test_conditioning_holds_on_random_laws() -> None:
         assert bad <= conditioning_failure(epsilon, min(delta, 0.99), dhat, "equal" if equal else "different") + 1e-9
 
 
-def test_azuma_on_an_exact_walk() -> None:
-    # fair signs times a, exactly; the binomial tail stays below exp(-t^2/2)
-    from scipy.stats import binom
-
-    n = 50
-    for t in (0.5, 1.0, 2.0, 3.0):
-        level = azuma(n, 0.0, 1.0, t)
-        assert binom.sf(math.floor((level + n) / 2), n, 0.5) <= math.exp(-t * t / 2)
+def test_values() -> None:
+    epsilon, delta, dhat = 0.5, 1e-6, 1e-3
+    by_hand = (1 + math.exp(0.5)) * 1e-3 + delta + 2 * delta / -math.expm1(-0.5)
+    assert conditioning_failure(epsilon, delta, dhat) == pytest.approx(by_hand, rel=1e-12)
+    assert conditioning_failure(0.5, 0.0, 0.1) == 0
+    assert conditioning_failure(800.0, 1e-310, 0.5) == 1  # e^800 1e-310 is far above 1
+    assert pointwise_failure(0.1, 1e-6, method="paper") == approx_to_pointwise(0.1, 1e-6).delta
+    for s in (0.1, math.nan):
+        with pytest.raises(InvalidParameter, match="s must"):
+            pointwise_failure(0.1, 1e-6, s=s, method="paper")

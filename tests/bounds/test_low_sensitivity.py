@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 from holdfast.bounds.approximate_dp import closed_form
@@ -17,7 +16,7 @@ from holdfast.bounds.low_sensitivity import (
     radius,
     radius_after_dp,
 )
-from holdfast.bounds.p_value_sensitivity import sensitivity_floor
+from holdfast.bounds.p_value import level_after_approx_dp
 from holdfast.bounds.theorem_s import theorem_s
 from holdfast.errors import InvalidParameter
 
@@ -62,17 +61,6 @@ def test_optimised_radius_is_the_best_point() -> None:
     assert radius_after_dp(0.01, 10_000, 1e-4, 0.05, 0.5) == math.inf
 
 
-def test_p_values_are_out_of_reach_of_bns() -> None:
-    # under the theorem's own conditions the radius for a p-value is at least 11
-    rng = np.random.default_rng(1)
-    for _ in range(200):
-        epsilon = rng.uniform(0.001, 1 / 3)
-        delta = epsilon / 4 * 10 ** rng.uniform(-12, -1e-9)
-        n = math.ceil(math.log(4 * epsilon / delta) / epsilon**2)
-        assert bns_deviation(epsilon, delta, n, sensitivity_floor(n)).radius > 11.09 * 0.3737 / 0.37 * 0.99
-    assert sensitivity_floor(10, 0.08397) > sensitivity_floor(10)
-
-
 def test_equivalent_delta_gives_the_same_failure_up_to_constants() -> None:
     epsilon, delta, n = 0.1, 1e-6, 5000
     small = equivalent_delta(epsilon, delta, n)
@@ -92,3 +80,30 @@ def test_conditions_are_checked() -> None:
         approx_dp_deviation(0.1, 1e-6, 10, 0.01, "paper")
     with pytest.raises(InvalidParameter, match="sensitivity"):
         mcdiarmid(0.1, 0.0, 10)
+
+
+def test_radius_is_two_sided() -> None:
+    level = level_after_approx_dp(0.05, 0.01, 0.0, 10_000).value
+    assert radius_after_dp(0.01, 10_000, 1e-4, 0.05) == pytest.approx(
+        1e-4 * math.sqrt(5000 * math.log(2 / level)), rel=1e-12
+    )
+
+
+def test_the_closed_forms_constants() -> None:
+    # capped at 1 they cannot be seen, so at a point below the cap, and where they come from
+    found = approx_dp_deviation(0.1, 1e-12, 1000, 1e-3)
+    assert found.failure == pytest.approx(6.44 * math.exp(-10) + 2.55 * 1000 * 1e-11, rel=1e-12)
+    assert 6.43 < 2 * math.e + 1 <= 6.44  # 2 e^(k - 2 C^2 eps^2 n) + F at eps^2 n -> 0, with (c/sinh c) a/eta <= 1
+    assert 2 * 0.5 / -math.expm1(-0.5) <= 2.55  # a + eta at s = eps, where eps/(1 - e^-eps) is largest
+    found = approx_dp_deviation(0.1, 1e-18, 2000, 1e-3, "paper")
+    assert found.failure == pytest.approx(35.7 * 2000 * math.sqrt(1e-17), rel=1e-12)
+    assert 32.7 + 1 + 2 <= 35.7  # beta of the closed form, e^(-eps^2 n) <= q and the main term <= 2q, n >= 1
+    for epsilon in (0.01, 0.1, 0.5):
+        for power in (5.0, 6.0, 9.0):
+            delta = epsilon**power
+            n = math.ceil(math.log(epsilon / delta) / (2 * epsilon**2))
+            k = closed_form(epsilon, delta, n)
+            direct = 2 * math.exp(k.bits * math.log(2) - 72 * epsilon**2 * n) + k.beta
+            q = math.sqrt(delta / epsilon)
+            assert direct <= 35.7 * n * q
+            assert direct > 32.7 * n * q

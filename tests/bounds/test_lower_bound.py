@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from holdfast.bounds.lower_bound import (
     acceptance,
     answer_probability,
     composition_lower_bound,
+    compression_lower_bound,
     construction,
     corollary_3_10,
     general_lower_bound,
@@ -118,3 +120,28 @@ def test_golay() -> None:
 def test_gilbert_varshamov_by_counting() -> None:
     assert gilbert_varshamov_redundancy(7, 3) == 3  # 1 + 6 = 7 < 8: the Hamming code
     assert gilbert_varshamov_redundancy(7, 2) == 1
+
+
+def test_compression() -> None:
+    table = np.eye(1024) / 1024
+    assert finite_law.max_information(table, 0.05) == pytest.approx(compression_lower_bound(10, 0.05), abs=1e-9)
+    assert compression_lower_bound(10, 0.05, "paper") <= compression_lower_bound(10, 0.05)
+    assert compression_lower_bound(5000, 0.05, "paper") < 5000
+
+
+def test_lower_bounds_are_rounded_down() -> None:
+    with mpmath.workdps(50):
+        for row_bits, beta in ((10.0, 0.05), (0.3, 0.7), (5000.0, 1e-9)):
+            x, b = mpmath.mpf(row_bits), mpmath.mpf(beta)
+            assert mpmath.mpf(compression_lower_bound(row_bits, beta)) <= x + mpmath.log(1 - b, 2)
+            printed = x + mpmath.log(b / (2 * b + mpmath.mpf(2) ** -x), 2)
+            assert mpmath.mpf(compression_lower_bound(row_bits, beta, "paper")) <= printed
+        for beta in (0.0, 0.1, 0.2):
+            p = 1 - mpmath.exp(-mpmath.mpf(2)) / 2  # epsilon w = log2(1/delta) = 2 at delta = 1/4
+            exact = 2048 + mpmath.log(1 - mpmath.mpf(beta) / p, 2)
+            assert mpmath.mpf(composition_lower_bound(0.5, 0.25, 2048, beta)) <= exact
+
+
+def test_rows_beyond_every_number_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="epsilon must be larger"):
+        minimum_rows(5e-324, 0.1)

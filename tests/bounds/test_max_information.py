@@ -19,6 +19,7 @@ from holdfast.bounds.max_information import (
     renyi_line,
     sharp_line,
 )
+from holdfast.bounds.zcdp import zcdp_to_dp
 from holdfast.errors import InvalidParameter
 from tests.bounds.exact_laws import excess, geometric_count, leaky_response
 
@@ -122,3 +123,21 @@ def test_far_corners() -> None:
 def test_wrong_input_is_named(arguments, named) -> None:
     with pytest.raises(InvalidParameter, match=named):
         pure_dp(**arguments)
+
+
+@given(epsilons, st.integers(1, 10**6), betas)
+@quick
+def test_renyi_line_is_the_conversion_of_zcdp(epsilon: float, n: int, beta: float) -> None:
+    nats = renyi_line(epsilon, n, beta) * LN2
+    assert nats == pytest.approx(zcdp_to_dp(epsilon * epsilon * n / 8, beta, "cks"), rel=1e-9, abs=1e-9)
+
+
+def test_how_much_smaller_the_free_order_is() -> None:
+    # the numbers that the documentation gives
+    for epsilon, n, beta, saved in (
+        (0.02, 1000, 0.01, 0.022),
+        (0.0724, 35, 0.046, 0.164),
+        (2.1e-4, 3_000_000, 0.21, 1.0),
+    ):
+        best, renyi = (pure_dp(epsilon, n, beta, method=m).bits for m in ("best", "renyi"))
+        assert 1 - renyi / best == pytest.approx(saved, abs=5e-4)

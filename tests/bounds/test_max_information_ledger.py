@@ -84,3 +84,26 @@ def test_bounds_by_hand_keep_their_beta() -> None:
 def test_nothing_released_costs_nothing() -> None:
     assert EMPTY.max_information(0.01).bits == 0
     assert EMPTY.transfer(0.01).bits == 0
+
+
+def test_separated_looks_share_beta() -> None:
+    # two groups of looks with a pure step between them: each group gets half of what is left
+    ledger = EMPTY.with_look(3).with_private(0.0001).with_look(4)
+    by_hand = description_length(3, 0.005).bits + general_line(0.0001, 10_000) + description_length(4, 0.005).bits
+    assert ledger.max_information(0.01).bits == pytest.approx(by_hand, rel=1e-12)
+    three = ledger.with_private(0.0002).with_look(1).with_look(1)
+    by_hand = sum(description_length(b, 0.01 / 3).bits for b in (3, 4, 2)) + general_line(0.0003, 10_000)
+    assert three.max_information(0.01).bits == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_transfer_prices_what_the_order_forbids() -> None:
+    first = EMPTY.with_private(0.001, 1e-12).with_look(4)
+    last = EMPTY.with_look(4).with_private(0.001, 1e-12, unsafe=True)
+    assert last.unsound
+    assert last.max_information(0.025).bits == math.inf
+    assert last.transfer(0.025) == first.transfer(0.025)
+    both = first.with_private(0.002, 3e-12, unsafe=True).with_private(0.0005)
+    assert both.transfer(0.025).bits == interleaved(4, 0.0035, 10_000, 0.025, 4e-12).bits
+    assert both.transfer(0.025).bits > first.transfer(0.025).bits
+    with pytest.raises(GuaranteeUnavailable, match="sum to"):
+        first.with_private(0.1, 0.999999999999, unsafe=True).transfer(0.025)

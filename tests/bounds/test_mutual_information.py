@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.bounds import finite_law
-from holdfast.bounds.lower_bound import compression_lower_bound
 from holdfast.bounds.mutual_information import (
     from_max_information,
     from_mutual_information,
     mutual_information_approx_dp,
 )
-from holdfast.bounds.p_value_mutual_information import level_after_mutual_information, russo_zou_level
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from tests.bounds.exact_laws import leaky_response
 
@@ -81,68 +79,6 @@ def test_order_and_monotone(bits: float, k: float, factor: float) -> None:
     assert from_mutual_information(bits, k * factor) <= best * (1 + 1e-9) + 1e-15
 
 
-@given(st.floats(0.001, 0.999), st.floats(1e-6, 100), st.floats(1, 2))
-@quick
-def test_levels_after_mutual_information(alpha: float, bits: float, factor: float) -> None:
-    levels = [
-        level_after_mutual_information(alpha, bits, m).log2_level for m in ("best", "sharp", "optimised", "paper")
-    ]
-    assert all(a >= b - 1e-9 for a, b in itertools.pairwise(levels))
-    assert level_after_mutual_information(alpha, bits * factor).log2_level <= levels[0] + 1e-9
-    assert level_after_mutual_information(alpha / factor, bits).log2_level <= levels[0] + 1e-9
-    # the best level is at least what the exact conversion gives at any exponent
-    for k in (1.0, 5.0, 20.0, 2 * (bits + 0.54) / alpha):
-        beta = from_mutual_information(bits, k)
-        if beta < alpha:
-            assert math.log2(alpha - beta) - k <= levels[0] + 1e-6
-
-
-def test_the_best_level_keeps_alpha_on_random_laws() -> None:
-    # any rejection region: joint probability above alpha needs product probability above the level
-    rng = np.random.default_rng(23)
-    closest = math.inf
-    for _ in range(3000):
-        table = random_joint(rng)
-        bits = finite_law.mutual_information(table)
-        product = np.outer(table.sum(axis=1), table.sum(axis=0))
-        region = table / product > np.quantile(table / product, rng.uniform(0.2, 0.95))
-        hit, nominal = table[region].sum(), product[region].sum()
-        if 0.001 < hit < 0.999 and nominal < hit:
-            level = level_after_mutual_information(float(hit), bits).value
-            assert nominal >= level * (1 - 1e-9)
-            closest = min(closest, nominal / level)
-    assert closest < 1.2
-
-
-def test_russo_zou_is_inverted_exactly() -> None:
-    for alpha, nats in ((0.05, 0.001), (0.05, 0.01), (0.5, 0.2), (0.9, 3.0)):
-        level = russo_zou_level(alpha, nats).value
-        assert level + math.sqrt(nats / math.log(1 / (2 * level))) <= alpha
-        bigger = level * (1 + 1e-9)
-        assert bigger + math.sqrt(nats / math.log(1 / (2 * bigger))) >= alpha - 1e-9
-    assert russo_zou_level(0.05, 100.0).value == 0
-    assert russo_zou_level(0.05, 100.0).log2_level < -40_000
-    assert russo_zou_level(0.05, 0.0).value == pytest.approx(0.05)
-
-
-def test_the_printed_ceiling_is_no_level() -> None:
-    # T-20: the exact inversion exceeds alpha/2; elsewhere the printed ceiling is above what the bound allows
-    assert russo_zou_level(0.05, 0.001).value > 0.025
-    ceiling = russo_zou_level(0.05, 0.01, "paper").value
-    assert ceiling + math.sqrt(0.01 / math.log(1 / (2 * ceiling))) > 0.05
-
-
-def test_where_the_printed_correction_beats_russo_zou() -> None:
-    # T-18: at alpha = 0.05 the crossing is 0.0720 bits, which is 0.0499 nats
-    def gap(bits: float) -> float:
-        ours = level_after_mutual_information(0.05, bits, "paper").log2_level
-        return ours - russo_zou_level(0.05, bits * math.log(2), "paper").log2_level
-
-    assert gap(0.0719) < 0 < gap(0.0721)
-    assert gap(0.05) < 0  # so the printed "m >= 0.05" is wrong in bits
-    assert gap(0.05 / math.log(2)) > 0  # and right in nats
-
-
 def test_mutual_information_of_private_mechanisms() -> None:
     for epsilon, delta, n in ((0.3, 0.0, 50), (1.0, 0.0, 30), (0.1, 1e-4, 40)):
         probabilities, losses = leaky_response(epsilon, delta, n)
@@ -165,8 +101,57 @@ def test_the_cap_and_the_side_condition() -> None:
     assert from_max_information(500, 0.01, 20).bits == 20
 
 
-def test_compression() -> None:
-    table = np.eye(1024) / 1024
-    assert finite_law.max_information(table, 0.05) == pytest.approx(compression_lower_bound(10, 0.05), abs=1e-9)
-    assert compression_lower_bound(10, 0.05, "paper") <= compression_lower_bound(10, 0.05)
-    assert compression_lower_bound(5000, 0.05, "paper") < 5000
+def best_event(x: float, k_bits: float) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """The divergence in bits at which the optimum has multiplier `1/x`, and the largest `a - 2^k b` there.
+
+    Where `logit a - logit b = x` and `a/b - (1-a)/(1-b) = x 2^k` the Lagrangian is stationary.
+    """
+    x, grown = mpmath.mpf(x), mpmath.mpf(2) ** mpmath.mpf(k_bits)
+    q = x * grown / mpmath.expm1(x)
+    r = q * mpmath.exp(x)
+    b = (1 - q) / (r - q)
+    a = r * b
+    return (a * mpmath.log(r) + (1 - a) * mpmath.log(q)) / mpmath.log(2), a - grown * b
+
+
+def test_the_dual_meets_the_primal_in_sixty_digits() -> None:
+    rng = np.random.default_rng(40)
+    for _ in range(150):
+        k_bits = float(10 ** rng.uniform(-9, 2.5))
+        least = max(3 * k_bits * math.log(2), 1e-9)
+        x = min(least * float(10 ** rng.uniform(0, 1.5)), 600.0)
+        with mpmath.workdps(60):
+            bits, value = best_event(x, k_bits)
+            if not (0 < value < 1 and x * mpmath.mpf(2) ** mpmath.mpf(k_bits) < mpmath.expm1(mpmath.mpf(x))):
+                continue
+            given = math.nextafter(float(bits), math.inf)  # not below the true divergence
+            found = mpmath.mpf(from_mutual_information(given, k_bits))
+            assert found >= value, (x, k_bits)
+            assert found <= value * (1 + mpmath.mpf("1e-6")) + mpmath.mpf("1e-14"), (x, k_bits)
+
+
+def test_impossible_or_superfluous_arguments_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="k_bits"):
+        from_max_information(-100, 0.1, 10)
+    for method in ("paper", "bits"):
+        for s in (0.1, math.nan):
+            with pytest.raises(InvalidParameter, match="s must"):
+                from_max_information(5, 0.01, 20, method, s=s)
+    # b = beta/(1 - 2^-s) = 0.5 is above 1/e, where x log(1/x) no longer increases
+    with pytest.raises(InvalidParameter, match="1/e"):
+        from_max_information(5, 0.3, 20, s=-math.log2(0.4))
+    assert from_max_information(5, 0.3, 20, s=-math.log2(1 - 0.3 / 0.367)).bits > 5
+
+
+def test_large_epsilon_costs_epsilon_a_row() -> None:
+    # eps^2/8 exceeds eps beyond 8
+    found = mutual_information_approx_dp(20.0, 0.0, 3, 1000.0)
+    assert found.bits == pytest.approx(60 / math.log(2), rel=1e-12)
+    right = math.exp(20) / (1 + math.exp(20))
+    assert finite_law.mutual_information([[right / 2, (1 - right) / 2], [(1 - right) / 2, right / 2]]) <= found.bits / 3
+
+
+def test_the_cap_is_immediate() -> None:
+    assert mutual_information_approx_dp(5.0, 1e-12, 1000, 1.0).bits == 1000
+    with pytest.raises(InvalidParameter, match="row_bits"):
+        mutual_information_approx_dp(0.1, 1e-9, 10**300, 1e300)

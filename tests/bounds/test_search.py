@@ -64,3 +64,9 @@ def test_smallest_with_infinite_ends() -> None:
 def test_minimise_keeps_the_start_when_nothing_is_better() -> None:
     value, x = minimise(lambda x: 0.0 if tuple(x) == (1.0, 2.0) else 1.0, [(1.0, 2.0)])
     assert (x, value) == ((1.0, 2.0), 0.0)
+
+
+def test_values_beyond_the_stand_in_for_infinity_are_kept() -> None:
+    # the local searches use 1e30 for infinity; it must never come back as a value
+    assert smallest(lambda x: 1e160 * (1 + x * x), [-1.0, 0.5, 1.0])[1] >= 1e160
+    assert minimise(lambda x: 1e160 if x[0] <= 0 else math.inf, [(0.0,)])[0] == 1e160

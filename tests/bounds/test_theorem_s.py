@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -136,3 +137,96 @@ def test_failure_probabilities_below_the_floating_range() -> None:
     assert 1 < bits < 20
     assert found["t"] > 30
     assert smallest_bits(1e-3, 1e-300, 10_000, 690.0)[0] == math.inf
+
+
+def exact_s_plus(epsilon: float, delta: float, n: int, t: float, eta: float, s: float) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """Nats and beta of Theorem S+ at these parameters, in the precision of the moment."""
+    epsilon, delta, t, eta, s = (mpmath.mpf(v) for v in (epsilon, delta, t, eta, s))
+    c = epsilon + s
+    leak = n * delta / -mpmath.expm1(-s)
+    order = t / (c * mpmath.sqrt(n))
+    drop = mpmath.log1p(order) + (order * mpmath.log1p(1 / order) if order else 0)
+    nats = n * c * mpmath.tanh(c / 2) + c / mpmath.sinh(c) * leak / eta + t * c * mpmath.sqrt(n)
+    return nats, mpmath.exp(-t * t / 2 - drop) + leak + eta
+
+
+def test_instances_are_rounded_up_in_sixty_digits() -> None:
+    rng = np.random.default_rng(36)
+    for _ in range(300):
+        epsilon, s, eta = (float(10 ** rng.uniform(-4, 1)) for _ in range(3))
+        delta, n, t = float(10 ** rng.uniform(-12, -0.1)), int(10 ** rng.uniform(0, 5)), float(rng.uniform(0.01, 6))
+        bound = theorem_s(epsilon, delta, n, t, eta, s)
+        with mpmath.workdps(60):
+            nats, beta = exact_s_plus(epsilon, delta, n, t, eta, s)
+            bits = nats / mpmath.log(2)
+            assert bits <= mpmath.mpf(bound.bits) <= bits * (1 + mpmath.mpf("1e-13"))
+            assert beta <= mpmath.mpf(bound.beta) <= beta * (1 + mpmath.mpf("1e-13"))  # the leak included
+            clipped = clipped_sum(epsilon, delta, n, s)
+            c = mpmath.mpf(epsilon) + mpmath.mpf(s)
+            assert (
+                n * c / mpmath.log(2) <= mpmath.mpf(clipped.bits) <= n * c / mpmath.log(2) * (1 + mpmath.mpf("1e-14"))
+            )
+            leak = n * mpmath.mpf(delta) / -mpmath.expm1(-mpmath.mpf(s))
+            assert leak <= mpmath.mpf(clipped.beta) <= leak * (1 + mpmath.mpf("1e-14"))
+
+
+def test_searches_keep_within_beta_in_sixty_digits() -> None:
+    rng = np.random.default_rng(37)
+    for _ in range(150):
+        n = int(10 ** rng.uniform(0, 8))
+        beta = float(10 ** rng.uniform(-250, -0.01))
+        delta = beta / n * float(10 ** rng.uniform(-40, -0.001))
+        epsilon = float(10 ** rng.uniform(-6, 1.5))
+        if delta < 1e-300:
+            continue
+        bits, found = smallest_bits(epsilon, delta, n, -math.log(beta))
+        penalty = smallest_penalty(epsilon, delta, n, beta)
+        with mpmath.workdps(60):
+            pairs = [(found, mpmath.mpf(beta), bits), (penalty.parameters, mpmath.mpf(penalty.beta), penalty.bits)]
+            for parameters, within, claimed in pairs:
+                if "t" in parameters:
+                    nats, spent = exact_s_plus(epsilon, delta, n, **parameters)
+                else:
+                    s = mpmath.mpf(parameters["s"])
+                    nats, spent = n * (mpmath.mpf(epsilon) + s), n * mpmath.mpf(delta) / -mpmath.expm1(-s)
+                assert spent <= within
+                assert nats / mpmath.log(2) <= mpmath.mpf(claimed)
+
+
+@given(st.floats(1e-4, 2.0), st.floats(-12, -0.5), st.integers(1, 10**5), st.floats(1e-4, 0.9))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_a_penalty_is_an_instance_with_its_eta(epsilon: float, log10_rate: float, n: int, alpha: float) -> None:
+    delta = alpha / n * 10**log10_rate
+    for method in ("best", "plain"):
+        found = smallest_penalty(epsilon, delta, n, alpha, method)
+        bound = instance(epsilon, delta, n, found.parameters, method)
+        assert bound.bits <= found.bits * (1 + 1e-12)
+        assert bound.beta <= found.beta * (1 + 1e-12)
+        assert found.beta <= bound.beta * (1 + 1e-9) + 1e-13 * alpha
+        assert found.penalty == pytest.approx(found.bits - math.log2(1 - found.beta / alpha), rel=1e-9)
+
+
+def test_the_clipped_sum() -> None:
+    # fewer bits than Theorem S+ for few rows, and true on exact laws
+    for epsilon, delta, n, beta, bits in (
+        (50, 1e-20, 1, 2.6e-4, 72.1),
+        (3, 1e-12, 10, 0.01, 43.3),
+        (0.5, 1e-12, 4, 0.01, 2.89),
+    ):
+        assert smallest_bits(epsilon, delta, n, -math.log(beta))[0] == pytest.approx(bits, rel=2e-3)
+    for epsilon, delta, n, prior in CASES:
+        law = leaky_response(epsilon, delta, n, prior)
+        for s in (0.01, 0.1, 1.0, 5.0):
+            bound = clipped_sum(epsilon, delta, n, s)
+            assert excess(law, bound.bits * LN2) <= bound.beta
+    # without the leak in beta the same audit fails
+    law = leaky_response(0.01, 0.2, 3, 0.01)
+    assert excess(law, clipped_sum(0.01, 0.2, 3, 0.01).bits * LN2) > 0
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 20.0, 50.0])
+def test_monotone_at_large_epsilon(epsilon: float) -> None:
+    for n in (1, 5, 200):
+        for delta in (1e-20, 1e-9):
+            bits = [smallest_bits(epsilon * f, delta, n, -math.log(0.01))[0] for f in (1.0, 1.0000001, 1.0001, 1.05)]
+            assert bits == sorted(bits)

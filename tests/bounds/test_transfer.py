@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -172,3 +174,96 @@ def test_wrong_input_is_named() -> None:
         interleaved(1, 0.1, 10, 0.1, 1e-9, "paper")
     with pytest.raises(InvalidParameter, match="k_bits"):
         event(0.1, -3, 0.1)
+
+
+def leaky_table(rng: np.random.Generator, n: int, epsilon: float, delta: float, size: int, look_first: bool):
+    """Joint table of a look at `n` binary rows and a private answer about each that leaks it with probability delta.
+
+    In either order; whichever comes second may depend on the first. The answers are (epsilon, delta)-DP for every look.
+    """
+    samples = list(itertools.product((0, 1), repeat=n))
+    chances = rng.choice([0.02, 0.1, 0.3, 0.5], size=n)
+    prior = np.array([np.prod([c if x else 1 - c for c, x in zip(chances, s, strict=True)]) for s in samples])
+    right = math.exp(epsilon) / (1 + math.exp(epsilon))
+    one = np.array([[(1 - delta) * right, (1 - delta) * (1 - right), delta, 0.0]])
+    one = np.vstack([one, [(1 - delta) * (1 - right), (1 - delta) * right, 0.0, delta]])
+    channel = np.ones((1, 1))
+    for _ in range(n):
+        channel = np.kron(channel, one)
+
+    def look() -> np.ndarray:
+        return np.eye(size)[rng.integers(size, size=len(samples))]
+
+    if look_first:
+        first = look()
+        flips = rng.integers(len(samples), size=size)  # which rows are relabelled depends on the look
+        order = np.arange(len(samples))
+        parts = [(prior * first[:, i])[:, None] * channel[order ^ flips[i]] for i in range(size)]
+    else:
+        parts = [(prior * channel[:, j])[:, None] * look() for j in range(channel.shape[1])]
+    return np.hstack(parts)
+
+
+@pytest.mark.parametrize("look_first", [True, False])
+def test_interleaved_with_leaking_rows(look_first: bool) -> None:
+    rng = np.random.default_rng(39)
+    caught, finite = 0, 0
+    for _ in range(250):
+        n, size = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        epsilon, delta = float(10 ** rng.uniform(-2, 0.3)), float(10 ** rng.uniform(-4, -1.5))
+        beta = float(rng.choice([0.5, 0.3, 0.05, 0.01]))
+        table = leaky_table(rng, n, epsilon, delta, size, look_first)
+        exact = finite_law.worst_output_transfer(table, beta)
+        bound = interleaved(math.log2(size), epsilon, n, beta, delta).bits
+        assert exact <= bound + 1e-9
+        finite += bound < math.inf
+        exact = finite_law.worst_output_transfer(table, n * delta * 1e-3)
+        caught += exact > interleaved(math.log2(size), epsilon, n, n * delta * 1e-3).bits + 1e-9
+    assert finite > 100
+    assert caught > 0  # reading the private steps as pure is caught
+
+
+def test_events_are_rounded_up() -> None:
+    rng = np.random.default_rng(13)
+    cases = [(5e-324, 1000.4, 0.0), (5e-324, 0.3, 0.0), (1e-310, 700.123, 1e-90), (0.3, -1e-17, 0.1)]
+    cases += [(10 ** rng.uniform(-320, 0), rng.uniform(0, 1000), 10 ** rng.uniform(-300, 0)) for _ in range(300)]
+    for p, k, beta in cases:
+        with mpmath.workdps(400):
+            exact = min(1, mpmath.mpf(p) * mpmath.mpf(2) ** mpmath.mpf(k) + mpmath.mpf(beta))
+            found = mpmath.mpf(event(float(p), float(k), float(beta)))
+            assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -14) + mpmath.mpf("3e-323")
+    assert event(5e-324, 1000.4, 0.0) == pytest.approx(6.9854e-23, rel=1e-4)
+
+
+def test_realised_amounts_use_their_share_and_what_is_left_of_alpha() -> None:
+    alone = interleaved(2, 0.005, 10_000, 0.0025).bits
+    assert realised_bits(2, 0.005, 10_000, 0.01, share=0.25) == pytest.approx(alone, rel=1e-12)
+    assert realised_bits(2, 0.005, 10_000, 0.01, share=0.25) > realised_bits(2, 0.005, 10_000, 0.01)
+    plan = RealisedPlan(1000, 0.02, {(4.0, 0.01): 0.5})
+    assert plan.log2_level(0.05, 4, 0.01) == pytest.approx(math.log2(0.03) - plan.exponent(4, 0.01), rel=1e-12)
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    shares = {(0.0, 0.01): 0.5}
+    plan = RealisedPlan(1000, 0.02, shares)
+    shares[(9.0, 9.0)] = 1.0
+    assert plan.exponent(9, 9) == math.inf
+    with pytest.raises(TypeError):
+        plan.shares[(9.0, 9.0)] = 1.0  # type: ignore[index]
+
+
+def test_scope() -> None:
+    assert interleaved(4, 0.0, 10, 0.0).scope == "any"
+    assert interleaved(4, 0.1, 10, 0.1).scope == "product"
+    assert interleaved(4, 0.0, 10, 0.1, delta=1e-9).scope == "product"
+
+
+def test_example_f_with_the_plain_theorem() -> None:
+    # spec-max-information 3.4 F: Theorem S at beta/16 instead of S+
+    from holdfast.bounds.theorem_s import smallest_bits
+
+    def level(beta: float) -> float:
+        bits, _ = smallest_bits(0.001, 1e-12, 10_000, -math.log(beta / 16), "plain")
+        return (0.05 - beta) * 2 ** -(4 + bits)
+
+    assert max(level(b) for b in np.geomspace(1e-4, 0.03, 200)) == pytest.approx(1.36836e-3, rel=1e-4)

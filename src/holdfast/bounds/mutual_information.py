@@ -291,14 +291,39 @@ def _dual(nats: float, k_nats: float) -> float:
 
     def value(log_x: float) -> float:
         x = math.exp(log_x)
-        slope = x / 2 + x * x / 24 if x < 1e-3 else x + math.log(-math.expm1(-x)) - log_x  # ln((e^x - 1)/x)
-        g = max(0.0, slope - k_nats + 4 * math.ulp(max(x, k_nats)))
-        return (nats + (g + math.expm1(-g) if g > 1e-5 else g * g / 2)) / x
+        if x < 0.1:  # ln((e^x - 1)/x) by its series, because the logarithms cancel
+            y = x * x / 4
+            slope = x / 2 + y / 6 - y * y / 180 + y**3 / 2835
+        else:
+            slope = x + math.log(-math.expm1(-x)) - log_x
+        g = max(0.0, slope - k_nats + 8 * math.ulp(max(x, k_nats, 1.0 if x >= 0.1 else 0.0)))
+        return (nats + (g + math.expm1(-g) if g > 0.5 else above_tangent(math.expm1(-g)))) / x
 
-    # below x = k the penalty g is 0 and a larger x is better, so the grid starts there
-    low, top = math.log(max(min(1e-3, k_nats), 1e-300)), min(math.log(k_nats + nats + 10) + math.log(4), 700.0)
-    _, found = smallest(value, spaced(low, top, 129 + 4 * math.ceil(-low)))
+    # below x = k the penalty g is 0 and a larger x is better; for large m the best x is near e^(m - k)
+    low = math.log(max(min(1e-3, k_nats), 1e-300))
+    top = min(max(math.log(k_nats + nats + 10) + math.log(4), nats - k_nats + 2), 700.0)
+    _, found = smallest(value, spaced(low, top, 129 + 4 * math.ceil(top - low)))
     return min(1.0, up(found, 64))
+
+
+def above_tangent(x: float) -> float:
+    """Return `x - ln(1 + x)` without cancellation: `r x - 2 (r^3/3 + r^5/5 + ...)` with `r = x/(2 + x)`.
+
+    Examples
+    --------
+    >>> above_tangent(1e-12), above_tangent(0.0)
+    (4.99999999999...e-25, 0.0)
+    """
+    if x > 0.5:
+        return x - math.log1p(x)
+    r = x / (2 + x)
+    term, series = r**3, 0.0
+    for odd in range(3, 60, 2):
+        series += term / odd
+        term *= r * r
+        if abs(term) < 1e-18 * abs(series):
+            break
+    return r * x - 2 * series
 
 
 def _largest_beta(k_bits: float) -> float:
@@ -327,6 +352,7 @@ def _one_sided(k_bits: float, beta: float, size_bits: float, s: float) -> float:
 
 __all__ = [
     "Information",
+    "above_tangent",
     "from_max_information",
     "from_mutual_information",
     "mutual_information_approx_dp",

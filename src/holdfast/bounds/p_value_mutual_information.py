@@ -7,7 +7,7 @@ from typing import Literal
 
 from holdfast import check
 from holdfast.bounds.exact import up
-from holdfast.bounds.mutual_information import LN2, PRINTED_CONSTANT
+from holdfast.bounds.mutual_information import LN2, PRINTED_CONSTANT, above_tangent
 from holdfast.bounds.p_value import Level, level_from_log2
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import first_at_least, smallest, spaced
@@ -123,7 +123,8 @@ def russo_zou_level(alpha: float, nats: float, method: Literal["best", "paper"] 
 
 
 def _sharp_k(bits: float, beta: float) -> float:
-    return up((bits - (1 - beta) * math.log1p(-beta) / LN2) / beta, 8) if beta else math.inf
+    # divided by beta first, which may be subnormal
+    return up(bits / beta - (1 - beta) * (math.log1p(-beta) / beta) / LN2, 8) if beta else math.inf
 
 
 def _minus(log2_left: float, bits: float) -> float:
@@ -144,22 +145,8 @@ def _binary_divergence(alpha: float, drop: float) -> float:
     it is `alpha (u - ln(1 + u)) + (1 - alpha) (v - ln(1 + v))`, a sum of two terms that are at least 0.
     """
     fall = -math.expm1(-drop)
-    first = _above_tangent(-fall) if drop < 0.5 else drop - fall
-    return alpha * first + (1 - alpha) * _above_tangent(alpha * fall / (1 - alpha))
-
-
-def _above_tangent(x: float) -> float:
-    """`x - ln(1 + x)` without cancellation: `r x - 2 (r^3/3 + r^5/5 + ...)` with `r = x/(2 + x)`."""
-    if x > 0.5:
-        return x - math.log1p(x)
-    r = x / (2 + x)
-    term, series = r**3, 0.0
-    for odd in range(3, 60, 2):
-        series += term / odd
-        term *= r * r
-        if abs(term) < 1e-18 * abs(series):
-            break
-    return r * x - 2 * series
+    first = above_tangent(-fall) if drop < 0.5 else drop - fall
+    return alpha * first + (1 - alpha) * above_tangent(alpha * fall / (1 - alpha))
 
 
 __all__ = ["level_after_mutual_information", "russo_zou_level"]
