@@ -44,6 +44,11 @@ class TestClopperPearson:
             assert mass[low > p].sum() <= level
             assert mass[high < p].sum() <= level
 
+    @pytest.mark.parametrize("wrong", [[-5, 200], [0.5], ["1"], [math.nan]])
+    def test_counts_are_checked(self, wrong: Any) -> None:
+        with pytest.raises(InvalidParameter, match="successes must be whole numbers from 0 to 100"):
+            clopper_pearson(wrong, 100, 0.1)
+
 
 class TestAudit:
     def test_finds_most_of_a_known_epsilon(self) -> None:
@@ -173,6 +178,9 @@ class TestAudit:
         ("change", "message"),
         [
             ({"pairs": []}, "pairs must hold at least one pair"),
+            ({"pairs": iter([(0, 1)])}, "pairs must hold at least one pair"),
+            ({"pairs": [(0, 1, 2)]}, "pairs must hold at least one pair"),
+            ({"simulate": lambda bit, runs: [{bit}] * runs}, "hashable"),
             ({"runs": 10}, "runs must be a whole number, at least 1000"),
             ({"confidence": 1.0}, "confidence"),
             ({"claimed": -1}, "claimed"),

@@ -13,7 +13,18 @@ from holdfast.accounting.costs import ZCDP, PureDP
 from holdfast.bounds import catalogue
 from holdfast.bounds.exact import decimal_fraction, float_up
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms import Gaussian, Laplace, Mechanism
+from holdfast.mechanisms import (
+    BitFlip,
+    Gaussian,
+    Laplace,
+    LeakyResponse,
+    LocalGaussian,
+    LocalLaplace,
+    Mechanism,
+    RandomizedResponse,
+    Selection,
+    sparse,
+)
 from holdfast.noise import Grid, Seeded
 from tests.mechanisms.statistics import fits
 from tests.mechanisms.zoo import pmf
@@ -95,12 +106,24 @@ class TestRelease:
         mechanism = Laplace(1, 1, dimension=3)
         assert mechanism.release(np.zeros(3), Seeded(3)).shape == (3,)
         assert mechanism.release([0.0, 1.0, 2.0], Seeded(3)).shape == (3,)  # type: ignore[call-overload]
+        with pytest.raises(InvalidParameter, match="value must be a number or an array"):
+            mechanism.release([[0.731], [0.731, 0.731]])  # type: ignore[call-overload]
+        with pytest.raises(InvalidParameter, match="masked"):
+            mechanism.release(np.ma.masked_array([0.0, 1.0, 2.0], [False, True, False]))
         for wrong in (np.zeros(2), 0.731, [0.731]):
             with pytest.raises(InvalidParameter, match="one release holds 3 numbers") as caught:
                 mechanism.release(wrong)  # type: ignore[arg-type]
             assert "0.731" not in str(caught.value)
         with pytest.raises(InvalidParameter, match="one release holds 1 number, got 2"):
             Gaussian(1, rho=1).release(np.zeros(2))
+
+    def test_half_width_on_a_coarse_grid_counts_the_rounding(self) -> None:
+        # Steps of 8 and noise of scale 1: it is 0 with probability 0.46, and the answer to 4 is then 8.
+        mechanism = Laplace(8, 1, grid=Grid(3))
+        assert mechanism.law.scale_steps == 1
+        assert mechanism.half_width(0.54) == 4
+        assert mechanism.half_width(0.53) == 12
+        assert Gaussian(8, rho=0.5, grid=Grid(3)).half_width(0.54) == 12
 
     @pytest.mark.parametrize("mechanism", BOTH)
     def test_clipping_is_after_the_noise(self, mechanism: Any) -> None:
@@ -111,6 +134,8 @@ class TestRelease:
         assert answers == [min(max(a, 0.0), 1.0) for a in plain]
         with pytest.raises(InvalidParameter, match="clip"):
             mechanism.release(0.5, clip=(1, 0))
+        with pytest.raises(InvalidParameter, match="clip must be a pair"):
+            mechanism.release(0.5, clip=(1,))
 
     @pytest.mark.parametrize("mechanism", BOTH)
     @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), "0.731", None])
@@ -119,6 +144,25 @@ class TestRelease:
             mechanism.release(wrong)
         assert "731" not in str(caught.value)
         assert "nan" not in str(caught.value).lower()
+
+
+def test_what_is_shown_is_never_below_the_truth() -> None:
+    third = Fraction(1, 3)
+    for mechanism, name in (
+        (Laplace(third, third), "epsilon"),
+        (Gaussian(third, rho=third), "rho"),
+        (LocalLaplace(0, 1, third), "epsilon"),
+        (LocalGaussian(0, 1, third), "rho"),
+        (RandomizedResponse(3, third), "epsilon"),
+        (BitFlip(3, third), "epsilon"),
+        (Selection(third, third), "epsilon"),
+        (sparse(0, third, third, 1), "epsilon"),
+        (LeakyResponse(third, third), "delta"),
+    ):
+        shown = mechanism.to_dict()
+        for key in {name, "sensitivity"} & set(shown):
+            assert decimal_fraction(shown[key]) >= third
+        assert mechanism.guarantee.parameters[name] == getattr(mechanism.cost, name)
 
 
 @pytest.mark.parametrize("mechanism", BOTH)

@@ -3,7 +3,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from holdfast.accounting.costs import ZCDP, PointwiseDP, PureDP
@@ -18,18 +20,30 @@ TRUTH = np.repeat([0, 1, 2], [30_000, 15_000, 5_000])
 SHARES = np.array([0.6, 0.3, 0.1])
 
 
+def true_errors(mechanism: Any) -> npt.NDArray[np.float64]:
+    """The standard deviation of each estimated frequency, given the people, from the two chances to show it."""
+    if isinstance(mechanism, BitFlip):
+        lie = 1 / (1 + math.exp(0.5))
+        truth, contrast = 1 - lie, 1 - 2 * lie
+    else:
+        truth, lie = (math.exp(x) / (math.e + 2) for x in (1, 0))
+        contrast = truth - lie
+    return np.sqrt((SHARES * truth * (1 - truth) + (1 - SHARES) * lie * (1 - lie)) / len(TRUTH)) / contrast
+
+
 @pytest.mark.parametrize("mechanism", [RandomizedResponse(3, 1.0), BitFlip(3, 1.0)])
 class TestCategories:
     def test_estimates_are_unbiased_with_the_stated_error(self, mechanism: Any) -> None:
         errors = []
-        for seed in range(40):
+        for seed in range(300):
             estimate = mechanism.estimate(mechanism.release(TRUTH, Seeded(seed)))
             errors.append((estimate.value - SHARES) / estimate.standard_error)
             assert np.abs(estimate.value - SHARES).max() < mechanism.half_width(len(TRUTH), 1e-6)
+            assert estimate.standard_error == pytest.approx(true_errors(mechanism), rel=0.02)
         scaled = np.array(errors)
-        # Given the people, the stated error is an upper bound for randomized response and exact for bits.
-        assert np.abs(scaled.mean(axis=0)).max() < 5.3 / math.sqrt(40)
-        assert 0.4 < scaled.std() < 1.4
+        assert np.abs(scaled.mean(axis=0)).max() < 5.3 / math.sqrt(300)
+        # A standard deviation over 300 has relative error 1/sqrt(600): an error wrong by a factor of 1.3 is seen.
+        assert np.abs(scaled.std(axis=0) - 1).max() < 5.3 / math.sqrt(600)
 
     def test_half_width_is_not_slack(self, mechanism: Any) -> None:
         # Hoeffding loses a factor below three here; a half-width of a third would be crossed often.
@@ -46,8 +60,9 @@ class TestCategories:
         for wrong in ([3], [-1], [0.5], ["0"]):
             with pytest.raises(InvalidParameter, match=r"whole numbers in \[0, 3\)"):
                 mechanism.release(np.array(wrong))
-        with pytest.raises(InvalidParameter):
-            mechanism.estimate([])
+        for wrong in ([], ["a", "b"], [[7, 9, 1]], [7], [[1, 0], [1]], [0.5]):
+            with pytest.raises(InvalidParameter, match="answers"):
+                mechanism.estimate(wrong)
         with pytest.raises(InvalidParameter, match="categories"):
             type(mechanism)(1, 1.0)
         with pytest.raises(InvalidParameter, match="epsilon"):
@@ -83,18 +98,19 @@ def test_leaky_response_has_the_table_and_its_delta() -> None:
 @pytest.mark.parametrize("mechanism", [LocalLaplace(-1, 3, 0.5), LocalGaussian(-1, 3, 0.25)])
 class TestNumbers:
     def test_mean_is_unbiased_with_the_stated_error_and_half_width(self, mechanism: Any) -> None:
-        n = 2000
+        n = 200
         values = np.linspace(-1, 3, n)
         errors, crossed, tight = [], 0, 0
-        for seed in range(200):
+        for seed in range(800):
             estimate = mechanism.estimate(mechanism.release(values, Seeded(seed)))
             errors.append((estimate.value - values.mean()) / estimate.standard_error)
             crossed += abs(estimate.value - values.mean()) > mechanism.half_width(n, 0.05)
             tight += abs(estimate.value - values.mean()) > mechanism.half_width(n, 0.05) / 3
-        assert abs(np.mean(errors)) < 5.3 / math.sqrt(200)
-        assert 0.75 < np.std(errors) < 1.3
-        assert crossed < 35  # Binomial(200, 0.05) but for a chance below 1e-9
-        assert tight > 40
+        assert abs(np.mean(errors)) < 5.3 / math.sqrt(800)
+        # Laplace noise makes the variance of a squared error at most 2 + 3/n: an error wrong by 1.2 is seen.
+        assert abs(np.std(errors) - 1) < 5.3 / math.sqrt(1600)
+        assert crossed < 85  # Binomial(800, 0.05) but for a chance below 1e-9
+        assert tight > 160
 
     def test_clips_to_the_public_range(self, mechanism: Any) -> None:
         low = mechanism.release(np.full(10, -1.0), Seeded(7))
@@ -103,12 +119,47 @@ class TestNumbers:
     def test_says_what_it_is(self, mechanism: Any) -> None:
         assert mechanism.cost in (PureDP(0.5), ZCDP(0.25))
         assert mechanism.guarantee.theorem in catalogue()
-        with pytest.raises(InvalidParameter, match="NaN"):
-            mechanism.release([float("nan")])
+        missing = mechanism.release([float("nan"), 0.0], Seeded(9))
+        assert (missing == mechanism.release([1.0, 0.0], Seeded(9))).all()  # the middle of the range
+        declared = type(mechanism)(-1, 3, 0.5, default=-0.5)
+        assert (declared.release([None], Seeded(9)) == declared.release([-0.5], Seeded(9))).all()
+        assert declared.to_dict()["default"] == -0.5
+        with pytest.raises(InvalidParameter, match="values") as caught:
+            mechanism.release(["secret-row-17"])
+        assert "secret" not in str(caught.value)
+        with pytest.raises(InvalidParameter, match="default"):
+            type(mechanism)(-1, 3, 0.5, default=4)
         with pytest.raises(InvalidParameter, match="high"):
             type(mechanism)(1, 1, 0.5)
-        with pytest.raises(InvalidParameter, match="answers"):
-            mechanism.estimate([])
+        for wrong in ([], ["a"], [math.nan], [[1.0], [1.0, 2.0]]):
+            with pytest.raises(InvalidParameter, match="answers"):
+                mechanism.estimate(wrong)
+
+
+@pytest.mark.parametrize("n", [1, 30, 2000, 10**7, 10**12])
+@pytest.mark.parametrize("beta", [0.3, 1e-6])
+def test_half_widths_of_means(n: int, beta: float) -> None:
+    """Chernoff's bound at both ends, so `log(2/beta)`, minimised over tilts by a search of its own."""
+    gaussian = LocalGaussian(-1, 3, 0.25)
+    step = float(gaussian.law.grid.step)
+    width = gaussian.law.sigma * math.sqrt(2 * math.log(2 / beta) / n)
+    assert gaussian.half_width(n, beta) == pytest.approx(width + step / 2, rel=1e-12)
+
+    laplace = LocalLaplace(-1, 3, 0.5)
+    scale, step = mpmath.mpf(laplace.law.scale_steps), float(laplace.law.grid.step)
+
+    def bound(share: mpmath.mpf) -> mpmath.mpf:
+        t, q = share / scale, mpmath.exp(-1 / scale)
+        log_mgf = mpmath.log((1 - q) ** 2 / ((1 - q * mpmath.exp(t)) * (1 - q * mpmath.exp(-t))))
+        return (log_mgf + mpmath.log(2 / mpmath.mpf(beta)) / n) / t
+
+    with mpmath.workprec(200):
+        low, high = mpmath.mpf(-40), mpmath.mpf(20)  # log-odds of the share; the bound has one minimum
+        for _ in range(80):
+            a, b = (2 * low + high) / 3, (low + 2 * high) / 3
+            low, high = (low, b) if bound(1 / (1 + mpmath.exp(-a))) < bound(1 / (1 + mpmath.exp(-b))) else (a, high)
+        best = float(bound(1 / (1 + mpmath.exp(-low))))
+    assert best * (1 - 1e-9) <= laplace.half_width(n, beta) / step - 0.5 <= best * 1.003
 
 
 def test_estimates_convert() -> None:

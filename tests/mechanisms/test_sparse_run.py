@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import pickle
+import signal
 import threading
 from typing import Any
 
@@ -11,7 +13,18 @@ import numpy as np
 import pytest
 
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter
-from holdfast.mechanisms import Answer, GaussianSparseVector, SparseRun, numeric_sparse, sparse, sparse_vector
+from holdfast.mechanisms import (
+    Answer,
+    Gaussian,
+    GaussianSparseVector,
+    Laplace,
+    LocalGaussian,
+    LocalLaplace,
+    SparseRun,
+    numeric_sparse,
+    sparse,
+    sparse_vector,
+)
 from holdfast.noise import Seeded
 from holdfast.noise.entropy import Source
 
@@ -77,7 +90,29 @@ class TestBudget:
             with pytest.raises(InvalidParameter) as caught:
                 run.ask_all(wrong)
             assert "0.731" not in str(caught.value)
+        for wrong in (1e300, -1e300):  # one by one as in a batch
+            with pytest.raises(InvalidParameter, match="within"):
+                run.ask(wrong)
+            with pytest.raises(InvalidParameter, match="within"):
+                run.ask_all([wrong])
+        with pytest.raises(InvalidParameter, match="values"):
+            run.ask_all([[0.731], [0.731, 0.731]])
         assert (run.asked, run.left) == (0, 1)
+
+    def test_what_batches_cannot_draw_is_refused_at_construction(self) -> None:
+        for build in (
+            lambda: sparse(0.1, 1e-4, 1e-12, 1),
+            lambda: GaussianSparseVector(0.0, 1.0, 1.0, 1e12),
+            lambda: LocalLaplace(0, 1, 1e-12),
+            lambda: LocalGaussian(0, 1, 1e-24),
+            lambda: Laplace(1, 1e-12, dimension=2),
+            lambda: Gaussian(1, rho=1e-24, dimension=2),
+        ):
+            with pytest.raises(InvalidParameter, match=r"2\*\*48 steps"):
+                build()
+        with pytest.raises(InvalidParameter, match="threshold"):
+            sparse(1e300, 1.0, 1.0, 1)
+        assert math.isfinite(Laplace(1, 1e-12).release(0.5))
 
     def test_epochs_of_bounded_length(self) -> None:
         mechanism = GaussianSparseVector(0.0, 1.0, 1.0, 1.0, cap=3, length=4)
@@ -87,7 +122,7 @@ class TestBudget:
         run = mechanism.start(Seeded(6))
         for value in [-FAR] * 12:
             run.ask(value)
-        with pytest.raises(BudgetExhausted):
+        with pytest.raises(BudgetExhausted, match="all 3 epochs are spent"):
             run.ask(-FAR)
         transcripts = mechanism.replicate([-FAR] * 14, 50, Seeded(7))
         assert (transcripts == [0] * 12 + [-1] * 2).all()
@@ -134,42 +169,91 @@ class TestSecrets:
             assert (run.secret_state()["threshold"] != before) == changes
 
     @pytest.mark.parametrize(
-        "state",
+        ("change", "message"),
         [
-            None,
-            {},
-            {"asked": 0, "in_epoch": 0, "left": 9, "threshold": 1},
-            {"asked": -1, "in_epoch": 0, "left": 1, "threshold": 1},
-            {"asked": 0, "in_epoch": 0, "left": 1, "threshold": 1.5},
-            {"asked": 0, "in_epoch": 0, "left": 1, "threshold": 1, "more": 2},
+            ({"left": 9}, "left"),
+            ({"left": -1}, "left"),
+            ({"asked": -1}, "asked"),
+            ({"asked": 1, "in_epoch": 2}, "asked"),
+            ({"asked": 0, "in_epoch": 0, "left": 1}, "asked"),  # an epoch that is over had a question
+            ({"left": 0, "in_epoch": 1}, "in_epoch"),
+            ({"threshold": 1.5}, "whole numbers"),
+            ({"threshold": True}, "whole numbers"),
+            ({"threshold": None}, "threshold of the epoch"),
+            ({"threshold": None, "in_epoch": 0}, "threshold of the epoch"),
+            ({"more": 2}, "state must hold"),
+            ({"mechanism": {}}, "this very mechanism"),
+            ({"mechanism": None}, "this very mechanism"),
         ],
     )
-    def test_wrong_state(self, state: Any) -> None:
-        with pytest.raises(InvalidParameter):
-            make(2).resume(state)
+    def test_wrong_state(self, change: dict[str, Any], message: str) -> None:
+        mechanism = sparse_vector(0.0, 1.0, 1.0, 2)  # one threshold for the run, so it is kept between epochs too
+        good = {"asked": 3, "in_epoch": 2, "left": 1, "threshold": 5, "mechanism": mechanism.to_dict()}
+        assert mechanism.resume(good).secret_state() == good
+        with pytest.raises(InvalidParameter, match=message):
+            mechanism.resume(good | change)
+        for nothing in (None, {}):
+            with pytest.raises(InvalidParameter, match="state must hold"):
+                mechanism.resume(nothing)  # type: ignore[arg-type]
+
+    def test_a_state_belongs_to_its_mechanism(self) -> None:
+        run = make(2).start(Seeded(20))
+        run.ask(-FAR)
+        for other in (make(3), sparse(0.5, 1.0, 1.0, 2), sparse(0.0, 1.0, 2.0, 2), sparse_vector(0.0, 1.0, 1.0, 2)):
+            with pytest.raises(InvalidParameter, match="this very mechanism"):
+                other.resume(run.secret_state())
+
+    def test_a_fresh_epoch_needs_no_threshold(self) -> None:
+        mechanism = make(2)
+        run = mechanism.start(Seeded(21))
+        assert mechanism.resume(run.secret_state()).left == 2
+        run.ask(FAR)
+        state = run.secret_state()
+        assert state["threshold"] is None
+        assert mechanism.resume(state).left == 1
+        run.ask(FAR)
+        assert mechanism.resume(run.secret_state()).exhausted
+        single = sparse_vector(0.0, 1.0, 1.0, 2)
+        run = single.start(Seeded(22))
+        run.ask(FAR)
+        assert run.secret_state()["threshold"] is not None
 
     def test_state_of_an_overlong_epoch(self) -> None:
         mechanism = GaussianSparseVector(0.0, 1.0, 1.0, 1.0, cap=3, length=4)
+        state = {"asked": 5, "in_epoch": 4, "left": 2, "threshold": 0, "mechanism": mechanism.to_dict()}
         with pytest.raises(InvalidParameter, match="in_epoch"):
-            mechanism.resume({"asked": 4, "in_epoch": 4, "left": 2, "threshold": 0})
+            mechanism.resume(state)
+        assert mechanism.resume(state | {"in_epoch": 3}).left == 2
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-    def test_a_forked_copy_does_not_answer(self) -> None:
+    @pytest.mark.parametrize("locked", [False, True])
+    @pytest.mark.parametrize(
+        "use", [lambda run: run.ask(FAR), lambda run: run.ask_all([FAR]), lambda run: run.secret_state()]
+    )
+    def test_a_forked_copy_does_not_answer(self, use: Any, locked: bool) -> None:
+        """Nor does it wait for a lock that a thread of the parent held when the process forked."""
         run = make().start()
         run.ask(-FAR)
         reading, writing = os.pipe()
+        if locked:
+            run._lock.acquire()
         child = os.fork()
         if child == 0:
+            signal.alarm(20)  # a child that waits for the lock ends, and has said nothing
             try:
-                run.ask(FAR)
+                use(run)
                 said = b"answered"
             except HoldfastError as error:
                 said = str(error).encode()
             os.write(writing, said)
             os._exit(0)
+        if locked:
+            run._lock.release()
+        os.close(writing)
         os.waitpid(child, 0)
-        assert b"belongs to the process" in os.read(reading, 1000)
+        with os.fdopen(reading, "rb") as reply:
+            assert b"belongs to the process" in reply.read()
         assert run.ask(FAR).above
 
 

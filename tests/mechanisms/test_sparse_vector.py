@@ -13,9 +13,17 @@ from holdfast.accounting.costs import PureDP
 from holdfast.bounds import catalogue
 from holdfast.bounds.conversions import pure_to_zcdp
 from holdfast.bounds.exact import decimal_fraction
+from holdfast.bounds.mechanism import gaussian_width, laplace_width
 from holdfast.bounds.sparse_vector import numeric_sparse_scales, sparse_vector_epsilon, sparse_vector_split
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms import SparseVector, above_threshold, numeric_sparse, sparse, sparse_vector
+from holdfast.mechanisms import (
+    GaussianSparseVector,
+    SparseVector,
+    above_threshold,
+    numeric_sparse,
+    sparse,
+    sparse_vector,
+)
 from holdfast.mechanisms.base import Mechanism
 from holdfast.noise import Grid, Seeded
 from tests.mechanisms.statistics import fits
@@ -239,6 +247,16 @@ class TestParameters:
             wrong += answers.above.tolist() != [False] * 1000 + [True]
         assert wrong < 45
         assert margin < 1.5 * sparse(0.0, 1e-3, 1.0, 2).margin(0.05, 1001)
+
+    def test_margin_on_a_coarse_grid_counts_both_roundings(self) -> None:
+        # Value and threshold lie up to half a step of 8 beside their places.
+        mechanism = sparse(4.0, 8, 1, 2, grid=Grid(3))
+        steps = laplace_width(mechanism.laws[0].scale_steps, 0.025, 2) + laplace_width(
+            mechanism.laws[1].scale_steps, 0.025, 10
+        )
+        assert mechanism.margin(0.05, 10) == 8 * (steps + 1)
+        loud = GaussianSparseVector(4.0, 8, 8, 16, cap=2, length=10, grid=Grid(3))
+        assert loud.margin(0.05, 10) == 8 * (gaussian_width(1, 0.025, 2) + gaussian_width(2, 0.025, 10) + 1)
 
     def test_guarantee_names_a_theorem_and_says_what_it_assumes(self) -> None:
         for mechanism in FORMS.values():

@@ -146,9 +146,18 @@ def test_seeded_is_reproducible_and_copies_repeat() -> None:
     source = Seeded(5)
     source.word()
     twin = pickle.loads(pickle.dumps(source))
-    other = copy.deepcopy(source)
+    other, shallow = copy.deepcopy(source), copy.copy(source)
     expected = [source.word() for _ in range(400)]
-    assert [twin.word() for _ in range(400)] == expected == [other.word() for _ in range(400)]
+    for same in (twin, other, shallow):
+        assert [same.word() for _ in range(400)] == expected
+
+
+def test_a_buffer_emptied_by_a_signal_handler_is_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler that draws while the buffer is filled leaves nothing: the next look finds it empty and fills again."""
+    entropy._buffer.words.clear()
+    fetched = [np.array([], dtype=np.uint64), np.array([7], dtype=np.uint64)]
+    monkeypatch.setattr(Secure, "words", lambda self, count: fetched.pop(0))
+    assert Secure().word() == 7
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "a", None, True])

@@ -65,6 +65,29 @@ def test_whole_arrays_round_exactly(exponent: int) -> None:
     assert grid.indices(np.array([1, 2], dtype=np.uint8)).tolist() == [grid.index(1), grid.index(2)]
 
 
+def test_answers_stay_finite_at_the_ends_of_the_doubles() -> None:
+    largest = float(np.finfo(np.float64).max)
+    for value, end in ((1.7e308, largest), (-1.7e308, -largest)):
+        assert laplace_on_grid(1, 1).release(value) == value
+        assert Grid(900).value(2**130 if end > 0 else -(2**130)) == end
+        assert Grid(1000).values(np.array([2**60 if end > 0 else -(2**60)])).tolist() == [end]
+    assert GridLaplace(Grid(600), 5, 5).variance == math.inf
+    assert GridGaussian(Grid(-3), 5, 5).variance == 25 / 64
+
+
+def test_single_values_are_refused_where_arrays_are() -> None:
+    for value in (2.0**61, -(2.0**61), 2.0**62, 1e300):
+        try:
+            expected: list[int] | None = Grid(0).indices([value]).tolist()
+        except InvalidParameter:
+            expected = None
+        if expected is None:
+            with pytest.raises(InvalidParameter, match=r"within 2\*\*61 steps"):
+                Grid(0).near_index(value)
+        else:
+            assert [Grid(0).near_index(value)] == expected
+
+
 def test_whole_numbers_beyond_doubles_keep_their_last_bit() -> None:
     assert Grid(0).indices(np.array([2**60 + 1])).tolist() == [2**60 + 1]
     assert Grid(0).index(np.longdouble(2**60) + 1) == 2**60 + 1 or np.finfo(np.longdouble).nmant < 60
@@ -107,6 +130,16 @@ def test_there_and_back() -> None:
         (lambda: gaussian_on_grid(1, rho=0), "rho"),
         (lambda: gaussian_on_grid(1, sigma=-1), "sigma"),
         (lambda: GridLaplace(Grid(0), 0, 1), "scale_steps"),
+        (lambda: GridLaplace(3, 5, 5), "grid"),
+        (lambda: GridGaussian(None, 5, 5), "grid"),
+        (lambda: laplace_on_grid(1, 1, 3), "grid"),
+        (lambda: gaussian_on_grid(1, rho=1, grid=3), "grid"),
+        (lambda: laplace_on_grid(1e-320, 1), "sensitivity and epsilon"),
+        (lambda: laplace_on_grid(1, Fraction(10**400)), "sensitivity and epsilon"),
+        (lambda: gaussian_on_grid(1e-320, rho=1), "sensitivity and rho"),
+        (lambda: gaussian_on_grid(1, sigma=1e-320), "sensitivity and sigma"),
+        (lambda: Grid(0).indices([[1.0], [1.0, 2.0]]), "whole numbers"),
+        (lambda: Grid(0).indices(np.ma.masked_array([1.0], [True])), "masked"),
         (lambda: GridGaussian(Grid(0), 1, -1), "sensitivity_steps"),
     ],
 )
@@ -128,6 +161,10 @@ def test_a_float_sensitivity_is_never_read_too_small() -> None:
         steps = Grid(-60).sensitivity_steps(value)
         assert steps >= Fraction(value) * 2**60
         assert steps >= Fraction(str(value)) * 2**60
+    for n in (3, 7, 49, 10_000):  # of a third, a float's decimal and binary value are both too small
+        assert Grid(-80).sensitivity_steps(1 / n) >= Fraction(2**80, n)
+    assert [Grid(-80).sensitivity_steps(x) for x in (0.25, 3.0, 1)] == [2**78, 3 * 2**80, 2**80]
+    assert Grid(0).sensitivity_steps(1.7e308) >= 1.7e308
 
 
 @given(sensitivity=POSITIVE, epsilon=POSITIVE, dimension=st.sampled_from([1, 2, 10, 1000]))
@@ -168,6 +205,20 @@ def test_vectors_move_no_further_than_their_sensitivity(a: list[Fraction], move:
     assert sum(steps) <= laplace_on_grid(total, 1, grid, dimension=3).sensitivity_steps
     euclid = Fraction(math.sqrt(sum(m * m for m in move))) * Fraction(10**12 + 1, 10**12)
     assert sum(s * s for s in steps) <= gaussian_on_grid(euclid, rho=1, grid=grid, dimension=3).sensitivity_steps ** 2
+
+
+def test_the_allowance_of_two_coordinates_is_needed() -> None:
+    """From (0.4995, 0.4995) by 4.001 in each: the indices move by 5 in each, which is 7.07 steps, although the vector
+    moved by 5.66. An allowance of one step, the square root rounded down, would say 7."""
+    grid = Grid(0)
+    start, move = Fraction(4995, 10_000), Fraction(4001, 1000)
+    steps = grid.index(start + move) - grid.index(start)
+    assert steps == 5
+    length = Fraction(math.isqrt(2 * 4001**2) + 1, 1000)
+    declared = gaussian_on_grid(length, rho=1, grid=grid, dimension=2).sensitivity_steps
+    assert declared == 8
+    assert 2 * steps**2 <= declared**2
+    assert 2 * steps**2 > (declared - 1) ** 2
 
 
 def test_release_is_index_plus_noise() -> None:

@@ -49,3 +49,8 @@ def test_wrong_input() -> None:
         with pytest.raises(InvalidParameter, match="at_least"):
             tail(1, -1)
     assert np.isfinite(discrete_laplace_variance(1e-9))
+    assert discrete_laplace_variance(1e300) == math.inf
+    assert discrete_laplace_variance(1e100) == pytest.approx(2e200)
+    assert discrete_gaussian_variance(1e300) == math.inf
+    assert discrete_gaussian_variance(1e-200) == 0
+    assert discrete_gaussian_tail(1e-200, 1) == 0

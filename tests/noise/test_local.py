@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,7 +104,12 @@ def test_one_hot_rows() -> None:
         (lambda: flip_bits([2], 1), "bits"),
         (lambda: leaky_response([0], 1, 1.5), "delta"),
         (lambda: local_laplace([0.5], 1, 0, 1), "high"),
-        (lambda: local_laplace([float("nan")], 0, 1, 1), "values"),
+        (lambda: local_laplace(["secret-row-17"], 0, 1, 1), "values"),
+        (lambda: local_gaussian([[0.5], [0.5, 0.5]], 0, 1, 1), "values"),
+        (lambda: local_laplace(np.ma.masked_array([0.5], [True]), 0, 1, 1), "masked"),
+        (lambda: randomized_response([[0], [0, 1]], 3, 1), "values"),
+        (lambda: local_laplace([0.5], 0, 1, 1, default=2), "default"),
+        (lambda: one_hot_laplace([0], 2, 1, grid=3), "grid"),
         (lambda: local_gaussian([0.5], 0, 1, 0), "rho"),
         (lambda: one_hot_laplace([0], 2, 1, grid=Grid(1)), "grid"),
         (lambda: one_hot_gaussian([0], 2, 1, grid=Grid(1)), "grid"),
@@ -113,3 +119,15 @@ def test_wrong_input(call: object, word: str) -> None:
     with pytest.raises(InvalidParameter, match=word) as caught:
         call()  # type: ignore[operator]
     assert "0.5" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("release", [local_laplace, local_gaussian])
+def test_missing_values_take_the_declared_default(release: Any) -> None:
+    """NaN and None are no error, which would say something about a row: the middle, or what was declared."""
+    given = [0.5, math.nan, None, 10**400, -math.inf, "?"]
+    for default, filled in ((None, 2.0), (0.25, 0.25)):
+        values = np.array([0.5, filled, filled, 4.0, 0.0, filled])
+        expected = release(values, 0, 4, 1, source=Seeded(8))
+        assert (release(np.array(given, dtype=object), 0, 4, 1, default=default, source=Seeded(8)) == expected).all()
+    assert (release([0.5, math.nan], 0, 4, 1, source=Seeded(8)) == release([0.5, 2.0], 0, 4, 1, source=Seeded(8))).all()

@@ -161,7 +161,7 @@ def test_permute_and_flip_is_never_worse_in_expectation() -> None:
         assert gain >= -1e-12
 
 
-@pytest.mark.parametrize("scores", [[], [1.5], [[1, 2]], "ab", None, [2**62]])
+@pytest.mark.parametrize("scores", [[], [[1], [1, 2]], [1.5], [[1, 2]], "ab", None, [2**62]])
 def test_wrong_scores(scores: object) -> None:
     for call in (exponential_choice, permute_and_flip, noisy_max):
         with pytest.raises(InvalidParameter, match="scores"):
@@ -175,4 +175,7 @@ def test_wrong_parameters() -> None:
         noisy_max([1, 2], 0)
     with pytest.raises(InvalidParameter, match="noise"):
         noisy_max([1, 2], 1, noise="gumbel")  # type: ignore[arg-type]
+    for choose in (exponential_choice, permute_and_flip):  # a rate beyond 64 bits, even where all gaps are 0
+        assert choose([5, 5], 2**70) in (0, 1)
+        assert choose([5, 4, 5], Fraction(2**70, 3)) in (0, 2)
     assert exponential_choice([4], 1) == permute_and_flip([4], 1) == noisy_max([4], 1) == 0

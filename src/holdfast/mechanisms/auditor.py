@@ -22,6 +22,7 @@ from scipy.special import betainccinv, betaincinv
 from holdfast import check
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
 from holdfast.errors import InvalidParameter
+from holdfast.noise.inputs import plain_array
 
 Simulator = Callable[[Any, int], Any]
 """`simulate(input, runs)` returns `runs` independent outputs: an array of shape (runs,) or (runs, k), or a list."""
@@ -161,8 +162,8 @@ def audit(
     runs = check.whole("runs", runs, at_least=1000)
     events = check.whole("events", events, at_least=1)
     bins = check.whole("bins", bins, at_least=2)
-    if len(pairs) == 0:
-        raise InvalidParameter("pairs must hold at least one pair of neighbouring inputs, got none")
+    if not isinstance(pairs, Sequence) or len(pairs) == 0 or any(not _is_pair(pair) for pair in pairs):
+        raise InvalidParameter("pairs must hold at least one pair of neighbouring inputs, as a list of pairs")
 
     tests = len(pairs) * events
     level = (1 - confidence) / (2 * tests)
@@ -215,7 +216,10 @@ def clopper_pearson(
     """
     trials = check.whole("trials", trials, at_least=1)
     level = check.probability("level", level)
-    k = np.asarray(successes, dtype=np.float64)
+    counts = plain_array("successes", successes, "iuf", f"whole numbers from 0 to {trials}")
+    if counts.size and not (counts.min() >= 0 and counts.max() <= trials and (counts == np.floor(counts)).all()):
+        raise InvalidParameter(f"successes must be whole numbers from 0 to {trials}")
+    k = counts.astype(np.float64)
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), trials - np.maximum(k, 1) + 1, level), 0.0)
     high = np.where(k < trials, betainccinv(k + 1, np.maximum(trials - k, 1), level), 1.0)
     return low * (1 - _SAFETY), np.minimum(high * (1 + _SAFETY), 1.0)
@@ -245,7 +249,10 @@ class _Evidence:
         if isinstance(tables[0], list) or isinstance(tables[1], list):
             self.rows: Any = [*_rows(tables[0]), *_rows(tables[1])]
             numbers: dict[Any, int] = {}
-            self.ids = np.array([numbers.setdefault(row, len(numbers)) for row in self.rows])
+            try:
+                self.ids = np.array([numbers.setdefault(row, len(numbers)) for row in self.rows])
+            except TypeError:
+                raise InvalidParameter("simulate must return numbers or hashable outcomes such as tuples") from None
         else:
             self.rows = np.concatenate(tables)
             known = np.concatenate([table[:quarter] for table in tables])
@@ -318,6 +325,10 @@ def _table(name: str, outputs: Any, runs: int) -> Any:
     if len(table) != runs:
         raise InvalidParameter(f"simulate must return {runs} outputs on the {name} input, got {len(table)}")
     return table
+
+
+def _is_pair(pair: Any) -> bool:
+    return isinstance(pair, (tuple, list)) and len(pair) == 2
 
 
 def _rows(table: Any) -> list[Any]:

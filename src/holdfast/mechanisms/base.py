@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.accounting.costs import Cost
+from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-from holdfast.noise.grid import Grid
+from holdfast.noise.inputs import plain_array
 
 Range = tuple[float, float] | None
 """A public range to clip to, or None."""
@@ -60,15 +61,24 @@ class Estimate:
 
 
 def plain(x: Fraction | float) -> float:
-    """A public parameter as a float, for `to_dict()` and guarantees."""
-    return float(x)
+    """A public parameter as a float, for `to_dict()` and guarantees; a fraction is rounded up, as costs are.
+
+    Examples
+    --------
+    >>> plain(0.1), Fraction(plain(Fraction(1, 3))) > Fraction(1, 3)
+    (0.1, True)
+    """
+    return x if isinstance(x, float) else float_up(Fraction(x))
 
 
 def check_range(clip: Any) -> Range:
     """A public range `(low, high)` that released values are moved into, or None."""
     if clip is None:
         return None
-    low, high = check.reals("clip", clip)
+    ends = check.reals("clip", clip)
+    if len(ends) != 2:
+        raise InvalidParameter(f"clip must be a pair (low, high), got {len(ends)} numbers")
+    low, high = ends
     if low > high:
         raise InvalidParameter(f"clip must be a pair (low, high) with low <= high, got ({low:g}, {high:g})")
     return low, high
@@ -84,7 +94,7 @@ def clipped(answer: float | npt.NDArray[np.float64], clip: Range) -> float | npt
 def one_vector(value: Any, dimension: int) -> Any:
     """The value of one release: a number, or an array of exactly `dimension` numbers. Errors show no value."""
     if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
-        array = np.asarray(value)
+        array = plain_array("value", value, "iuf", "a number or an array of numbers")
         if array.size != dimension:
             raise InvalidParameter(
                 f"one release holds {dimension} number{'s' if dimension > 1 else ''}, got {array.size}; "
@@ -96,18 +106,10 @@ def one_vector(value: Any, dimension: int) -> Any:
     return value
 
 
-def check_grid(grid: Any) -> Grid | None:
-    """A grid, or None for the default."""
-    if grid is not None and not isinstance(grid, Grid):
-        raise InvalidParameter(f"grid must be a noise.Grid, got a {type(grid).__name__}")
-    return grid
-
-
 __all__ = [
     "NEIGHBOURS",
     "Mechanism",
     "Range",
-    "check_grid",
     "check_range",
     "clipped",
     "one_vector",

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
@@ -16,10 +15,10 @@ from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import noisy_max_gap, selection_gap
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
-from holdfast.mechanisms.base import NEIGHBOURS, check_grid, plain
+from holdfast.mechanisms.base import NEIGHBOURS, plain
 from holdfast.noise.calibrate import GridLaplace, laplace_on_grid
 from holdfast.noise.entropy import Source
-from holdfast.noise.grid import Grid
+from holdfast.noise.grid import Grid, check_grid
 from holdfast.noise.inputs import Rational, rational
 from holdfast.noise.selection import exponential_choice, noisy_max, permute_and_flip
 
@@ -147,7 +146,7 @@ class Selection:
             Where the randomness comes from; the operating system if not given.
         """
         grid, scale = self.law.grid, self.law.scale_steps
-        indices = grid.indices(np.asarray(scores))
+        indices = grid.indices(scores)
         if indices.ndim != 1 or indices.size == 0:
             raise InvalidParameter("scores must be a list of at least one number")
         rate = Fraction(1, scale)

@@ -12,11 +12,12 @@ from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import gaussian_width
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import NEIGHBOURS, check_grid, plain
+from holdfast.mechanisms.base import NEIGHBOURS, plain
 from holdfast.mechanisms.on_grid import GridMechanism
 from holdfast.noise.calibrate import GridGaussian, gaussian_on_grid
-from holdfast.noise.grid import Grid
+from holdfast.noise.grid import Grid, check_grid
 from holdfast.noise.inputs import Rational, rational
+from holdfast.noise.integers import fits_vector
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Gaussian(GridMechanism):
         object.__setattr__(self, "dimension", check.whole("dimension", self.dimension, at_least=1))
         object.__setattr__(self, "grid", check_grid(self.grid))
         object.__setattr__(self, "grid", self.law.grid)
+        if self.dimension > 1:  # arrays are limited; say so here and not at the first release
+            fits_vector("sigma", self.law.sigma_steps)
 
     @cached_property
     def law(self) -> GridGaussian:

@@ -13,12 +13,12 @@ from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import gaussian_width
 from holdfast.bounds.sparse_vector import gaussian_sparse_renyi
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import NEIGHBOURS, check_grid, plain
+from holdfast.mechanisms.base import NEIGHBOURS, plain
 from holdfast.mechanisms.sparse_mechanism import SparseMechanism
 from holdfast.mechanisms.sparse_run import Noises
 from holdfast.noise.calibrate import GridGaussian, gaussian_on_grid
 from holdfast.noise.gaussian import discrete_gaussian
-from holdfast.noise.grid import Grid
+from holdfast.noise.grid import Grid, check_grid
 from holdfast.noise.inputs import Rational, rational
 
 ORDERS = (
@@ -105,6 +105,7 @@ class GaussianSparseVector(SparseMechanism):
             sigmas = (self.threshold_sigma, self.question_sigma)
             exponents = [gaussian_on_grid(self.sensitivity, sigma=sigma).grid.exponent for sigma in sigmas]
             object.__setattr__(self, "grid", Grid(min(exponents)))
+        self._check_reach()
 
     @cached_property
     def laws(self) -> tuple[GridGaussian, GridGaussian]:

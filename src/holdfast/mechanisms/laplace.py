@@ -11,11 +11,12 @@ from holdfast.accounting.costs import PureDP
 from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import laplace_width
-from holdfast.mechanisms.base import NEIGHBOURS, check_grid, plain
+from holdfast.mechanisms.base import NEIGHBOURS, plain
 from holdfast.mechanisms.on_grid import GridMechanism
 from holdfast.noise.calibrate import GridLaplace, laplace_on_grid
-from holdfast.noise.grid import Grid
+from holdfast.noise.grid import Grid, check_grid
 from holdfast.noise.inputs import Rational, rational
+from holdfast.noise.integers import fits_vector
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Laplace(GridMechanism):
         object.__setattr__(self, "dimension", check.whole("dimension", self.dimension, at_least=1))
         object.__setattr__(self, "grid", check_grid(self.grid))
         object.__setattr__(self, "grid", self.law.grid)
+        if self.dimension > 1:  # arrays are limited; say so here and not at the first release
+            fits_vector("scale", self.law.scale_steps)
 
     @cached_property
     def law(self) -> GridLaplace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,15 +20,70 @@ from holdfast.errors import InvalidParameter
 from holdfast.mechanisms.base import LOCAL, Estimate, plain
 from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
 from holdfast.noise.entropy import Source
-from holdfast.noise.inputs import Rational, rational
-from holdfast.noise.local import local_gaussian, local_laplace
+from holdfast.noise.inputs import Rational, plain_array, rational
+from holdfast.noise.integers import fits_vector
+from holdfast.noise.local import clipped, declared_range
+
+_ANSWERS = "a list of at least one finite number"
+
+
+class _LocalNumbers(ABC):
+    """What both laws share: a public range, a public default, the release and the mean."""
+
+    low: float
+    high: float
+    default: float | None
+
+    @property
+    @abstractmethod
+    def law(self) -> GridLaplace | GridGaussian:
+        """The law of the noise, in whole steps."""
+
+    def _check_range(self) -> None:
+        low, high, default = declared_range(self.low, self.high, self.default)
+        for name, value in {"low": low, "high": high, "default": default}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def _width(self) -> Fraction:
+        return Fraction(self.high) - Fraction(self.low)
+
+    def _range(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high, "default": self.default}
+
+    def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.float64]:
+        """Add each person's own noise.
+
+        Parameters
+        ----------
+        values : array of float
+            One a person. They are not shown in any error.
+        source : noise.Source, optional
+            Where the randomness comes from; the operating system if not given.
+        """
+        assert self.default is not None
+        return self.law.release(clipped(values, self.low, self.high, self.default), source=source)
+
+    def estimate(self, answers: npt.ArrayLike) -> Estimate:
+        """Estimate the mean of the (clipped) numbers of those who answered; the error is that of the noise.
+
+        Parameters
+        ----------
+        answers : array of float
+            What was released.
+        """
+        array = plain_array("answers", answers, "iuf", _ANSWERS)
+        if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
+            raise InvalidParameter(f"answers must be {_ANSWERS}")
+        return Estimate(float(array.mean()), math.sqrt(self.law.variance / array.size), array.size)
 
 
 @dataclass(frozen=True)
-class LocalLaplace:
+class LocalLaplace(_LocalNumbers):
     """A number in `[low, high]` plus discrete Laplace noise of scale `(high - low)/epsilon`, drawn by its owner.
 
-    Numbers outside the range are moved into it first; a NaN is refused.
+    Numbers outside the range are moved into it first, and a missing one (NaN, None) becomes the public default: an
+    error would say something about its owner.
 
     Parameters
     ----------
@@ -35,6 +91,8 @@ class LocalLaplace:
         The public range, `low < high`.
     epsilon : Fraction, int or float
         Positive; a float means the decimal it prints as.
+    default : float, optional
+        The public value of who gives no number; the middle of the range if not given.
 
     Examples
     --------
@@ -48,17 +106,17 @@ class LocalLaplace:
     low: float
     high: float
     epsilon: Rational
+    default: float | None = None
 
     def __post_init__(self) -> None:
-        low, high = _range(self.low, self.high)
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+        self._check_range()
         rational("epsilon", self.epsilon, above=0)
+        fits_vector("scale", self.law.scale_steps)
 
     @cached_property
     def law(self) -> GridLaplace:
         """The law of the noise, in whole steps."""
-        return laplace_on_grid(_width(self.low, self.high), self.epsilon)
+        return laplace_on_grid(self._width, self.epsilon)
 
     @property
     def cost(self) -> PureDP:
@@ -72,23 +130,7 @@ class LocalLaplace:
 
     def to_dict(self) -> dict[str, Any]:
         """Public parameters as plain data."""
-        return {"low": self.low, "high": self.high, "epsilon": plain(self.epsilon)} | self.law.to_dict()
-
-    def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.float64]:
-        """Add each person's own noise.
-
-        Parameters
-        ----------
-        values : array of float
-            One a person. They are not shown in any error.
-        source : noise.Source, optional
-            Where the randomness comes from; the operating system if not given.
-        """
-        return local_laplace(values, self.low, self.high, self.epsilon, grid=self.law.grid, source=source)
-
-    def estimate(self, answers: npt.ArrayLike) -> Estimate:
-        """Estimate the mean of the (clipped) numbers of those who answered; the error is that of the noise."""
-        return _mean(answers, self.law.variance)
+        return self._range() | {"epsilon": plain(self.epsilon)} | self.law.to_dict()
 
     def half_width(self, n: int, beta: float) -> float:
         """How far the estimated mean is from that of the `n` people, except with probability `beta`.
@@ -96,17 +138,18 @@ class LocalLaplace:
         Chernoff's bound with the exact moment generating function of the noise, plus half a step of rounding.
         """
         n, log_term = _log_term(n, beta)
-        scale = self.law.scale_steps
-        tilts = (1 - np.geomspace(1e-4, 1, 400)[:-1]) / scale
-        # E exp(t X) = (1-q)^2 / ((1 - q e^t)(1 - q e^-t)) = sinh(h)^2 / (sinh(h - t/2) sinh(h + t/2)), h = 1/(2 scale)
-        h = 0.5 / scale
-        log_mgf = 2 * math.log(math.sinh(h)) - np.log(np.sinh(h - tilts / 2)) - np.log(np.sinh(h + tilts / 2))
-        steps = float(np.min((log_mgf + log_term / n) / tilts))
+        # E exp(t X) = sinh(h)^2 / (sinh(h - a) sinh(h + a)) with h = 1/(2 scale) and a = t/2, for 0 < t < 1/scale; the
+        # product is sinh(h)^2 - sinh(a)^2. Every tilt gives a valid bound: the best is near sqrt(log(2/beta)/n)/scale
+        # for many people and near 1/scale for few.
+        h = 0.5 / self.law.scale_steps
+        shares = np.concatenate([np.geomspace(1e-8, 0.5, 400), 1 - np.geomspace(1e-4, 0.5, 200)])
+        log_mgf = -np.log1p(-((np.sinh(shares * h) / math.sinh(h)) ** 2))
+        steps = float(np.min((log_mgf + log_term / n) / (2 * h * shares)))
         return up((steps + 0.5) * float(self.law.grid.step), 64)
 
 
 @dataclass(frozen=True)
-class LocalGaussian:
+class LocalGaussian(_LocalNumbers):
     """A number in `[low, high]` plus discrete Gaussian noise, drawn by its owner; rho-zCDP.
 
     Parameters
@@ -115,6 +158,8 @@ class LocalGaussian:
         The public range, `low < high`.
     rho : Fraction, int or float
         Positive; a float means the decimal it prints as.
+    default : float, optional
+        As in `LocalLaplace`.
 
     Examples
     --------
@@ -125,17 +170,17 @@ class LocalGaussian:
     low: float
     high: float
     rho: Rational
+    default: float | None = None
 
     def __post_init__(self) -> None:
-        low, high = _range(self.low, self.high)
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+        self._check_range()
         rational("rho", self.rho, above=0)
+        fits_vector("sigma", self.law.sigma_steps)
 
     @cached_property
     def law(self) -> GridGaussian:
         """The law of the noise, in whole steps."""
-        return gaussian_on_grid(_width(self.low, self.high), rho=self.rho)
+        return gaussian_on_grid(self._width, rho=self.rho)
 
     @property
     def cost(self) -> ZCDP:
@@ -149,23 +194,7 @@ class LocalGaussian:
 
     def to_dict(self) -> dict[str, Any]:
         """Public parameters as plain data."""
-        return {"low": self.low, "high": self.high, "rho": plain(self.rho)} | self.law.to_dict()
-
-    def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.float64]:
-        """Add each person's own noise.
-
-        Parameters
-        ----------
-        values : array of float
-            One a person. They are not shown in any error.
-        source : noise.Source, optional
-            Where the randomness comes from; the operating system if not given.
-        """
-        return local_gaussian(values, self.low, self.high, self.rho, grid=self.law.grid, source=source)
-
-    def estimate(self, answers: npt.ArrayLike) -> Estimate:
-        """Estimate the mean of the (clipped) numbers of those who answered; the error is that of the noise."""
-        return _mean(answers, self.law.variance)
+        return self._range() | {"rho": plain(self.rho)} | self.law.to_dict()
 
     def half_width(self, n: int, beta: float) -> float:
         """How far the estimated mean is from that of the `n` people, except with probability `beta`.
@@ -175,22 +204,6 @@ class LocalGaussian:
         """
         n, log_term = _log_term(n, beta)
         return up(self.law.sigma * math.sqrt(2 * log_term / n) + 0.5 * float(self.law.grid.step), 16)
-
-
-def _range(low: Any, high: Any) -> tuple[float, float]:
-    bottom = check.real("low", low)
-    return bottom, check.real("high", high, above=bottom)
-
-
-def _width(low: float, high: float) -> Fraction:
-    return Fraction(high) - Fraction(low)
-
-
-def _mean(answers: npt.ArrayLike, variance: float) -> Estimate:
-    array = np.asarray(answers, dtype=np.float64)
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise InvalidParameter("answers must be a list of at least one finite number")
-    return Estimate(float(array.mean()), math.sqrt(variance / array.size), array.size)
 
 
 def _log_term(n: int, beta: float) -> tuple[int, float]:

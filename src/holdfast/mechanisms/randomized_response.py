@@ -16,8 +16,8 @@ from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 from holdfast.mechanisms.base import LOCAL, Estimate, plain
 from holdfast.noise.entropy import Source
-from holdfast.noise.inputs import Rational, rational
-from holdfast.noise.local import flip_bits, leaky_response, randomized_response
+from holdfast.noise.inputs import Rational, plain_array, rational
+from holdfast.noise.local import flip_bits, leaky_response, one_hot, randomized_response
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RandomizedResponse:
     @property
     def contrast(self) -> float:
         """How much likelier an answer is when true than when not: `(e^epsilon - 1) / (e^epsilon + d - 1)`."""
-        epsilon = float(self.epsilon)
+        epsilon = plain(self.epsilon)
         return -math.expm1(-epsilon) / (1 + (self.categories - 1) * math.exp(-epsilon))
 
     @overload
@@ -98,9 +98,12 @@ class RandomizedResponse:
         """
         counts = _counts(answers, self.categories)
         n = int(counts.sum())
-        shown = counts / n
         lie = (1 - self.contrast) / self.categories
-        return Estimate((shown - lie) / self.contrast, np.sqrt(shown * (1 - shown) / n) / self.contrast, n)
+        value = (counts / n - lie) / self.contrast
+        # Given the people, those of the category show it with probability lie + contrast and the others with lie.
+        share, truth = np.clip(value, 0, 1), lie + self.contrast
+        variance = share * truth * (1 - truth) + (1 - share) * lie * (1 - lie)
+        return Estimate(value, np.sqrt(variance / n) / self.contrast, n)
 
     def half_width(self, n: int, beta: float) -> float:
         """How far any estimated frequency is from the one among the `n` people, except with probability `beta`.
@@ -154,7 +157,7 @@ class BitFlip:
     @property
     def contrast(self) -> float:
         """How much likelier a bit shows 1 when it is 1 than when it is 0: `tanh(epsilon/4)`."""
-        return math.tanh(0.25 * float(self.epsilon))
+        return math.tanh(0.25 * plain(self.epsilon))
 
     def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.uint8]:
         """Randomize one category, or an array of them: a row of bits for each person.
@@ -166,10 +169,7 @@ class BitFlip:
         source : noise.Source, optional
             Where the randomness comes from; the operating system if not given.
         """
-        array = np.asarray(values)
-        if array.dtype.kind not in "iu" or (array.size and not 0 <= array.min() <= array.max() < self.categories):
-            raise InvalidParameter(f"values must be whole numbers in [0, {self.categories})")
-        return flip_bits((array[..., None] == np.arange(self.categories)).astype(np.int64), self.epsilon, source=source)
+        return flip_bits(one_hot(values, self.categories)[0], self.epsilon, source=source)
 
     def estimate(self, answers: npt.ArrayLike) -> Estimate:
         """Estimate the frequencies of the categories among those who answered, without bias.
@@ -179,9 +179,10 @@ class BitFlip:
         answers : array of 0 and 1, one row a person
             What was released.
         """
-        rows = np.asarray(answers)
-        if rows.ndim != 2 or rows.shape[1] != self.categories or len(rows) == 0:
-            raise InvalidParameter(f"answers must be rows of {self.categories} bits, at least one")
+        wanted = f"rows of {self.categories} bits, at least one"
+        rows = plain_array("answers", answers, "iub", wanted)
+        if rows.ndim != 2 or rows.shape[1] != self.categories or len(rows) == 0 or ((rows != 0) & (rows != 1)).any():
+            raise InvalidParameter(f"answers must be {wanted}")
         shown, lie = rows.mean(axis=0), (1 - self.contrast) / 2
         error = math.sqrt(lie * (1 - lie) / len(rows)) / self.contrast  # given the people, every bit has this variance
         return Estimate((shown - lie) / self.contrast, np.full(self.categories, error), len(rows))
@@ -247,8 +248,8 @@ class LeakyResponse:
 
 
 def _counts(answers: npt.ArrayLike, categories: int) -> npt.NDArray[np.int64]:
-    array = np.asarray(answers)
-    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+    array = plain_array("answers", answers, "iu", "a list of at least one whole number")
+    if array.ndim != 1 or array.size == 0:
         raise InvalidParameter("answers must be a list of at least one whole number")
     if array.min() < 0 or array.max() >= categories:
         raise InvalidParameter(f"answers must be in [0, {categories})")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from holdfast.mechanisms.sparse_run import Answers, Rules, SparseRun, replicate
 from holdfast.noise.entropy import Source
 from holdfast.noise.grid import Grid
+from holdfast.noise.integers import fits_vector
 
 
 class SparseMechanism:
@@ -22,13 +23,20 @@ class SparseMechanism:
     def place(self) -> tuple[Grid, int]:
         """The grid and the index of the public threshold on it."""
         assert self.grid is not None
-        return self.grid, self.grid.index(self.threshold)
+        return self.grid, self.grid.near_index(self.threshold, "threshold")
+
+    def _check_reach(self: Rules) -> None:
+        """Refuse at construction what batches could not draw or compare, so that single questions and batches agree."""
+        for scale in self.noises[1:]:
+            if scale is not None:
+                fits_vector("noise scale", scale)
+        _ = self.place
 
     def start(self: Rules, source: Source | None = None) -> SparseRun:
         """Begin a run; questions are then asked one by one or in batches. The run spends `cost`, whatever happens."""
         return SparseRun(self, source)
 
-    def resume(self: Rules, state: dict[str, int | None], source: Source | None = None) -> SparseRun:
+    def resume(self: Rules, state: dict[str, Any], source: Source | None = None) -> SparseRun:
         """Continue a run from its `secret_state()`."""
         return SparseRun.resume(self, state, source)
 

@@ -65,6 +65,9 @@ class Rules(Protocol):
     def place(self) -> tuple[Grid, int]:
         """The grid, and the index of the threshold on it."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Public parameters as plain data: what a stored run is recognised by."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -169,10 +172,11 @@ class SparseRun:
         BudgetExhausted
             If the run is over. Nothing is drawn and nothing is learned.
         """
+        self._check_owner()
         with self._lock:
-            self._check_open()
+            self._check_left()
             grid, _ = self._rules.place
-            index = grid.index(value)
+            index = grid.near_index(value)
             noises = self._rules.noises
             above = index + noises.sampler(noises.comparison, source=self._source) > self._threshold()
             self._count(1, above)
@@ -195,8 +199,9 @@ class SparseRun:
         BudgetExhausted
             If the run is over before the first question.
         """
+        self._check_owner()
         with self._lock:
-            self._check_open()
+            self._check_left()
             grid, _ = self._rules.place
             indices = grid.indices(values)
             if indices.ndim != 1:
@@ -223,11 +228,15 @@ class SparseRun:
                 )
             return Answers(above, shown, self.exhausted)
 
-    def _check_open(self) -> None:
+    def _check_owner(self) -> None:
+        """Before the lock is asked for: in a forked child it may be held for ever by a thread that is not there."""
         if os.getpid() != self._owner:
             raise HoldfastError("this run belongs to the process that started it; a forked copy must not answer")
+
+    def _check_left(self) -> None:
         if self._left < 1:
-            raise BudgetExhausted(f"all {self._rules.cap} answers above are spent; start a new run and pay for it")
+            what = "answers above" if self._rules.length is None else "epochs"
+            raise BudgetExhausted(f"all {self._rules.cap} {what} are spent; start a new run and pay for it")
 
     def _threshold(self) -> int:
         if self._secret is None:
@@ -246,28 +255,44 @@ class SparseRun:
             if self._rules.refresh or self._left < 1:
                 self._secret = None
 
-    def secret_state(self) -> dict[str, int | None]:
-        """The run as plain numbers, the noisy threshold among them. Store it as a secret and never serve it.
+    def secret_state(self) -> dict[str, Any]:
+        """The run as plain data, the noisy threshold among it. Store it as a secret and never serve it.
 
-        Whoever resumes from it must do so once: two runs from one state answer twice what was paid for.
+        Whoever resumes from it must do so once: two runs from one state answer twice what was paid for. A forked child
+        gets none.
         """
+        self._check_owner()
         with self._lock:
-            return {"asked": self._asked, "in_epoch": self._in_epoch, "left": self._left, "threshold": self._secret}
+            return {
+                "asked": self._asked,
+                "in_epoch": self._in_epoch,
+                "left": self._left,
+                "threshold": self._secret,
+                "mechanism": self._rules.to_dict(),
+            }
 
     @classmethod
-    def resume(cls, rules: Rules, state: dict[str, int | None], source: Source | None = None) -> SparseRun:
-        """Continue from `secret_state()`."""
-        wanted = ("asked", "in_epoch", "left", "threshold")
+    def resume(cls, rules: Rules, state: dict[str, Any], source: Source | None = None) -> SparseRun:
+        """Continue from `secret_state()`; a state of another mechanism, or one that no run can reach, is refused."""
+        wanted = ("asked", "in_epoch", "left", "threshold", "mechanism")
         if not isinstance(state, dict) or set(state) != set(wanted):
             raise InvalidParameter(f"state must hold {', '.join(wanted)} as secret_state() gives them")
+        if state["mechanism"] != rules.to_dict():
+            raise InvalidParameter("state must be of a run of this very mechanism; its public parameters differ")
         threshold = state["threshold"]
-        if threshold is not None and not isinstance(threshold, int):
+        if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int)):
             raise InvalidParameter("state must hold whole numbers")
         run = cls(rules, source)
-        run._asked = check.whole("asked", state["asked"], at_least=0)
         last = None if rules.length is None else rules.length - 1
-        run._in_epoch = check.whole("in_epoch", state["in_epoch"], at_least=0, at_most=last)
         run._left = check.whole("left", state["left"], at_least=0, at_most=rules.cap)
+        run._in_epoch = check.whole("in_epoch", state["in_epoch"], at_least=0, at_most=last if run._left else 0)
+        # Every epoch that is over has had a question.
+        run._asked = check.whole("asked", state["asked"], at_least=run._in_epoch + rules.cap - run._left)
+        kept = not rules.refresh and run._asked > 0 and run._left > 0
+        if threshold is None and (run._in_epoch > 0 or kept):
+            raise InvalidParameter(
+                "state must hold the threshold of the epoch that has begun; a second draw is not paid"
+            )
         run._secret = threshold
         return run
 

@@ -14,11 +14,11 @@ from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import laplace_width
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import NEIGHBOURS, check_grid, plain
+from holdfast.mechanisms.base import NEIGHBOURS, plain
 from holdfast.mechanisms.sparse_mechanism import SparseMechanism
 from holdfast.mechanisms.sparse_run import Noises
 from holdfast.noise.calibrate import GridLaplace, laplace_on_grid
-from holdfast.noise.grid import Grid
+from holdfast.noise.grid import Grid, check_grid
 from holdfast.noise.inputs import Rational, rational
 from holdfast.noise.laplace import discrete_laplace
 
@@ -94,6 +94,7 @@ class SparseVector(SparseMechanism):
         if check_grid(self.grid) is None:
             exponents = [laplace_on_grid(self.sensitivity, part).grid.exponent for part in self._parts]
             object.__setattr__(self, "grid", Grid(min(exponents)))
+        self._check_reach()
 
     @property
     def _shares(self) -> tuple[Fraction, ...]:

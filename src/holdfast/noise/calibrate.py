@@ -7,9 +7,10 @@ steps, rounded up, and the cost is computed from these two integers. It never ex
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, ClassVar, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from holdfast import check
 from holdfast.errors import InvalidParameter
 from holdfast.noise.entropy import Source
 from holdfast.noise.gaussian import discrete_gaussian
-from holdfast.noise.grid import Grid, larger_reading
+from holdfast.noise.grid import Grid, check_grid, upper_reading
 from holdfast.noise.inputs import Rational, rational
 from holdfast.noise.laplace import discrete_laplace
 from holdfast.noise.laws import discrete_gaussian_variance, discrete_laplace_variance
@@ -27,8 +28,76 @@ FINENESS = 2048
 """The default grid has at least this many steps in the sensitivity and in the noise scale."""
 
 
+class _Sampler(Protocol):
+    @overload
+    def __call__(self, scale: int, size: None = None, /, *, source: Source | None = None) -> int: ...
+    @overload
+    def __call__(self, scale: int, size: int, /, *, source: Source | None = None) -> NDArray[np.int64]: ...
+
+
+class _Law(NamedTuple):
+    """A law of integer noise: its name, the field that holds its parameter, how it is drawn, and its variance."""
+
+    name: str
+    parameter: str
+    sampler: _Sampler
+    variance: Callable[[float], float]
+
+
+class _GridNoise:
+    """What both laws share: a grid, a sensitivity and a noise parameter in whole steps, and how a value is released."""
+
+    _law: ClassVar[_Law]
+    grid: Grid
+    sensitivity_steps: int
+
+    def __post_init__(self) -> None:
+        if check_grid(self.grid) is None:
+            raise InvalidParameter("grid must be a noise.Grid, got None")
+        for name in (self._law.parameter, "sensitivity_steps"):
+            object.__setattr__(self, name, check.whole(name, getattr(self, name), at_least=1))
+
+    @property
+    def _steps(self) -> int:
+        return int(getattr(self, self._law.parameter))
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise in the statistic's own unit."""
+        step = float(self.grid.step)
+        return self._law.variance(self._steps) * step * step
+
+    @overload
+    def release(self, value: Fraction | float, *, source: Source | None = None) -> float: ...
+    @overload
+    def release(self, value: NDArray[Any], *, source: Source | None = None) -> NDArray[np.float64]: ...
+    def release(self, value: Any, *, source: Source | None = None) -> float | NDArray[np.float64]:
+        """The value on the grid plus noise; of an array each element gets its own noise.
+
+        The cost is that of one statistic with the declared sensitivity. An array is one statistic if the sensitivity
+        was declared for all of it (`dimension`). If it was declared for one number, each element is a release that
+        costs as much, as for local noise, where each belongs to another person. This class cannot tell which;
+        `mechanisms.Laplace` and `Gaussian` check the size.
+        """
+        draw = self._law.sampler
+        if isinstance(value, np.ndarray):
+            indices = self.grid.indices(value)
+            noise = draw(self._steps, indices.size, source=source)
+            return self.grid.values(indices + noise.reshape(indices.shape))
+        return self.grid.value(self.grid.index(value) + draw(self._steps, source=source))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "noise": self._law.name,
+            "grid_exponent": self.grid.exponent,
+            self._law.parameter: self._steps,
+            "sensitivity_steps": self.sensitivity_steps,
+        }
+
+
 @dataclass(frozen=True)
-class GridLaplace:
+class GridLaplace(_GridNoise):
     """Discrete Laplace noise of `scale_steps` steps on a statistic that moves by at most `sensitivity_steps`.
 
     Attributes
@@ -39,12 +108,10 @@ class GridLaplace:
         In steps of the grid; for vectors the sensitivity is in the sum of absolute values.
     """
 
+    _law = _Law("discrete-laplace", "scale_steps", discrete_laplace, discrete_laplace_variance)
     grid: Grid
     scale_steps: int
     sensitivity_steps: int
-
-    def __post_init__(self) -> None:
-        _whole_fields(self, "scale_steps", "sensitivity_steps")
 
     @property
     def epsilon(self) -> Fraction:
@@ -56,35 +123,9 @@ class GridLaplace:
         """The noise scale in the statistic's own unit."""
         return self.grid.value(self.scale_steps)
 
-    @property
-    def variance(self) -> float:
-        """The variance of the noise in the statistic's own unit."""
-        return discrete_laplace_variance(self.scale_steps) * float(self.grid.step) ** 2
-
-    @overload
-    def release(self, value: Fraction | float, *, source: Source | None = None) -> float: ...
-    @overload
-    def release(self, value: NDArray[Any], *, source: Source | None = None) -> NDArray[np.float64]: ...
-    def release(self, value: Any, *, source: Source | None = None) -> float | NDArray[np.float64]:
-        """The value on the grid plus noise; of an array each element gets its own noise."""
-        if isinstance(value, np.ndarray):
-            indices = self.grid.indices(value)
-            noise = discrete_laplace(self.scale_steps, indices.size, source=source)
-            return self.grid.values(indices + noise.reshape(indices.shape))
-        return self.grid.value(self.grid.index(value) + discrete_laplace(self.scale_steps, source=source))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "noise": "discrete-laplace",
-            "grid_exponent": self.grid.exponent,
-            "scale_steps": self.scale_steps,
-            "sensitivity_steps": self.sensitivity_steps,
-        }
-
 
 @dataclass(frozen=True)
-class GridGaussian:
+class GridGaussian(_GridNoise):
     """Discrete Gaussian noise of `sigma_steps` steps on a statistic that moves by at most `sensitivity_steps`.
 
     Attributes
@@ -95,12 +136,10 @@ class GridGaussian:
         In steps of the grid; for vectors the sensitivity is Euclidean.
     """
 
+    _law = _Law("discrete-gaussian", "sigma_steps", discrete_gaussian, discrete_gaussian_variance)
     grid: Grid
     sigma_steps: int
     sensitivity_steps: int
-
-    def __post_init__(self) -> None:
-        _whole_fields(self, "sigma_steps", "sensitivity_steps")
 
     @property
     def rho(self) -> Fraction:
@@ -111,32 +150,6 @@ class GridGaussian:
     def sigma(self) -> float:
         """The parameter sigma in the statistic's own unit."""
         return self.grid.value(self.sigma_steps)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise in the statistic's own unit."""
-        return discrete_gaussian_variance(self.sigma_steps) * float(self.grid.step) ** 2
-
-    @overload
-    def release(self, value: Fraction | float, *, source: Source | None = None) -> float: ...
-    @overload
-    def release(self, value: NDArray[Any], *, source: Source | None = None) -> NDArray[np.float64]: ...
-    def release(self, value: Any, *, source: Source | None = None) -> float | NDArray[np.float64]:
-        """The value on the grid plus noise; of an array each element gets its own noise."""
-        if isinstance(value, np.ndarray):
-            indices = self.grid.indices(value)
-            noise = discrete_gaussian(self.sigma_steps, indices.size, source=source)
-            return self.grid.values(indices + noise.reshape(indices.shape))
-        return self.grid.value(self.grid.index(value) + discrete_gaussian(self.sigma_steps, source=source))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "noise": "discrete-gaussian",
-            "grid_exponent": self.grid.exponent,
-            "sigma_steps": self.sigma_steps,
-            "sensitivity_steps": self.sensitivity_steps,
-        }
 
 
 def laplace_on_grid(
@@ -174,10 +187,12 @@ def laplace_on_grid(
     >>> mechanism.grid, mechanism.epsilon <= Fraction(1, 10), mechanism.scale
     (Grid(exponent=-21), True, 0.0100...)
     """
-    width = larger_reading("sensitivity", sensitivity)
+    width = upper_reading("sensitivity", sensitivity)
     cost = rational("epsilon", epsilon, above=0)
     d = check.whole("dimension", dimension, at_least=1)
-    where = grid if grid is not None else Grid(_floor_log2(min(width / d, width / cost) / FINENESS))
+    where = check_grid(grid)
+    if where is None:
+        where = _default_grid(_floor_log2(min(width / d, width / cost) / FINENESS), "sensitivity and epsilon")
     steps = where.sensitivity_steps(width) + d - 1
     return GridLaplace(where, math.ceil(steps / cost), steps)
 
@@ -220,7 +235,7 @@ def gaussian_on_grid(
     >>> mechanism.grid, mechanism.rho <= Fraction(2, 100), mechanism.sigma
     (Grid(exponent=-11), True, 5.0)
     """
-    width = larger_reading("sensitivity", sensitivity)
+    width = upper_reading("sensitivity", sensitivity)
     d = check.whole("dimension", dimension, at_least=1)
     if (rho is None) == (sigma is None):
         raise InvalidParameter("give exactly one of rho and sigma")
@@ -229,18 +244,23 @@ def gaussian_on_grid(
     else:
         squared = rational("sigma", sigma, above=0) ** 2
     allowance = 0 if d == 1 else math.isqrt(d - 1) + 1
+    grid = check_grid(grid)
     if grid is None:
         per_sensitivity = _floor_log2(width / (1 + allowance) / FINENESS)
-        grid = Grid(min(per_sensitivity, _floor_log2(squared / FINENESS**2) // 2))
+        exponent = min(per_sensitivity, _floor_log2(squared / FINENESS**2) // 2)
+        grid = _default_grid(exponent, f"sensitivity and {'rho' if sigma is None else 'sigma'}")
     steps = grid.sensitivity_steps(width) + allowance
     # sigma_steps**2 >= squared * (steps / width)**2, so the cost is at most width**2 / (2 squared).
     least = squared * (steps / width) ** 2
     return GridGaussian(grid, _ceil_sqrt(least), steps)
 
 
-def _whole_fields(mechanism: GridLaplace | GridGaussian, *names: str) -> None:
-    for name in names:
-        object.__setattr__(mechanism, name, check.whole(name, getattr(mechanism, name), at_least=1))
+def _default_grid(exponent: int, parameters: str) -> Grid:
+    if not -1000 <= exponent <= 1000:
+        raise InvalidParameter(
+            f"{parameters} need a grid of step 2**{exponent}, outside 2**-1000 to 2**1000; use another unit"
+        )
+    return Grid(exponent)
 
 
 def _floor_log2(x: Fraction) -> int:

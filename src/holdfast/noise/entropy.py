@@ -6,6 +6,7 @@ code path serves both, and what is tested with `Seeded` is what runs with `Secur
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from typing import ClassVar
@@ -69,9 +70,10 @@ class Secure(Source):
     """The operating system's cryptographic random numbers (`os.urandom`). The source of every real release.
 
     It takes no seed and has no state of its own. Scalar draws take words from a small buffer that belongs to the
-    calling thread (256 words), arrays are fetched directly. The buffers are dropped when the process forks, in the
-    parent and in the child, and a word leaves its buffer when it is handed out, so no word is used twice. Copies and
-    pickles hold nothing.
+    calling thread (256 words), arrays are fetched directly. The buffers are dropped when the process forks through
+    Python (`os.fork`, `multiprocessing`), in the parent and in the child, and a word leaves its buffer when it is
+    handed out, so no word is used twice. A fork that C code makes without telling Python is not noticed: asking the
+    system for the process id at each word would cost a quarter of a draw. Copies and pickles hold nothing.
 
     Examples
     --------
@@ -95,9 +97,11 @@ class Secure(Source):
     def word(self) -> int:
         """One uniform word from the thread's buffer."""
         words = _buffer.words
-        if not words:
-            words += self.words(_BUFFERED_WORDS).tolist()
-        return words.pop()
+        while True:
+            try:
+                return words.pop()
+            except IndexError:  # a signal handler that draws may empty what was just filled, so look again
+                words += self.words(_BUFFERED_WORDS).tolist()
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """`count` uniform words straight from the operating system."""
@@ -113,8 +117,9 @@ class Secure(Source):
 class Seeded(Source):
     """A reproducible twin of `Secure` with the same law, for simulations and tests only.
 
-    Anyone who learns the seed can take the noise off again, so mechanisms that guard real rows refuse it. A copy or a
-    pickle repeats the words of the original. One thread at a time.
+    Anyone who learns the seed can take the noise off again. `Source.secure` says so, for the layer that holds real rows
+    to refuse it; the samplers and mechanisms themselves take any source they are given. A copy or a pickle repeats the
+    words of the original. One thread at a time.
 
     Parameters
     ----------
@@ -145,6 +150,9 @@ class Seeded(Source):
     def words(self, count: int) -> NDArray[np.uint64]:
         """`count` uniform words from the generator."""
         return self._bits.random_raw(count)
+
+    def __copy__(self) -> Seeded:
+        return copy.deepcopy(self)  # two sources that share one generator would take each other's words
 
     def __repr__(self) -> str:
         return f"Seeded({self._seed})"

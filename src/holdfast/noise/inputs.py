@@ -6,6 +6,9 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from holdfast import check
 from holdfast.bounds.exact import decimal_fraction
 from holdfast.errors import InvalidParameter
@@ -37,6 +40,29 @@ def rational(
         return fraction
     check.real(name, value, above=above, at_least=at_least, at_most=at_most)
     return decimal_fraction(float(value))
+
+
+def plain_array(name: str, values: Any, kinds: str, wanted: str) -> NDArray[Any]:
+    """`values` as an array of one of the given kinds (`dtype.kind`); an error shows none of them.
+
+    Examples
+    --------
+    >>> plain_array("values", [1, 2], "iu", "whole numbers")
+    array([1, 2])
+    >>> plain_array("values", ["a row"], "iu", "whole numbers")
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: values must be whole numbers
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidParameter(f"{name} must not be a masked array: its hidden entries would be used; fill them first")
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):  # lists of unequal length; the message could hold a value
+        raise InvalidParameter(f"{name} must be {wanted}") from None
+    if array.dtype.kind not in kinds:
+        raise InvalidParameter(f"{name} must be {wanted}")
+    return array
 
 
 def ratio(name: str, value: Any) -> tuple[int, int]:

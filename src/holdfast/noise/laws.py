@@ -24,7 +24,10 @@ def discrete_laplace_variance(scale: float) -> float:
     """
     scale = check.real("scale", scale, above=0)
     half = 0.5 / scale
-    return 0.0 if half > 700 else 0.5 / math.sinh(half) ** 2
+    if half > 700:
+        return 0.0
+    width = 1 / math.sinh(half)
+    return 0.5 * width * width
 
 
 def discrete_gaussian_variance(sigma: float) -> float:
@@ -46,7 +49,7 @@ def discrete_gaussian_variance(sigma: float) -> float:
     sigma = check.real("sigma", sigma, above=0)
     if sigma >= 2:
         return sigma * sigma
-    weights = [math.exp(-0.5 * (k / sigma) ** 2) for k in range(1, 80)]
+    weights = [math.exp(-0.5 * (k / sigma) * (k / sigma)) for k in range(1, 80)]
     total = 1 + 2 * math.fsum(weights)
     return 2 * math.fsum(k * k * w for k, w in enumerate(weights, start=1)) / total
 
@@ -92,7 +95,7 @@ def discrete_gaussian_tail(sigma: float, at_least: int) -> float:
     """
     sigma = check.real("sigma", sigma, above=0)
     m = check.whole("at_least", at_least, at_least=0)
-    return min(1.0, 2 * math.exp(-0.5 * (m / sigma) ** 2))
+    return min(1.0, 2 * math.exp(-0.5 * (m / sigma) * (m / sigma)))
 
 
 __all__ = [

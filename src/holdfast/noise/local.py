@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from holdfast.errors import InvalidParameter
 from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
 from holdfast.noise.coins import below_each, bernoulli, bernoulli_logistic, logistic_table
 from holdfast.noise.entropy import Source, resolve
-from holdfast.noise.grid import Grid
-from holdfast.noise.inputs import Rational, rational
+from holdfast.noise.grid import Grid, check_grid
+from holdfast.noise.inputs import Rational, plain_array, rational
 
 
 def randomized_response(
@@ -56,7 +57,7 @@ def randomized_response(
     array([2, 1, 1, 2])
     """
     d = check.whole("categories", categories, at_least=2, at_most=1 << 62)
-    truth = _coded(values, d)
+    truth = coded(values, d)
     cost = rational("epsilon", epsilon, at_least=0)
     origin = resolve(source)
     moves = logistic_table(cost.numerator, cost.denominator, d - 1).draws(origin, truth.size).reshape(truth.shape)
@@ -88,7 +89,7 @@ def flip_bits(bits: Any, epsilon: Rational, *, source: Source | None = None) -> 
            [1, 1, 0],
            [0, 0, 1]], dtype=uint8)
     """
-    truth = _coded(bits, 2, "bits")
+    truth = coded(bits, 2, "bits")
     cost = rational("epsilon", epsilon, at_least=0)
     flips = bernoulli_logistic(cost / 2, truth.size, source=source).reshape(truth.shape)
     return truth.astype(np.uint8) ^ flips
@@ -117,7 +118,7 @@ def leaky_response(bits: Any, epsilon: Rational, delta: Rational, *, source: Sou
     >>> leaky_response([0, 0, 1, 1], 1, 0, source=Seeded(1))
     array([1, 2, 2, 1])
     """
-    truth = _coded(bits, 2, "bits")
+    truth = coded(bits, 2, "bits")
     cost = rational("epsilon", epsilon, at_least=0)
     chance = rational("delta", delta, at_least=0, at_most=1)
     origin = resolve(source)
@@ -127,7 +128,14 @@ def leaky_response(bits: Any, epsilon: Rational, delta: Rational, *, source: Sou
 
 
 def local_laplace(
-    values: Any, low: float, high: float, epsilon: Rational, *, grid: Grid | None = None, source: Source | None = None
+    values: Any,
+    low: float,
+    high: float,
+    epsilon: Rational,
+    *,
+    default: float | None = None,
+    grid: Grid | None = None,
+    source: Source | None = None,
 ) -> NDArray[np.float64]:
     """Each value, clipped to `[low, high]`, plus its own discrete Laplace noise on a grid: `epsilon`-local privacy.
 
@@ -139,6 +147,9 @@ def local_laplace(
         The declared range, `low < high`.
     epsilon : Fraction, int or float
         Positive.
+    default : float or None
+        The public value, inside the range, of a person whose value is NaN or None; the middle of the range if not
+        given. An error instead would say something about a row.
     grid : Grid or None
         None for the default of `laplace_on_grid`.
     source : Source or None
@@ -150,12 +161,20 @@ def local_laplace(
     >>> local_laplace([0.2, 7.0], 0, 1, 1000, source=Seeded(1)).round(2)
     array([0.2, 1. ])
     """
-    clipped, width = _clipped(values, low, high)
-    return laplace_on_grid(width, epsilon, grid).release(clipped, source=source)
+    bottom, top, missing = declared_range(low, high, default)
+    width = Fraction(top) - Fraction(bottom)
+    return laplace_on_grid(width, epsilon, grid).release(clipped(values, bottom, top, missing), source=source)
 
 
 def local_gaussian(
-    values: Any, low: float, high: float, rho: Rational, *, grid: Grid | None = None, source: Source | None = None
+    values: Any,
+    low: float,
+    high: float,
+    rho: Rational,
+    *,
+    default: float | None = None,
+    grid: Grid | None = None,
+    source: Source | None = None,
 ) -> NDArray[np.float64]:
     """Each value, clipped to `[low, high]`, plus its own discrete Gaussian noise on a grid: `rho`-local zCDP.
 
@@ -167,6 +186,9 @@ def local_gaussian(
         The declared range, `low < high`.
     rho : Fraction, int or float
         Positive.
+    default : float or None
+        The public value, inside the range, of a person whose value is NaN or None; the middle of the range if not
+        given. An error instead would say something about a row.
     grid : Grid or None
         None for the default of `gaussian_on_grid`.
     source : Source or None
@@ -178,8 +200,9 @@ def local_gaussian(
     >>> local_gaussian([0.2, 7.0], 0, 1, 100_000, source=Seeded(1)).round(1)
     array([0.2, 1. ])
     """
-    clipped, width = _clipped(values, low, high)
-    return gaussian_on_grid(width, rho=rho, grid=grid).release(clipped, source=source)
+    bottom, top, missing = declared_range(low, high, default)
+    width = Fraction(top) - Fraction(bottom)
+    return gaussian_on_grid(width, rho=rho, grid=grid).release(clipped(values, bottom, top, missing), source=source)
 
 
 def one_hot_laplace(
@@ -209,8 +232,8 @@ def one_hot_laplace(
     >>> one_hot_laplace([1], 3, 1).shape
     (1, 3)
     """
-    rows, d = _one_hot(values, categories)
-    where = grid if grid is not None else laplace_on_grid(2, epsilon).grid
+    rows, d = one_hot(values, categories)
+    where = check_grid(grid) or laplace_on_grid(2, epsilon).grid
     steps = 2 * _steps_of_one(where)
     scale = math.ceil(steps / rational("epsilon", epsilon, above=0))
     return GridLaplace(where, scale, steps).release(rows.reshape(-1, d), source=source)
@@ -247,26 +270,26 @@ def one_hot_gaussian(
     >>> one_hot_gaussian([1], 3, 0.5).shape
     (1, 3)
     """
-    rows, d = _one_hot(values, categories)
-    where = grid if grid is not None else gaussian_on_grid(1, rho=rho).grid
+    rows, d = one_hot(values, categories)
+    where = check_grid(grid) or gaussian_on_grid(1, rho=rho).grid
     steps = math.isqrt(2 * _steps_of_one(where) ** 2 - 1) + 1
     sigma = gaussian_on_grid(steps, rho=rho, grid=Grid(0)).sigma_steps
     return GridGaussian(where, sigma, steps).release(rows.reshape(-1, d), source=source)
 
 
-def _coded(values: Any, categories: int, name: str = "values") -> NDArray[np.int64]:
+def coded(values: Any, categories: int, name: str = "values") -> NDArray[np.int64]:
     """Whole numbers in [0, categories); an error does not show them."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "iub":
-        raise InvalidParameter(f"{name} must be whole numbers in [0, {categories})")
+    wanted = f"whole numbers in [0, {categories})"
+    array = plain_array(name, values, "iub", wanted)
     if array.size and (int(array.min()) < 0 or int(array.max()) >= categories):
-        raise InvalidParameter(f"{name} must be whole numbers in [0, {categories})")
+        raise InvalidParameter(f"{name} must be {wanted}")
     return array.astype(np.int64)
 
 
-def _one_hot(values: Any, categories: int) -> tuple[NDArray[np.int64], int]:
+def one_hot(values: Any, categories: int) -> tuple[NDArray[np.int64], int]:
+    """Rows with a 1 in the place of the value, and how many places there are."""
     d = check.whole("categories", categories, at_least=2)
-    truth = _coded(values, d)
+    truth = coded(values, d)
     return (truth[..., None] == np.arange(d)).astype(np.int64), d
 
 
@@ -276,14 +299,32 @@ def _steps_of_one(grid: Grid) -> int:
     return 1 << -grid.exponent
 
 
-def _clipped(values: Any, low: float, high: float) -> tuple[NDArray[np.float64], Fraction]:
-    """Values inside the declared range, and the exact width of that range."""
+def declared_range(low: float, high: float, default: float | None) -> tuple[float, float, float]:
+    """The public range and the public value of those who give no number: the middle if none is declared."""
     bottom = check.real("low", low)
     top = check.real("high", high, above=bottom)
-    array = np.asarray(values, dtype=np.float64)
-    if np.isnan(array).any():
-        raise InvalidParameter("values must be numbers, got NaN")
-    return np.clip(array, bottom, top), Fraction(top) - Fraction(bottom)
+    if default is None:
+        return bottom, top, 0.5 * bottom + 0.5 * top
+    return bottom, top, check.real("default", default, at_least=bottom, at_most=top)
+
+
+def clipped(values: Any, low: float, high: float, default: float) -> NDArray[np.float64]:
+    """Values inside the declared range; NaN, and what is no number in a list of objects, becomes the default.
+
+    Nothing is refused that depends on one person's value, only values that are no numbers as a whole.
+    """
+    array = plain_array("values", values, "iufbO", "numbers, one a person")
+    if array.dtype.kind == "O":
+        filled = [_moved(v, low, high) for v in array.ravel()]
+        array = np.array(filled, dtype=np.float64).reshape(array.shape)
+    numbers = array.astype(np.float64)
+    return np.clip(np.where(np.isnan(numbers), default, numbers), low, high)
+
+
+def _moved(value: Any, low: float, high: float) -> float:
+    """A number of any size moved into the range, NaN for anything else."""
+    number: Any = value if isinstance(value, Real) else math.nan
+    return low if number < low else high if number > high else float(number)
 
 
 __all__ = [

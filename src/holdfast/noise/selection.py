@@ -22,12 +22,13 @@ from holdfast.errors import InvalidParameter
 from holdfast.noise.coins import below, below_each, bernoulli_exp_each, exp_coin
 from holdfast.noise.entropy import Source, resolve
 from holdfast.noise.fixed import EXP_ERROR, Weights, exp_lower
-from holdfast.noise.inputs import Rational, rational
+from holdfast.noise.inputs import Rational, plain_array, rational
 from holdfast.noise.laplace import discrete_laplace, geometric
 from holdfast.noise.table import Table
 
 _SCORE_LIMIT = 1 << 61
 _NEGLIGIBLE = 1 << 32
+_WHOLE = "a list of at least one whole number; put real scores on a noise.Grid"
 
 
 @overload
@@ -175,9 +176,9 @@ def noisy_max(
 
 
 def _scores(scores: Any) -> NDArray[np.int64]:
-    array = np.asarray(scores)
-    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-        raise InvalidParameter("scores must be a list of at least one whole number; put real scores on a noise.Grid")
+    array = plain_array("scores", scores, "iu", _WHOLE)
+    if array.ndim != 1 or array.size == 0:
+        raise InvalidParameter(f"scores must be {_WHOLE}")
     if max(-int(array.min()), int(array.max())) > _SCORE_LIMIT:
         raise InvalidParameter("scores must be within 2**61 of zero")
     return array.astype(np.int64)
@@ -188,7 +189,7 @@ def _exponents(scores: Any, rate: Rational) -> tuple[NDArray[Any], int]:
     array = _scores(scores)
     speed = rational("rate", rate, at_least=0)
     gaps = array.max() - array
-    if int(gaps.max()) * speed.numerator >= 1 << 63 or speed.denominator >= 1 << 63:
+    if max(int(gaps.max()), 1) * speed.numerator >= 1 << 63 or speed.denominator >= 1 << 63:
         gaps = gaps.astype(object)
     return gaps * speed.numerator, speed.denominator
 
