@@ -3,10 +3,31 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from fractions import Fraction
 
+import mpmath
+import numpy as np
 import pytest
 
-from holdfast.accounting import GDP, RDP, ZCDP, ApproxDP, Bits, Cost, PointwiseDP, PureDP
+from holdfast.accounting import (
+    GDP,
+    RDP,
+    ZCDP,
+    ApproxDP,
+    BasicFilter,
+    BasicOdometer,
+    Bits,
+    BitsFilter,
+    Cost,
+    FilterFromOdometer,
+    GDPFilter,
+    PointwiseDP,
+    PureDP,
+    RenyiFilter,
+    WhitehouseFilter,
+    ZCDPFilter,
+)
+from holdfast.bounds.exact import decimal_fraction
 from holdfast.errors import InvalidParameter
 
 COSTS = [
@@ -68,3 +89,53 @@ def test_wrong_shapes_never_become_costs() -> None:
     ):
         with pytest.raises(InvalidParameter):
             make()
+
+
+def test_other_numbers_are_rounded_up_as_costs_and_down_as_budgets() -> None:
+    third = Fraction(1, 3)
+    for cost, name in (
+        (PureDP(third), "epsilon"),
+        (ApproxDP(third, third), "delta"),
+        (PointwiseDP(third, third), "epsilon"),
+        (ZCDP(third), "rho"),
+        (GDP(third), "mu"),
+        (Bits(third), "bits"),
+    ):
+        amount = getattr(cost, name)
+        assert decimal_fraction(amount) >= third
+        assert decimal_fraction(math.nextafter(amount, 0)) < third
+    assert decimal_fraction(RDP((2,), (third,)).epsilons[0]) >= third
+    for budget, name in (
+        (BasicFilter(third, third), "epsilon"),
+        (BasicFilter(third, third), "delta"),
+        (WhitehouseFilter(third, third), "delta"),
+        (ZCDPFilter(third), "rho"),
+        (GDPFilter(third), "mu"),
+        (BitsFilter(third), "bits"),
+        (RenyiFilter(2, third), "epsilon"),
+        (FilterFromOdometer(BasicOdometer(), third), "epsilon"),
+        (BasicOdometer(third), "delta"),
+    ):
+        amount = getattr(budget, name)
+        assert decimal_fraction(amount) <= third
+        assert decimal_fraction(math.nextafter(amount, 1)) > third
+    assert PureDP(2**53 + 1).epsilon == 2.0**53 + 2
+    assert (PureDP(np.float32(0.5)), PureDP(np.int64(3)), PureDP(Fraction(1, 10))) == (
+        PureDP(0.5),
+        PureDP(3),
+        PureDP(0.1),
+    )
+    with pytest.raises(InvalidParameter, match="delta"):
+        ApproxDP(0.1, 1 - Fraction(1, 10**30))  # no double below 1 is not below it
+
+
+def test_bits_of_a_number_of_values_are_rounded_up() -> None:
+    assert [Bits.of_values(k).bits for k in (1, 2, 4, 2**60)] == [0.0, 1.0, 2.0, 60.0]
+    with mpmath.workdps(60):
+        for count in (3, 5, 7, 1000, 10**17 + 1, 3**400):
+            bits = Bits.of_values(count).bits
+            assert mpmath.mpf(repr(bits)) >= mpmath.log(count, 2)
+            assert bits <= math.log2(count) * (1 + 1e-14)
+    for wrong in (0, 2.5, True):
+        with pytest.raises(InvalidParameter, match="count"):
+            Bits.of_values(wrong)  # type: ignore[arg-type]

@@ -208,15 +208,6 @@ def test_any_of_closes_a_filter_that_was_passed_over() -> None:
     assert set(again.remaining()) == {"zcdp"}
 
 
-def test_any_of_takes_over_what_was_spent_and_leaves_the_parts_alone() -> None:
-    basic = BasicFilter(1.0)
-    basic.spend(PureDP(0.6))
-    joined = AnyOf([basic, ZCDPFilter.from_dp(1.0, 1e-6)])
-    joined.spend(PureDP(0.1))
-    assert joined.spent()["basic"]["epsilon"] == 0.7
-    assert basic.spent()["epsilon"] == 0.6
-
-
 def test_all_of_keeps_every_promise() -> None:
     both = AllOf([BasicFilter(1.0), ZCDPFilter.from_dp(3.0, 1e-6)])
     assert rounds(both, PureDP(0.1)) == 10

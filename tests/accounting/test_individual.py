@@ -158,6 +158,52 @@ def test_gaussian_row_costs() -> None:
         gaussian_row_costs([1.0], 0.0)
 
 
+def test_row_costs_at_an_order_are_the_divergence_at_that_order() -> None:
+    """Gaussian noise on a sum has divergence `order * rho`; charged rho alone, 17 answers of 4/9 would fit."""
+    order, budget, sigma = 8.0, 1.0, 3.0
+    budgets = IndividualFilter(1, budget, order=order)
+    answers = 0
+    while budgets.admit(gaussian_row_costs([1.0], sigma, order))[0]:
+        answers += 1
+    assert answers == 2
+    assert answers * order / (2 * sigma**2) <= budget
+    with pytest.raises(InvalidParameter, match="order"):
+        gaussian_row_costs([1.0], sigma, order=1.0)
+
+
+def test_row_costs_are_never_below_the_truth_at_any_scale() -> None:
+    from fractions import Fraction
+
+    rng = np.random.default_rng(17)
+    scales = [1e-320, 1e-308, 1.1e-161, 1e-150, 1e-5, 1.0, 1e100, 1e200, 1e308]
+    for sigma in scales:
+        for near in (1e-162, 1.5e-162, 1e-10, 0.3, 1.0, 1e150):
+            rows = np.abs(rng.standard_normal((4, 3))) * min(near * sigma, 1e307)
+            for order in (None, 1.5, 64.0):
+                for given in (rows, rows[:, 0]):
+                    costs = gaussian_row_costs(given, sigma, order)
+                    for row, cost in zip(np.reshape(given, (4, -1)), costs, strict=True):
+                        truth = sum(Fraction(float(x)) ** 2 for x in row) / (2 * Fraction(sigma) ** 2)
+                        truth *= Fraction(1 if order is None else order)
+                        assert Fraction(float(cost)) >= min(truth, Fraction(float(np.finfo(float).max)))
+                        slop = truth * (1 + Fraction(1, 10**14)) + Fraction(1, 10**320)
+                        assert Fraction(float(cost)) <= slop or not np.any(row)
+    assert gaussian_row_costs([1.1e-161], 1.1e-161)[0] == pytest.approx(0.5, rel=1e-14)
+    assert gaussian_row_costs([1e200, 1e308], 1e-200).tolist() == [np.finfo(float).max] * 2
+    assert not IndividualFilter(1, 1e300).admit(gaussian_row_costs([1e200], 1.0))[0]
+
+
+def test_shapes_that_are_no_arrays_are_refused_without_showing_rows() -> None:
+    budgets = IndividualFilter(2, 1.0)
+    for values in ([[1.0], [2.0, 3.0]], ["a", "b"], [0.125, "b"], [None, 0.125], [10**400, 1]):
+        for call in (budgets.admit, lambda v: gaussian_row_costs(v, 1.0)):
+            with pytest.raises(InvalidParameter) as caught:
+                call(values)  # type: ignore[operator]
+            assert "0.125" not in str(caught.value)
+        with pytest.raises(InvalidParameter, match="one sum for each row"):
+            IndividualFilter.from_secret_state(budgets.secret_state() | {"secret_sums": values})
+
+
 def test_what_is_served_does_not_grow_with_the_number_of_answers() -> None:
     budgets = IndividualFilter(1000, 1e9)
     costs = np.full(1000, 1e-3)

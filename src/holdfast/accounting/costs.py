@@ -2,15 +2,19 @@
 
 All privacy costs are for neighbours that replace one of `n` rows, `n` public. A mechanism certified under
 add/remove neighbours must be converted first.
+
+A float is the decimal that it prints as; any other number, such as a `Fraction`, is rounded up to one.
 """
 
 from __future__ import annotations
 
-import itertools
+import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from holdfast import check
+from holdfast.accounting.amount import orders_of, spent, spent_delta
+from holdfast.bounds.exact import up
 from holdfast.errors import InvalidParameter
 
 
@@ -59,7 +63,7 @@ class PureDP(Cost):
     kind: ClassVar[str] = "pure-dp"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check.real("epsilon", self.epsilon, at_least=0))
+        object.__setattr__(self, "epsilon", spent("epsilon", self.epsilon))
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,8 @@ class ApproxDP(Cost):
     kind: ClassVar[str] = "approx-dp"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check.real("epsilon", self.epsilon, at_least=0))
-        object.__setattr__(self, "delta", check.probability("delta", self.delta, zero=True))
+        object.__setattr__(self, "epsilon", spent("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", spent_delta("delta", self.delta))
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,8 @@ class PointwiseDP(Cost):
     kind: ClassVar[str] = "pointwise-dp"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check.real("epsilon", self.epsilon, at_least=0))
-        object.__setattr__(self, "delta", check.probability("delta", self.delta, zero=True))
+        object.__setattr__(self, "epsilon", spent("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", spent_delta("delta", self.delta))
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class ZCDP(Cost):
     kind: ClassVar[str] = "zcdp"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", check.real("rho", self.rho, at_least=0))
+        object.__setattr__(self, "rho", spent("rho", self.rho))
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ class GDP(Cost):
     kind: ClassVar[str] = "gdp"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", check.real("mu", self.mu, at_least=0))
+        object.__setattr__(self, "mu", spent("mu", self.mu))
 
 
 @dataclass(frozen=True)
@@ -122,10 +126,9 @@ class RDP(Cost):
     kind: ClassVar[str] = "rdp"
 
     def __post_init__(self) -> None:
-        orders = check.reals("orders", self.orders, above=1)
-        if any(b <= a for a, b in itertools.pairwise(orders)):
-            raise InvalidParameter("orders must increase strictly")
-        epsilons = check.reals("epsilons", self.epsilons, at_least=0)
+        orders = orders_of(self.orders)
+        given = check.reals("epsilons", self.epsilons, at_least=0)
+        epsilons = tuple(spent(f"epsilons[{i}]", self.epsilons[i]) for i in range(len(given)))
         if len(orders) != len(epsilons):
             raise InvalidParameter(f"orders and epsilons must have one length, got {len(orders)} and {len(epsilons)}")
         object.__setattr__(self, "orders", orders)
@@ -140,7 +143,20 @@ class Bits(Cost):
     kind: ClassVar[str] = "bits"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", check.real("bits", self.bits, at_least=0))
+        object.__setattr__(self, "bits", spent("bits", self.bits))
+
+    @classmethod
+    def of_values(cls, count: int) -> Self:
+        """The cost of an answer that takes one of `count` values: `log2(count)`, rounded up.
+
+        Examples
+        --------
+        >>> Bits.of_values(8), Bits.of_values(3).bits > math.log2(3)
+        (Bits(bits=3.0), True)
+        """
+        count = check.whole("count", count, at_least=1)
+        whole = (count - 1).bit_length()
+        return cls(float(whole) if count == 1 << whole else up(math.log2(count)))
 
 
 __all__ = ["GDP", "RDP", "ZCDP", "ApproxDP", "Bits", "Cost", "PointwiseDP", "PureDP"]

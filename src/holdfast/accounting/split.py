@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from holdfast import check
+from holdfast.accounting.amount import budget_delta
 from holdfast.accounting.totals import exact, minus
 from holdfast.errors import InvalidParameter
 
@@ -17,8 +17,8 @@ def slack_of(delta: float, delta_sum: float) -> Decimal:
     >>> slack_of(1e-6, 4e-7)
     Decimal('6E-7')
     """
-    delta = check.probability("delta", delta)
-    delta_sum = check.probability("delta_sum", delta_sum, zero=True)
+    delta = budget_delta("delta", delta)
+    delta_sum = budget_delta("delta_sum", delta_sum, zero=True)
     slack = minus(exact(delta), exact(delta_sum))
     if slack <= 0:
         raise InvalidParameter(f"delta_sum must be below delta, got {delta_sum} and {delta}")

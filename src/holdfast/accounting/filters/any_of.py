@@ -9,13 +9,13 @@ from typing import Any, Self
 from holdfast.accounting.account import State
 from holdfast.accounting.costs import Cost
 from holdfast.accounting.filters.base import Filter, Promise
-from holdfast.accounting.filters.children import named, read_children
+from holdfast.accounting.joint import Joint, named
 from holdfast.accounting.totals import plus
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
 
-class AnyOf(Filter):
+class AnyOf(Joint[Filter], Filter):
     """Admit a cost while at least one of `filters` admits it together with all that was spent before.
 
     The price is the **sum** of the deltas. The combination stops at the latest of the individual stops, and there the
@@ -24,14 +24,18 @@ class AnyOf(Filter):
 
     What is free. Write each filter's delta as a slack (its concentration argument) and a room for the costs' own
     deltas. Then the total is the sum of the slacks plus the largest room: the costs' deltas are paid once, because off
-    the event that some mechanism reveals itself, of probability at most the largest room, all costs are pure. Basic
+    the event that some mechanism reveals itself, of probability at most the largest room, no cost has a delta. Basic
     composition has no slack, so "basic OR one other filter" costs nothing.
 
     Provenance: the sum is reviewed; the split into slacks and one room is derived here and contains the reviewed
     special case "basic and one other with the same room". Proof: replace each mechanism by randomized response with
-    its epsilon and delta, of which it is a post-processing. A response reveals its input with probability delta; the
-    executed deltas sum to at most the largest room. Where nothing is revealed the costs are pure, and there the
-    latest stop gains at most the sum of what each stop gains, the slacks.
+    its epsilon and delta, of which it is a post-processing; zCDP, GDP and Renyi costs have no delta and stay as they
+    are. A response reveals its input with probability delta; the executed deltas sum to at most the largest room. Where
+    nothing is revealed no cost has a delta, and there the latest stop gains at most the sum of what each stop gains,
+    the slacks.
+
+    Interleaving several interactive mechanisms at once is not covered by a published statement; ask one question at a
+    time.
 
     A filter that cannot account for a cost, or does not admit it, is closed once that cost is spent on the strength of
     another. A cost of zero closes nothing.
@@ -39,8 +43,9 @@ class AnyOf(Filter):
     Parameters
     ----------
     filters : sequence of Filter
-        At least two, each with an (epsilon, delta) promise: build zCDP and GDP filters with `from_dp`. What they have
-        spent is taken over; the given filters themselves are left alone.
+        At least two, each with an (epsilon, delta) promise: build zCDP and GDP filters with `from_dp`. They must be
+        fresh: a filter that has not seen what another has admitted would admit it again. The given filters themselves
+        are left alone.
 
     Examples
     --------
@@ -53,87 +58,77 @@ class AnyOf(Filter):
     """
 
     name = "any-of"
+    kind = Filter
+    parts_name = "filters"
 
     def __init__(self, filters: Sequence[Filter]) -> None:
-        super().__init__()
-        self._filters = read_children(filters)
-        self._promises = [_promised(child) for child in self._filters]
-        self.accepts = tuple(dict.fromkeys(kind for child in self._filters for kind in child.accepts))
-        self._state = tuple(child._state for child in self._filters)
-
-    def parameters(self) -> dict[str, Any]:
-        """The filters, as made."""
-        return {"filters": [{child.role: child.name} | child.parameters() for child in self._filters]}
+        super().__init__(filters)
+        self._require_fresh()
+        promises = [_promised(part) for part in self._parts]
+        self._whole = Promise(
+            max(p.epsilon for p in promises), reduce(plus, (p.slack for p in promises)), max(p.room for p in promises)
+        )
+        if not self._whole.delta < 1:
+            raise InvalidParameter(f"filters must have deltas that join to below 1, got {self._whole.delta}")
+        self.accepts = tuple(dict.fromkeys(kind for part in self._parts for kind in part.accepts))
 
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP: the largest epsilon; the sum of the slacks and the largest room for the costs."""
-        promise = self._promise()
-        parts = [dict(child.guarantee().parameters) for child in self._filters]
-        stated = {"epsilon": promise.epsilon, "delta": promise.delta, "filters": parts}
-        return self._stated(stated)
+        parts = [dict(part.guarantee().parameters) for part in self._parts]
+        return self._stated({"epsilon": self._whole.epsilon, "delta": self._whole.delta, "filters": parts})
 
     def _promise(self) -> Promise:
-        return Promise(
-            max(p.epsilon for p in self._promises),
-            reduce(plus, (p.slack for p in self._promises)),
-            max(p.sum for p in self._promises),
-        )
+        return self._whole
 
-    def _after(self, state: State, cost: Cost) -> State:
-        if not isinstance(cost, self.accepts):
-            raise self._unaccepted(cost)
+    def _next(self, state: State, cost: Cost) -> State:
         return tuple(
-            None if held is None else _child_after(child, held, cost)
-            for child, held in zip(self._filters, state, strict=True)
+            None if held is None else _part_after(part, held, cost)
+            for part, held in zip(self._parts, state, strict=True)
         )
 
     def _fits(self, state: State) -> bool:
         return any(held is not None for held in state)
 
+    def _open(self, state: State) -> list[tuple[Filter, State]]:
+        return [(part, held) for part, held in zip(self._parts, state, strict=True) if held is not None]
+
     def _spent(self, state: State) -> dict[str, Any]:
-        open_ones = [(c, h) for c, h in zip(self._filters, state, strict=True) if h is not None]
-        return named([(child.name, child._spent(held)) for child, held in open_ones])
+        return named([(part.name, part._spent(held)) for part, held in self._open(state)])
 
     def _left(self, state: State) -> dict[str, Any]:
-        open_ones = [(c, h) for c, h in zip(self._filters, state, strict=True) if h is not None]
-        return named([(child.name, child._left(held)) for child, held in open_ones])
+        return named([(part.name, part._left(held)) for part, held in self._open(state)])
 
     def _plain(self, state: State) -> dict[str, Any]:
-        closed = [held is None for held in state]
-        held = [child._state if shut else held for child, shut, held in zip(self._filters, closed, state, strict=True)]
-        children = [child._plain(its) for child, its in zip(self._filters, held, strict=True)]
-        return {self.role: self.name, "filters": children, "closed": closed}
+        written = tuple(blank if held is None else held for blank, held in zip(self._blank(), state, strict=True))
+        return super()._plain(written) | {"closed": [held is None for held in state]}
 
     @classmethod
     def _restored(cls, plain: dict[str, Any]) -> Self:
         closed = plain.pop("closed", None)
-        children = plain.pop("filters", None)
-        listed = isinstance(children, list) and isinstance(closed, list) and len(closed) == len(children)
-        if plain or not listed or not all(isinstance(shut, bool) for shut in closed):
+        if not isinstance(closed, list) or not all(isinstance(shut, bool) for shut in closed):
             raise InvalidParameter("a stored any-of filter must have filters and, for each, whether it is closed")
-        account = cls([Filter.from_dict(child) for child in children])
-        account._state = tuple(None if shut else held for shut, held in zip(closed, account._state, strict=True))
+        account = super()._restored(plain)
+        if len(closed) != len(account._parts):
+            raise InvalidParameter("a stored any-of filter must say of each filter whether it is closed")
+        account._take(tuple(None if shut else held for shut, held in zip(closed, account._state, strict=True)))
         return account
 
-    def __repr__(self) -> str:
-        return f"AnyOf({list(self._filters)!r})"
 
-
-def _promised(child: Filter) -> Promise:
-    promise = child._promise()
+def _promised(part: Filter) -> Promise:
+    promise = part._promise()
     if promise is None:
         raise InvalidParameter(
-            f"filters must promise an (epsilon, delta) to be joined by OR; the {child.name} filter does not"
+            f"filters must promise an (epsilon, delta) to be joined by OR; the {part.name} filter does not"
             " (build it with from_dp where it has one)"
         )
     return promise
 
 
-def _child_after(child: Filter, held: State, cost: Cost) -> State | None:
-    if not isinstance(cost, child.accepts):
+def _part_after(part: Filter, held: State, cost: Cost) -> State | None:
+    if not isinstance(cost, part.accepts):
         return held if cost.is_zero else None
-    after = child._after(held, cost)
-    return after if child._fits(after) else None
+    after = part._after(held, cost)
+    return after if part._fits(after) else None
 
 
 __all__ = ["AnyOf"]

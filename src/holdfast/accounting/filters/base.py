@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from abc import abstractmethod
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple
 
-from holdfast.accounting.account import Account, State, amounts
-from holdfast.accounting.costs import Cost
+from holdfast.accounting.account import Account, State, amounts, shown
+from holdfast.accounting.costs import Cost, PureDP
 from holdfast.accounting.totals import plus, read_up
 from holdfast.bounds.guarantee import Guarantee
-from holdfast.errors import BudgetExhausted
+from holdfast.bounds.search import first_at_least
+from holdfast.errors import BudgetExhausted, InvalidParameter
 
 REPLACE_ONE = "neighbours replace one of n rows, n public; costs may be chosen adaptively"
 
 REREAD = 64
 """Units in the last place by which a stored promise may differ from its budget: another machine's `exp` may."""
 
+_SMALLEST = math.ulp(0.0)
+_LARGEST = sys.float_info.max / 2
+"""Beyond, the search for what is left would leave the floating range; a cost of that size is nobody's question."""
+
 
 class Promise(NamedTuple):
     """What a filter promises about the whole interaction as `(epsilon, delta)`, with the two parts of delta apart.
 
-    `slack` is the chance that the concentration argument fails, `sum` is the room for the costs' own deltas. They are
+    `slack` is the chance that the concentration argument fails, `room` is kept for the costs' own deltas. They are
     kept apart because a combination pays every slack but the deltas of the costs only once.
     """
 
     epsilon: float
     slack: Decimal
-    sum: Decimal
+    room: Decimal
 
     @property
     def delta(self) -> float:
         """The delta of the promise."""
-        return read_up(plus(self.slack, self.sum))
+        return read_up(plus(self.slack, self.room))
 
 
 class Filter(Account):
@@ -44,7 +50,9 @@ class Filter(Account):
     its cost was spent stays charged.
 
     A refused cost changes nothing, and smaller costs may still be asked for: a refused question is a round of cost 0.
-    Every call takes constant time and the filter constant memory, however many costs were spent.
+    Every call takes constant time and the filter constant memory, however many costs were spent. A spend takes
+    microseconds; a refusal may take a millisecond, because what is left may have to be searched for, and other threads
+    wait for it.
     """
 
     role: ClassVar[str] = "filter"
@@ -65,6 +73,12 @@ class Filter(Account):
     def _left(self, state: State) -> dict[str, Any]:
         """The largest amounts that `state` still admits."""
 
+    def _take(self, state: State) -> None:
+        if not self._fits(state):
+            spent = amounts(self._spent(state)) or "all of it"
+            raise InvalidParameter(f"the {self.name} filter cannot begin beyond its budget; spent {spent}")
+        super()._take(state)
+
     def _stated(self, parameters: dict[str, Any]) -> Guarantee:
         """A guarantee under the catalogue's entry for filters, with this filter's name."""
         return Guarantee("filter.rounds", {"name": self.name} | parameters, REPLACE_ONE)
@@ -84,31 +98,31 @@ class Filter(Account):
             if not self._fits(after):
                 spent, left = self._spent(self._state), self._left(self._state)
                 raise BudgetExhausted(
-                    f"the {self.name} filter refuses: spent {amounts(spent)}; asked {cost}; left {amounts(left)}"
+                    f"the {self.name} filter refuses: spent {amounts(spent)}; asked {shown(cost)}; left {amounts(left)}"
                 )
             self._state = after
 
     def spent(self) -> dict[str, Any]:
-        """What has been spent, rounded up, in the names of the costs. A position in the ledger, not a guarantee."""
+        """What has been spent, rounded up; a position in the ledger, not a guarantee.
+
+        In the names of the costs where they simply add. Rules that do not add show what they compare instead: Rogers
+        and Whitehouse the sum of squared epsilons and the left side of their inequality.
+        """
         return self._spent(self._state)
 
     def remaining(self) -> dict[str, Any]:
         """The largest amounts that are still admitted, rounded down: each alone, and together where costs have both."""
         return self._left(self._state)
 
-    def _largest(self, state: State, cost: Callable[[float], Cost], start: float) -> float:
-        """The largest amount that fits, by doubling and halving; for filters whose rule has no simple inverse."""
+    def _largest(self, state: State) -> float:
+        """The largest pure epsilon that fits, to the last double; for filters whose rule has no simple inverse."""
 
-        def fits(amount: float) -> bool:
-            return self._fits(self._after(state, cost(amount)))
+        def refused(epsilon: float) -> bool:
+            return not self._fits(self._after(state, PureDP(epsilon)))
 
-        low, high = 0.0, start
-        while fits(high) and high < 1e300:
-            low, high = high, 2 * high
-        while high - low > 1e-12 * high and high > 1e-15 * start:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return low
+        if refused(_SMALLEST):
+            return 0.0
+        return math.nextafter(first_at_least(refused, True, _SMALLEST, _LARGEST), 0.0)
 
 
 __all__ = ["REPLACE_ONE", "REREAD", "Filter", "Promise"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget, budget_delta
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
 from holdfast.accounting.filters.base import Filter, Promise
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, exact, minus, read_down, read_up
 from holdfast.bounds.guarantee import Guarantee
 
 
-class BasicFilter(Filter):
+class BasicFilter(Tally, Filter):
     """Admit a cost while the epsilons sum to at most `epsilon` and the deltas to at most `delta`.
 
     Rogers' dissertation, Theorem 5.3.7 (with "halt if the deltas exceed the budget"; the printed proof mixes two
@@ -48,8 +49,8 @@ class BasicFilter(Filter):
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
         super().__init__()
-        self.epsilon = check.real("epsilon", epsilon, at_least=0)
-        self.delta = check.probability("delta", delta, zero=True)
+        self.epsilon = budget("epsilon", epsilon)
+        self.delta = budget_delta("delta", delta, zero=True)
         self._caps = exact(self.epsilon), exact(self.delta)
 
     def parameters(self) -> dict[str, Any]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget
 from holdfast.accounting.costs import Bits
 from holdfast.accounting.filters.base import Filter
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import exact, minus, read_down, read_up
 from holdfast.bounds.guarantee import Guarantee
 
 _COUNTED = "everything that leaves a step is counted, errors and refusals that depend on the data included"
 
 
-class BitsFilter(Filter):
+class BitsFilter(Tally, Filter):
     """Admit a cost while the bits sum to at most `bits`: at most `2^bits` transcripts are then possible.
 
     On every path the product of the alphabet sizes is at most `2^bits`, each size read off the past transcript, so the
@@ -44,7 +45,7 @@ class BitsFilter(Filter):
 
     def __init__(self, bits: float) -> None:
         super().__init__()
-        self.bits = check.real("bits", bits, at_least=0)
+        self.bits = budget("bits", bits)
         self._cap = exact(self.bits)
 
     def parameters(self) -> dict[str, Any]:

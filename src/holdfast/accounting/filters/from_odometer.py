@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from holdfast import check
 from holdfast.accounting.account import State
-from holdfast.accounting.costs import Cost, PureDP
+from holdfast.accounting.amount import budget
+from holdfast.accounting.costs import Cost
 from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.odometers.base import Odometer
 from holdfast.bounds.guarantee import Guarantee
@@ -23,7 +23,8 @@ class FilterFromOdometer(Filter):
     Parameters
     ----------
     odometer : Odometer
-        Its parameters and what it has recorded are taken over; the given odometer itself is left alone.
+        Its parameters and what it has recorded are taken over; the given odometer itself is left alone. One that
+        already reads more than `epsilon` is refused.
     epsilon : float
         The budget, at least 0.
 
@@ -39,13 +40,13 @@ class FilterFromOdometer(Filter):
     name = "from-odometer"
 
     def __init__(self, odometer: Odometer, epsilon: float) -> None:
-        super().__init__()
         if not isinstance(odometer, Odometer):
             raise InvalidParameter(f"odometer must be an Odometer, got a {type(odometer).__name__}")
-        self.epsilon = check.real("epsilon", epsilon, at_least=0)
+        self.epsilon = budget("epsilon", epsilon)
         self._odometer = odometer
         self.accepts = odometer.accepts
-        self._state = odometer._state
+        super().__init__()
+        self._take(odometer._state)
 
     def parameters(self) -> dict[str, Any]:
         """The odometer, as made, and the budget."""
@@ -60,10 +61,14 @@ class FilterFromOdometer(Filter):
     def _promise(self) -> Promise:
         return Promise(self.epsilon, self._odometer._slack, self._odometer._room)
 
-    def _after(self, state: State, cost: Cost) -> State:
-        if not isinstance(cost, self.accepts):
-            raise self._unaccepted(cost)
-        return self._odometer._after(state, cost)
+    def _blank(self) -> State:
+        return self._odometer._blank()
+
+    def _is_blank(self, state: State) -> bool:
+        return self._odometer._is_blank(state)
+
+    def _next(self, state: State, cost: Cost) -> State:
+        return self._odometer._next(state, cost)
 
     def _fits(self, state: State) -> bool:
         return self._odometer._read(state) <= self.epsilon
@@ -72,7 +77,7 @@ class FilterFromOdometer(Filter):
         return {"epsilon": self._odometer._read(state)}
 
     def _left(self, state: State) -> dict[str, Any]:
-        return {"epsilon": self._largest(state, PureDP, max(self.epsilon, 1e-9))}
+        return {"epsilon": self._largest(state)}
 
     def _plain(self, state: State) -> dict[str, Any]:
         return {self.role: self.name, "odometer": self._odometer._plain(state), "epsilon": self.epsilon}

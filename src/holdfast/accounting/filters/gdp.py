@@ -6,10 +6,11 @@ import math
 from decimal import Decimal
 from typing import Any, Self
 
-from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget, budget_delta
 from holdfast.accounting.costs import GDP
 from holdfast.accounting.filters.base import REREAD, Filter, Promise
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, exact, minus, root_down, root_up, square
 from holdfast.bounds.conversions import gdp_budget, gdp_to_dp
 from holdfast.bounds.exact import up
@@ -17,7 +18,7 @@ from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
 
-class GDPFilter(Filter):
+class GDPFilter(Tally, Filter):
     """Admit a cost while the squares of mu sum to at most `mu^2`: the whole interaction is then mu-GDP.
 
     Koskela, Tobaben and Honkela 2022; Smith and Thakurta 2022. Re-derived: the answers are increments of one drifting
@@ -49,11 +50,11 @@ class GDPFilter(Filter):
 
     def __init__(self, mu: float, *, epsilon: float | None = None, delta: float | None = None) -> None:
         super().__init__()
-        self.mu = check.real("mu", mu, at_least=0)
+        self.mu = budget("mu", mu)
         if (epsilon is None) != (delta is None):
             raise InvalidParameter("epsilon and delta must be given together, or neither")
-        self.epsilon = None if epsilon is None else check.real("epsilon", epsilon, at_least=0)
-        self.delta = None if delta is None else check.probability("delta", delta)
+        self.epsilon = None if epsilon is None else budget("epsilon", epsilon)
+        self.delta = None if delta is None else budget_delta("delta", delta)
         self._cap = square(self.mu)
         if self.epsilon is not None and self.delta is not None:
             needed = gdp_to_dp(math.nextafter(self.mu, math.inf) if self.mu else 0.0, self.delta)
@@ -63,7 +64,8 @@ class GDPFilter(Filter):
     @classmethod
     def from_dp(cls, epsilon: float, delta: float) -> Self:
         """Make the filter whose interaction is `(epsilon, delta)`-DP, with the largest mu that allows; exact."""
-        mu = gdp_budget(epsilon, check.probability("delta", delta))
+        epsilon, delta = budget("epsilon", epsilon), budget_delta("delta", delta)
+        mu = gdp_budget(epsilon, delta)
         mu = math.nextafter(mu, 0.0)  # a float is read as its shortest decimal, which may lie above it
         return cls(mu, epsilon=epsilon, delta=delta)
 

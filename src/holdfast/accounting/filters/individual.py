@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast import check
+from holdfast.accounting.account import Fixed
+from holdfast.accounting.amount import budget as read_budget
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
@@ -18,7 +21,7 @@ _ADD_REMOVE = "neighbours add or remove one row; row sums stay secret; costs may
 _REPLACE_ONE = "neighbours replace one row; Gaussian noise on sums of rows; row sums stay secret"
 
 
-class IndividualFilter:
+class IndividualFilter(Fixed):
     """Keep one Renyi budget a row and say which rows may still take part in the next answer.
 
     Feldman and Zrnic 2021, individual privacy filter; the argument is the Renyi filter's, row by row: for a fixed row,
@@ -62,7 +65,7 @@ class IndividualFilter:
 
     def __init__(self, rows: int, budget: float, *, order: float | None = None) -> None:
         self.rows = check.whole("rows", rows, at_least=1)
-        self.budget = check.real("budget", budget, at_least=0)
+        self.budget = read_budget("budget", budget)
         self.order = None if order is None else check.real("order", order, above=1)
         self._sums: NDArray[np.float64] = np.zeros(self.rows)
         self._lock = threading.Lock()
@@ -74,19 +77,16 @@ class IndividualFilter:
         ----------
         costs : array of float
             What each row would pay for this answer, one number a row, at least 0. For Gaussian noise on a sum of rows,
-            `gaussian_row_costs`.
+            `gaussian_row_costs`, with `order` the filter's own.
 
         Returns
         -------
         array of bool
             The rows to compute on. Time and memory are linear in the number of rows, whatever the number of answers.
         """
-        asked = np.asarray(costs)
-        if asked.shape != (self.rows,) or not (
-            np.issubdtype(asked.dtype, np.floating) or np.issubdtype(asked.dtype, np.integer)
-        ):
+        asked = _numbers(costs)
+        if asked is None or asked.shape != (self.rows,):
             raise InvalidParameter(f"costs must be one number for each of the {self.rows} rows")
-        asked = asked.astype(np.float64)
         if not np.all(np.isfinite(asked)) or np.any(asked < 0):
             raise InvalidParameter("costs must be numbers in [0, inf)")
         with self._lock:
@@ -132,8 +132,8 @@ class IndividualFilter:
         if not isinstance(state, Mapping) or state.get("filter") != cls.name or "secret_sums" not in state:
             raise InvalidParameter("state must be what secret_state() returned")
         made = cls(state.get("rows"), state.get("budget"), order=state.get("order"))  # type: ignore[arg-type]
-        sums = np.asarray(state["secret_sums"], dtype=np.float64)
-        if sums.shape != (made.rows,) or not np.all((sums >= 0) & (sums <= made.budget)):
+        sums = _numbers(state["secret_sums"])
+        if sums is None or sums.shape != (made.rows,) or not np.all((sums >= 0) & (sums <= made.budget)):
             raise InvalidParameter("state must hold one sum for each row, within the budget")
         made._sums = sums
         return made
@@ -146,6 +146,18 @@ class IndividualFilter:
         return f"IndividualFilter(rows={self.rows}, budget={self.budget!r}{order})"
 
 
+def _numbers(values: ArrayLike) -> NDArray[np.float64] | None:
+    """The values as an array of doubles, or None where they are not numbers or not a regular array."""
+    try:
+        given = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):  # numpy's own messages may show rows
+        return None
+    if not (np.issubdtype(given.dtype, np.floating) or np.issubdtype(given.dtype, np.integer)):
+        return None
+    with np.errstate(over="ignore"):
+        return given.astype(np.float64)
+
+
 def _sum_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Add two arrays of numbers at least 0, rounding up where the sum is not exact (Knuth's two-sum finds where)."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -155,8 +167,11 @@ def _sum_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float6
         return np.where(lost > 0, np.nextafter(total, np.inf), total)
 
 
-def gaussian_row_costs(values: ArrayLike, sigma: float) -> NDArray[np.float64]:
-    """Return each row's rho for a sum of rows with Gaussian noise: `|value|^2 / (2 sigma^2)`, rounded up.
+def gaussian_row_costs(values: ArrayLike, sigma: float, order: float | None = None) -> NDArray[np.float64]:
+    """Return what each row pays for a sum of rows with Gaussian noise, rounded up.
+
+    `rho = |value|^2 / (2 sigma^2)` for a filter of rho; with `order` the divergence at that order, `order * rho`, for a
+    filter at that order. A cost beyond the floating range is its largest number, which no budget but that one admits.
 
     Parameters
     ----------
@@ -164,21 +179,29 @@ def gaussian_row_costs(values: ArrayLike, sigma: float) -> NDArray[np.float64]:
         One number a row, or one vector a row in a two-dimensional array.
     sigma : float
         The noise's standard deviation, above 0.
+    order : float, optional
+        The `order` of the `IndividualFilter` that is to be charged, above 1; none for rho.
 
     Examples
     --------
     >>> gaussian_row_costs([[3.0, 4.0], [0.0, 0.0]], sigma=5.0).round(12).tolist()
     [0.5, 0.0]
+    >>> gaussian_row_costs([3.0], sigma=3.0, order=8).round(12).tolist()
+    [4.0]
     """
-    rows = np.asarray(values, dtype=np.float64)
-    if rows.ndim not in (1, 2) or not np.all(np.isfinite(rows)):
+    rows = _numbers(values)
+    if rows is None or rows.ndim not in (1, 2) or not np.all(np.isfinite(rows)):
         raise InvalidParameter("values must be finite numbers, one row each")
     sigma = check.real("sigma", sigma, above=0)
-    squares = np.square(rows) if rows.ndim == 1 else np.square(rows).sum(axis=1)
-    growth = 1 + (rows.shape[1] if rows.ndim == 2 else 1) * 2.0**-52 + 2.0**-50
-    costs = squares / (2 * sigma * sigma) * growth
-    nonzero = rows != 0 if rows.ndim == 1 else np.any(rows != 0, axis=1)
-    return np.where(nonzero, np.maximum(costs, math.ulp(0.0)), 0.0)
+    factor = 1.0 if order is None else check.real("order", order, above=1)
+    rows = rows[:, np.newaxis] if rows.ndim == 1 else rows
+    width = rows.shape[1]
+    growth = 1 + width * 2.0**-52 + 2.0**-49  # a dozen rounded operations and a sum of `width` squares
+    with np.errstate(over="ignore", under="ignore"):
+        halves = 0.5 * np.square(rows / sigma).sum(axis=1)
+        # each square may have lost half a smallest double, which only a tiny cost can notice
+        costs = np.nextafter((halves * growth + (width + 2) * math.ulp(0.0)) * factor, np.inf)
+    return np.where(np.any(rows != 0, axis=1), np.minimum(costs, sys.float_info.max), 0.0)
 
 
 __all__ = ["IndividualFilter", "gaussian_row_costs"]

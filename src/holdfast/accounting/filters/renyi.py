@@ -6,16 +6,18 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast import check
-from holdfast.accounting.account import State
+from holdfast.accounting.account import State, shown
+from holdfast.accounting.amount import budget
 from holdfast.accounting.costs import GDP, RDP, ZCDP, PureDP
 from holdfast.accounting.filters.base import Filter
 from holdfast.accounting.increments import NONE, at_orders
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import exact, minus, read_down, read_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
 
-class RenyiFilter(Filter):
+class RenyiFilter(Tally, Filter):
     """Admit a cost while the divergences at one `order` sum to at most `epsilon`: the interaction is that RDP.
 
     Feldman and Zrnic 2021, Theorem 3.1 as cited; re-derived: `exp((a-1)(L_t - S_t(a)))` is a supermartingale, and
@@ -46,7 +48,7 @@ class RenyiFilter(Filter):
     def __init__(self, order: float, epsilon: float) -> None:
         super().__init__()
         self.order = check.real("order", order, above=1)
-        self.epsilon = check.real("epsilon", epsilon, at_least=0)
+        self.epsilon = budget("epsilon", epsilon)
         self._cap = exact(self.epsilon)
 
     def parameters(self) -> dict[str, Any]:
@@ -60,7 +62,7 @@ class RenyiFilter(Filter):
     def _increments(self, cost: PureDP | ZCDP | GDP | RDP) -> tuple[Decimal, ...]:
         (divergence,) = at_orders(cost, (self.order,))
         if divergence == NONE:
-            raise InvalidParameter(f"cost must list an order of at least {self.order:g}, got {cost}")
+            raise InvalidParameter(f"cost must list an order of at least {self.order:g}, got {shown(cost)}")
         return (divergence,)
 
     def _fits(self, state: State) -> bool:

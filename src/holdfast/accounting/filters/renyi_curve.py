@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget, budget_delta, orders_of
 from holdfast.accounting.costs import GDP, RDP, ZCDP, PureDP
 from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.increments import NONE, at_orders
-from holdfast.accounting.totals import ZERO, below, exact, minus, parse_total, read_down, read_up
+from holdfast.accounting.tally import Tally
+from holdfast.accounting.totals import ZERO, below, exact, minus, read_down, read_up
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.filters import SPARSE_ORDERS, renyi_constant
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
 
-class RenyiCurveFilter(Filter):
+class RenyiCurveFilter(Tally, Filter):
     """Admit a cost while at some order `a` of a fixed grid the divergences sum to at most that order's cap.
 
     The cap is `epsilon - (log(1/delta) + log C)/(a - 1)` with `C = sum over the grid of (a-1)^(a-1)/a^a`. The
@@ -52,19 +53,18 @@ class RenyiCurveFilter(Filter):
 
     name = "renyi-curve"
     accepts = (PureDP, ZCDP, GDP, RDP)
+    listed = True
 
     def __init__(self, epsilon: float, delta: float, orders: Sequence[float] = SPARSE_ORDERS) -> None:
-        super().__init__()
-        self.epsilon = check.real("epsilon", epsilon, at_least=0)
-        self.delta = check.probability("delta", delta)
-        self.orders = check.reals("orders", orders, above=1)
-        if any(b <= a for a, b in zip(self.orders, self.orders[1:], strict=False)):
-            raise InvalidParameter("orders must increase strictly")
+        self.epsilon = budget("epsilon", epsilon)
+        self.delta = budget_delta("delta", delta)
+        self.orders = orders_of(orders)
+        self.totals = tuple(f"order {order:g}" for order in self.orders)
         price = max(up(renyi_constant(self.orders) - math.log(self.delta), 8), 0.0)
         self._caps = tuple(_cap(self.epsilon, price, order) for order in self.orders)
         if max(self._caps) < 0:
             raise InvalidParameter(f"orders must reach higher: at epsilon {self.epsilon} no order admits a cost of 0")
-        self._state = (ZERO,) * len(self.orders)
+        super().__init__()
 
     def parameters(self) -> dict[str, Any]:
         """The budget and the grid."""
@@ -91,18 +91,6 @@ class RenyiCurveFilter(Filter):
             0.0 if total == NONE else read_down(minus(cap, total)) for cap, total in zip(self._caps, state, strict=True)
         ]
         return {"orders": list(self.orders), "epsilons": left}
-
-    def _plain(self, state: State) -> dict[str, Any]:
-        return {self.role: self.name} | self.parameters() | {"totals": [str(total) for total in state]}
-
-    @classmethod
-    def _restored(cls, plain: dict[str, Any]) -> RenyiCurveFilter:
-        stored = plain.pop("totals", None)
-        account = cls._made(plain)
-        if not isinstance(stored, list) or len(stored) != len(account.orders):
-            raise InvalidParameter("a stored renyi-curve filter must have one total for each order")
-        account._state = tuple(parse_total("epsilon", text) for text in stored)
-        return account
 
 
 def _cap(epsilon: float, price: float, order: float) -> Decimal:

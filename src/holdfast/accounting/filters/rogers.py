@@ -8,9 +8,11 @@ from typing import Any, Literal
 
 from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget, budget_delta
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
 from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.increments import HALF, mean_loss
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import (
     ZERO,
     double_down,
@@ -27,7 +29,7 @@ from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
 
-class RogersFilter(Filter):
+class RogersFilter(Tally, Filter):
     """Admit a cost while drift plus deviation of the loss stay below `epsilon` (dissertation, Theorem 5.5.1).
 
     With `V` the sum of squared epsilons: continue while the deltas sum to at most `delta/2` and `drift + sqrt(2 (V +
@@ -68,8 +70,8 @@ class RogersFilter(Filter):
         self, epsilon: float, delta: float, *, method: Literal["paper", "best"] = "paper", offset: float | None = None
     ) -> None:
         super().__init__()
-        self.epsilon = check.real("epsilon", epsilon, above=0)
-        self.delta = check.real("delta", delta, above=0, below=math.exp(-1))
+        self.epsilon = budget("epsilon", epsilon, above=0)
+        self.delta = budget_delta("delta", delta, below=math.exp(-1))
         self.method = check.choice("method", method, ("paper", "best"))
         tuned: Literal["tuned", "paper"] = "tuned" if self.method == "best" else "paper"
         self._own_offset = None if offset is None else check.real("offset", offset, above=0)
@@ -110,7 +112,7 @@ class RogersFilter(Filter):
         return {"squares": read_up(state[1]), "left_side": self._left_side(state), "delta": read_up(state[2])}
 
     def _left(self, state: State) -> dict[str, Any]:
-        largest = self._largest(state, PureDP, self.epsilon)
+        largest = self._largest(state)
         return {"epsilon": largest, "delta": read_down(minus(self._half, state[2]))}
 
 

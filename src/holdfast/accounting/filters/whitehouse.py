@@ -6,17 +6,18 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget, budget_delta
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
 from holdfast.accounting.filters.base import Filter, Promise
 from holdfast.accounting.split import slack_of
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, double_down, double_up, exact, minus, read_down, read_up, square
 from holdfast.bounds.filters import whitehouse_left_side
 from holdfast.bounds.guarantee import Guarantee
 
 
-class WhitehouseFilter(Filter):
+class WhitehouseFilter(Tally, Filter):
     """Admit a cost while `sqrt(2 V log(1/slack)) + V/2 <= epsilon`, with `V` the sum of squared epsilons.
 
     Whitehouse et al. 2023, fully-adaptive composition, with `slack = delta - delta_sum`; the deltas of the costs sum to
@@ -48,9 +49,9 @@ class WhitehouseFilter(Filter):
 
     def __init__(self, epsilon: float, delta: float, *, delta_sum: float = 0.0) -> None:
         super().__init__()
-        self.epsilon = check.real("epsilon", epsilon, at_least=0)
-        self._exact_slack = slack_of(delta, delta_sum)
-        self.delta, self.delta_sum = float(delta), float(delta_sum)
+        self.epsilon = budget("epsilon", epsilon)
+        self.delta, self.delta_sum = budget_delta("delta", delta), budget_delta("delta_sum", delta_sum, zero=True)
+        self._exact_slack = slack_of(self.delta, self.delta_sum)
         self._slack = double_down(self._exact_slack)
         self._room = exact(self.delta_sum)
 
@@ -79,7 +80,7 @@ class WhitehouseFilter(Filter):
         return {"squares": read_up(state[0]), "left_side": self._left_side(state), "delta": read_up(state[1])}
 
     def _left(self, state: State) -> dict[str, Any]:
-        largest = self._largest(state, PureDP, self.epsilon)
+        largest = self._largest(state)
         return {"epsilon": largest, "delta": read_down(minus(self._room, state[1]))}
 
 

@@ -6,12 +6,13 @@ import math
 from decimal import Decimal
 from typing import Any, Self
 
-from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget, budget_delta
 from holdfast.accounting.costs import GDP, ZCDP, ApproxDP, PointwiseDP, PureDP
 from holdfast.accounting.filters.base import REREAD, Filter, Promise
 from holdfast.accounting.increments import gaussian_rho, pure_rho
 from holdfast.accounting.split import slack_of
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, double_down, exact, minus, read_down, read_up
 from holdfast.bounds.conversions import zcdp_budget, zcdp_to_dp
 from holdfast.bounds.exact import up
@@ -20,7 +21,7 @@ from holdfast.bounds.zcdp import Method
 from holdfast.errors import InvalidParameter
 
 
-class ZCDPFilter(Filter):
+class ZCDPFilter(Tally, Filter):
     """Admit a cost while the sum of rho is at most `rho`: the whole interaction is then rho-zCDP.
 
     Feldman and Zrnic 2021 for one Renyi order; the same stopping rule serves every order at once, so the interaction
@@ -65,12 +66,12 @@ class ZCDPFilter(Filter):
         self, rho: float, *, delta_sum: float = 0.0, epsilon: float | None = None, delta: float | None = None
     ) -> None:
         super().__init__()
-        self.rho = check.real("rho", rho, at_least=0)
-        self.delta_sum = check.probability("delta_sum", delta_sum, zero=True)
+        self.rho = budget("rho", rho)
+        self.delta_sum = budget_delta("delta_sum", delta_sum, zero=True)
         if (epsilon is None) != (delta is None):
             raise InvalidParameter("epsilon and delta must be given together, or neither")
-        self.epsilon = None if epsilon is None else check.real("epsilon", epsilon, at_least=0)
-        self.delta = None if delta is None else check.probability("delta", delta)
+        self.epsilon = None if epsilon is None else budget("epsilon", epsilon)
+        self.delta = None if delta is None else budget_delta("delta", delta)
         self._caps = exact(self.rho), exact(self.delta_sum)
         if self.epsilon is not None and self.delta is not None:
             slack = double_down(slack_of(self.delta, self.delta_sum))
@@ -91,6 +92,8 @@ class ZCDPFilter(Filter):
         method : str
             The conversion, as in `bounds.conversions.zcdp_to_dp`; the best by default.
         """
+        epsilon, delta = budget("epsilon", epsilon), budget_delta("delta", delta)
+        delta_sum = budget_delta("delta_sum", delta_sum, zero=True)
         slack = double_down(slack_of(delta, delta_sum))
         rho = zcdp_budget(epsilon, slack, method)
         rho = math.nextafter(rho, 0.0)  # a float is read as its shortest decimal, which may lie above it

@@ -6,14 +6,15 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget_delta
 from holdfast.accounting.costs import PointwiseDP, PureDP
 from holdfast.accounting.odometers.base import Odometer
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, exact, read_up
 
 
-class BasicOdometer(Odometer):
+class BasicOdometer(Tally, Odometer):
     """Read the sum of the epsilons.
 
     Rogers' dissertation, Theorem 5.3.7. For pure costs it holds surely, not only with high probability. Point-wise
@@ -42,7 +43,7 @@ class BasicOdometer(Odometer):
     def __init__(self, delta: float = 0.0) -> None:
         super().__init__()
         self._slack = ZERO
-        self._room = exact(check.probability("delta", delta, zero=True))
+        self._room = exact(budget_delta("delta", delta, zero=True))
 
     def parameters(self) -> dict[str, Any]:
         """The room for the costs' own deltas."""

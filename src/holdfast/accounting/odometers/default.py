@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.accounting.amount import budget_delta
 from holdfast.accounting.odometers.basic import BasicOdometer
 from holdfast.accounting.odometers.inversion import InversionOdometer
 from holdfast.accounting.odometers.minimum import MinimumOdometer
@@ -37,7 +38,7 @@ def default_odometer(delta: float, *, delta_sum: float = 0.0, n: int = 10_000, g
     1.88...
     """
     half = times(exact(0.5), slack_of(delta, delta_sum))
-    share = read_down(plus(half, exact(float(delta_sum))))
+    share = read_down(plus(half, exact(budget_delta("delta_sum", delta_sum, zero=True))))
     return MinimumOdometer(
         [
             BasicOdometer(delta_sum),

@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget_delta
 from holdfast.accounting.costs import PointwiseDP, PureDP
 from holdfast.accounting.increments import mean_loss
 from holdfast.accounting.odometers.base import Odometer
 from holdfast.accounting.split import slack_of
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, plus, square
 from holdfast.bounds.exact import up
 from holdfast.errors import InvalidParameter
@@ -57,7 +59,7 @@ def read_flag(name: str, value: Any) -> bool:
     return value
 
 
-class LossOdometer(Odometer):
+class LossOdometer(Tally, Odometer):
     """Base of the odometers that read drift and variance of the loss of pure and point-wise costs.
 
     The loss minus its mean is a martingale `M` whose increments have range `2 epsilon`, so `exp(x M - x^2 V/2)` is a
@@ -76,7 +78,7 @@ class LossOdometer(Odometer):
     def __init__(self, delta: float, delta_sum: float) -> None:
         super().__init__()
         self._slack = slack_of(delta, delta_sum)
-        self._room = exact(check.probability("delta_sum", delta_sum, zero=True))
+        self._room = exact(budget_delta("delta_sum", delta_sum, zero=True))
         self._double_slack = double_down(self._slack)
 
     def parameters(self) -> dict[str, Any]:

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget_delta, orders_of
 from holdfast.accounting.costs import GDP, RDP, ZCDP, PointwiseDP, PureDP
 from holdfast.accounting.increments import at_orders
 from holdfast.accounting.odometers.base import Odometer
 from holdfast.accounting.odometers.loss import pointwise_drift
 from holdfast.accounting.split import slack_of
-from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, parse_total, plus
+from holdfast.accounting.tally import Tally
+from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, plus
 from holdfast.bounds.filters import SPARSE_ORDERS
 from holdfast.bounds.odometers import renyi_reading
-from holdfast.errors import InvalidParameter
 
 
-class RenyiOdometer(Odometer):
+class RenyiOdometer(Tally, Odometer):
     """Read `min over orders a of S(a) + log(m/slack)/(a - 1)`, `m` the number of orders; one-sided.
 
     Ville's inequality for `exp((a-1)(L_t - S_t(a)))` at each order of a fixed grid, the slack shared equally. Derived
@@ -51,17 +51,16 @@ class RenyiOdometer(Odometer):
     name = "renyi"
     accepts = (PureDP, PointwiseDP, ZCDP, GDP, RDP)
     two_sided = False
+    listed = True
 
     def __init__(self, delta: float, orders: Sequence[float] = SPARSE_ORDERS, *, delta_sum: float = 0.0) -> None:
+        self.orders = orders_of(orders)
+        self.totals = (*(f"order {order:g}" for order in self.orders), "delta")
         super().__init__()
-        self.orders = check.reals("orders", orders, above=1)
-        if any(b <= a for a, b in zip(self.orders, self.orders[1:], strict=False)):
-            raise InvalidParameter("orders must increase strictly")
         self._slack = slack_of(delta, delta_sum)
-        self._room = exact(float(delta_sum))
+        self._room = exact(budget_delta("delta_sum", delta_sum, zero=True))
         self._double_slack = double_down(self._slack)
         self._weight = 1 / len(self.orders)
-        self._state = (ZERO,) * (len(self.orders) + 1)
 
     def parameters(self) -> dict[str, Any]:
         """The failure probability and the grid."""
@@ -88,18 +87,6 @@ class RenyiOdometer(Odometer):
             return math.inf
         orders, sums = zip(*known, strict=True)
         return renyi_reading(orders, sums, self._double_slack, [self._weight] * len(orders)).value
-
-    def _plain(self, state: State) -> dict[str, Any]:
-        return {self.role: self.name} | self.parameters() | {"totals": [str(total) for total in state]}
-
-    @classmethod
-    def _restored(cls, plain: dict[str, Any]) -> RenyiOdometer:
-        stored = plain.pop("totals", None)
-        account = cls._made(plain)
-        if not isinstance(stored, list) or len(stored) != len(account.orders) + 1:
-            raise InvalidParameter("a stored renyi odometer must have one total for each order, and one for the deltas")
-        account._state = tuple(parse_total("epsilon", text) for text in stored)
-        return account
 
 
 __all__ = ["RenyiOdometer"]

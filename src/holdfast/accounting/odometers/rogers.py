@@ -6,6 +6,7 @@ import math
 from typing import Any, Literal
 
 from holdfast import check
+from holdfast.accounting.amount import budget_delta
 from holdfast.accounting.odometers.base import Odometer
 from holdfast.accounting.odometers.loss import LossOdometer
 from holdfast.accounting.totals import above, exact
@@ -42,7 +43,7 @@ class RogersOdometer(LossOdometer):
 
     def __init__(self, delta: float, n: int = 10_000) -> None:
         self.n = check.whole("n", n, at_least=6)
-        self.nominal_delta = check.real("delta", delta, above=0, below=math.exp(-1))
+        self.nominal_delta = budget_delta("delta", delta, below=math.exp(-1))
         Odometer.__init__(self)
         split = delta_split(self.n, self.nominal_delta, "paper")
         self._slack = above(up(split.inside + split.outside))

@@ -8,17 +8,19 @@ from typing import Any
 
 from holdfast import check
 from holdfast.accounting.account import State
+from holdfast.accounting.amount import budget_delta
 from holdfast.accounting.costs import GDP, ZCDP, PointwiseDP, PureDP
 from holdfast.accounting.increments import gaussian_rho, pure_rho
 from holdfast.accounting.odometers.base import Odometer
 from holdfast.accounting.odometers.loss import pointwise_drift
 from holdfast.accounting.odometers.ranged import printed_delta
 from holdfast.accounting.split import slack_of
+from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, plus
 from holdfast.bounds.odometers import rogers_reading
 
 
-class ZCDPOdometer(Odometer):
+class ZCDPOdometer(Tally, Odometer):
     """Read `R + sqrt(4R (log(48e) + 2 log(log(n)/d)))`, with `R` the sum of rho; one-sided.
 
     Dissertation, Theorem 5.7.5, for plain rho-zCDP. The dissertation defines "zCDP+" and claims a moment bound for
@@ -57,7 +59,7 @@ class ZCDPOdometer(Odometer):
         super().__init__()
         self.n = check.whole("n", n, at_least=6)
         self._slack = slack_of(delta, delta_sum)
-        self._room = exact(float(delta_sum))
+        self._room = exact(budget_delta("delta_sum", delta_sum, zero=True))
         self._printed = printed_delta(double_down(self._slack), self.n)
 
     def parameters(self) -> dict[str, Any]:
