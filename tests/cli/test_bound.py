@@ -16,9 +16,7 @@ Result = subprocess.CompletedProcess[str]
 
 
 def holdfast(*words: str) -> Result:
-    return subprocess.run(
-        [sys.executable, "-m", "holdfast", *words], capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run([sys.executable, "-m", "holdfast", *words], capture_output=True, text=True, timeout=120)
 
 
 def test_listing_has_every_contract_id() -> None:
@@ -89,6 +87,8 @@ WRONG = {
     "given twice": ("bound composition.zcdp-to-dp --rho 0.1 --rho 0.2 --delta 1e-6", "--rho"),
     "unknown choice": ("bound max-information.pure-dp --epsilon 1 --n 10 --beta 0.05 --scope all", "scope"),
     "fraction of a row": ("bound max-information.pure-dp --epsilon 1 --n 10.5 --beta 0.05", "n "),
+    "unknown area": ("bound compositon", "composition"),
+    "options of an area": ("bound composition --n 3", "composition"),
     "unknown command": ("frobnicate", "frobnicate"),
     "unknown root option": ("--frobnicate", "--frobnicate"),
 }
@@ -117,3 +117,37 @@ def test_one_area_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
     listed = json.loads(capsys.readouterr().out)["theorems"]
     assert listed
     assert all(entry["id"].startswith("composition.") for entry in listed)
+
+
+def test_narrow_and_wide_listings_keep_ids_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for columns in ("60", "100", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert run(["bound"]) == 0
+        said = capsys.readouterr().out
+        assert all(id in said for id in CONTRACT)
+        assert max(len(line) for line in said.splitlines()) <= int(columns)
+        assert not any(line != line.rstrip() for line in said.splitlines())
+
+
+def test_a_closed_stream_is_no_traceback() -> None:
+    line = f"{sys.executable} -m holdfast bound composition.zcdp --rhos 0.1 >&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_defect_is_one_line_and_status_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("row 17 is 0.25")
+
+    monkeypatch.setattr("holdfast.cli.bound.lookup", broken)
+    assert run(["bound", "filter.rounds"]) == 1
+    said = capsys.readouterr().err
+    assert "ZeroDivisionError" in said
+    assert "row 17" not in said
+    monkeypatch.setenv("HOLDFAST_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        run(["bound", "filter.rounds"])

@@ -65,6 +65,10 @@ class Evaluation:
     parameters: Mapping[str, Any]
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        given = ", ".join(f"{k}={v}" for k, v in self.parameters.items())
+        return f"{self.id}({given}) = {shown(self.value)} {self.unit}; {self.source}; {self.conditions}"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, in the order in which people read it."""
         plain: dict[str, Any] = {
@@ -91,6 +95,9 @@ class Theorem:
     unit: str
     provenance: Literal["paper", "derived", "mixed"]
     function: Callable[..., Any]
+
+    def __str__(self) -> str:
+        return f"{self.id}({', '.join(p.name for p in self.parameters)}): {self.statement} [{self.unit}]; {self.source}"
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -5,15 +5,18 @@ The options of a theorem are its parameters, so they are read from the catalogue
 
 from __future__ import annotations
 
+import difflib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
 
-from holdfast.bounds.registry import Theorem, catalogue, lookup, parse, shown
+from holdfast.bounds.registry import Evaluation, Theorem, catalogue, lookup, parse, shown
 from holdfast.cli import output
 from holdfast.errors import InvalidParameter
 
+_WIDE = 130
 _SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
@@ -26,16 +29,22 @@ def bound(context: typer.Context) -> None:
     """List every theorem; `holdfast bound ID --parameter value ...` evaluates one."""
     words = list(context.args)
     as_json = _flag(words, "--json")
-    wants_help = _flag(words, "--help")
+    wants_help = _flag(words, "--help") or _flag(words, "-h")
     if not words:
         _list_help() if wants_help else _list(as_json)
         return
     name, options = words[0], words[1:]
     if name.startswith("-"):
         raise InvalidParameter(f"`holdfast bound` takes --json and --help before an id, got {name!r}")
-    if not options and name in {id.split(".")[0] for id in catalogue()}:
+    if name in _areas():
+        if options:
+            raise InvalidParameter(f"{name} is an area, not a theorem; `holdfast bound {name}` lists what is in it")
         _list(as_json, area=name)
         return
+    if "." not in name:
+        near = difflib.get_close_matches(name, _areas(), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"the areas are {', '.join(_areas())}"
+        raise InvalidParameter(f"no area of the catalogue is called {name!r}; {hint}")
     entry = lookup(name)
     if wants_help:
         _describe(entry, as_json)
@@ -45,15 +54,26 @@ def bound(context: typer.Context) -> None:
         output.print_json(evaluation.to_dict())
         return
     given = {k.replace("_", "-"): v for k, v in evaluation.parameters.items()}
-    rows: list[tuple[str, object]] = [("value", f"{shown(evaluation.value)} {evaluation.unit}")]
-    rows += [
-        (name.replace("_", " "), _cell(detail))
-        for name, detail in evaluation.details.items()
-        if detail != evaluation.value and detail != evaluation.parameters.get(name)
-    ]
+    none = ": no bound here" if evaluation.value == math.inf else ""
+    rows: list[tuple[str, object]] = [("value", f"{shown(evaluation.value)} {evaluation.unit}{none}")]
+    rows += [(name.replace("_", " "), _cell(detail)) for name, detail in _new_details(evaluation)]
     rows += [("theorem", evaluation.theorem), ("source", evaluation.source), ("conditions", evaluation.conditions)]
     rows += [("given", _cell(given))]
     output.facts(entry.id, rows)
+
+
+def _new_details(evaluation: Evaluation) -> list[tuple[str, Any]]:
+    """The details that say something which the other lines do not."""
+    said = {"source", "provenance", "parameters", "conditions"} | set(evaluation.parameters)
+    return [
+        (name, detail)
+        for name, detail in evaluation.details.items()
+        if name not in said and detail != evaluation.value and detail is not None and detail != {}
+    ]
+
+
+def _areas() -> list[str]:
+    return sorted({id.split(".")[0] for id in catalogue()})
 
 
 def _cell(value: Any) -> str:
@@ -98,9 +118,15 @@ def _list(as_json: bool, area: str | None = None) -> None:
     if as_json:
         output.print_json({"theorems": [entry.to_dict() for entry in entries]})
         return
-    rows = [(e.id, e.statement, e.source, e.conditions, e.unit) for e in entries]
-    output.table(f"{len(entries)} theorems", ("id", "statement", "source", "conditions", "unit"), rows)
-    output.console().print("`holdfast bound ID --help` names a theorem's parameters.", markup=False)
+    title = f"{len(entries)} theorem{'s' if len(entries) > 1 else ''}"
+    if output.width() >= _WIDE:
+        rows = [(e.id, e.statement, e.source, e.conditions, e.unit) for e in entries]
+        output.table(title, ("id", "statement", "source", "conditions", "unit"), rows)
+    else:
+        output.say(title)
+        for e in entries:
+            output.facts(e.id, [(e.unit, e.statement), ("source", e.source), ("conditions", e.conditions)])
+    output.say("`holdfast bound ID --help` names a theorem's parameters.")
 
 
 def _list_help() -> None:
@@ -119,8 +145,8 @@ def _describe(entry: Theorem, as_json: bool) -> None:
     if as_json:
         output.print_json(entry.to_dict())
         return
-    output.console().print(f"{entry.id}: {entry.statement}", markup=False)
-    output.console().print(f"Source: {entry.source}. Conditions: {entry.conditions}. Unit: {entry.unit}.", markup=False)
+    output.say(f"{entry.id}: {entry.statement}")
+    output.say(f"Source: {entry.source}. Conditions: {entry.conditions}. Unit: {entry.unit}.")
     rows = []
     for p in entry.parameters:
         kind = "one of " + ", ".join(p.choices) if p.choices else {"reals": "numbers, a,b,c"}.get(p.kind, p.kind)

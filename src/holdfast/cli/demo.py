@@ -36,14 +36,10 @@ def demo(
     raise typer.Exit(status)
 
 
-def _say(text: str) -> None:
-    output.console().print(text, markup=False)
-
-
 def _show_catalogue() -> None:
     areas = Counter(id.split(".")[0] for id in catalogue())
     output.table("1. The catalogue", ("area", "theorems"), sorted(areas.items()))
-    _say("`holdfast bound` lists them; each is a function with its paper, conditions and an example.\n")
+    output.say("`holdfast bound` lists them; each is a function with its paper, conditions and an example.\n")
 
 
 def _show_plan() -> None:
@@ -62,7 +58,7 @@ def _show_plan() -> None:
     title = f"2. A plan: {ROWS:,} rows, {QUESTIONS:,} adaptive questions, all within the half-width with {1 - BETA:.0%}"
     output.table(title, ("method", "half-width", "", "source"), cells)
     fresh = math.ceil(math.log(2 / BETA) / (2 * rows[0][0] ** 2))
-    _say(
+    output.say(
         "A half-width of 0.5 says nothing about a number in [0, 1]. "
         f"The best one here is what {fresh:,} fresh rows would give a single question.\n"
     )
@@ -71,18 +67,18 @@ def _show_plan() -> None:
 def _play_analysts(out: Path) -> int:
     from holdfast.cli.main import run
 
-    _say("3. The analysts: one stops as soon as the privacy loss looks worst, and reads the odometer then.")
+    output.say("3. The analysts: one stops as soon as the privacy loss looks worst, and reads the odometer then.")
     return run(["reproduce", EXPERIMENT, "--quick", "--out", str(out)])
 
 
 def _prompt() -> None:
     """Stay up on a terminal: each line is what would follow `holdfast bound`."""
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         return
     from holdfast.cli.main import run
 
-    _say("\nTry a theorem, for example: max-information.pure-dp --epsilon 0.01 --n 1000 --beta 0.05")
-    _say("An empty line lists them; `quit` leaves.")
+    output.say("\nTry a theorem, for example: max-information.pure-dp --epsilon 0.01 --n 1000 --beta 0.05")
+    output.say("An empty line lists them, `help` says more, `quit` leaves.")
     while True:
         try:
             line = input("holdfast bound> ").strip()
@@ -91,4 +87,13 @@ def _prompt() -> None:
             return
         if line in ("quit", "exit", "q"):
             return
-        run(["bound", *shlex.split(line)])
+        run(["bound", *_words(line)])
+
+
+def _words(line: str) -> list[str]:
+    """What was typed, as the words of a command line; a whole command may be pasted."""
+    line = "--help" if line in ("help", "?") else line.removeprefix("holdfast ").removeprefix("bound ")
+    try:
+        return shlex.split(line)
+    except ValueError:  # a quote that was not closed: the command says what is wrong with the rest
+        return line.split()

@@ -6,6 +6,7 @@ Exit status: 0 success, 1 failure, 2 wrong usage, 3 when the honest answer is "n
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -37,6 +38,7 @@ def build() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
 
     @app.callback(invoke_without_command=True)
@@ -74,10 +76,19 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except OSError as error:
         return _fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error), 1)
+    except Exception as error:
+        if os.environ.get("HOLDFAST_TRACEBACK"):
+            raise
+        # The text of an unforeseen error may hold anything, rows included: only its kind is shown.
+        kind = type(error).__name__
+        return _fail(f"an unforeseen {kind}, which is a defect; HOLDFAST_TRACEBACK=1 shows where, please report it", 1)
 
 
 def main() -> None:
     """Entry point of the `holdfast` command."""
+    for name in ("stdout", "stderr"):  # a stream that the caller has closed is None here
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     sys.exit(run(sys.argv[1:]))
 
 
@@ -95,7 +106,8 @@ def _wrong_usage(error: Any) -> int:
         print(message)
         return 0
     where = context.command_path if context else "holdfast"
-    return _fail(f"{message.rstrip('.')}. Try `{where} --help`.", 2)
+    end = "" if message.endswith(("?", ".")) else "."
+    return _fail(f"{message}{end} Try `{where} --help`.", 2)
 
 
 def _fail(message: str, status: int) -> int:

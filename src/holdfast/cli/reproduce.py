@@ -76,31 +76,29 @@ def _list(entries: list[Experiment], as_json: bool) -> None:
         return
     rows = [(entry.name, entry.title, entry.source) for entry in entries]
     output.table(f"{len(entries)} experiments", ("name", "what it shows", "source"), rows)
-    _say("`holdfast reproduce NAME` runs one, `holdfast reproduce all` every one; `--quick` runs a reduced version.")
+    output.say(
+        "`holdfast reproduce NAME` runs one, `holdfast reproduce all` every one; `--quick` runs a reduced version."
+    )
 
 
 def _show(experiment: Experiment, outcome: Outcome, written: Written) -> None:
     for table in outcome.tables:
         rows = [[_cell(row.get(column)) for column in table.columns] for row in table.rows]
         output.table(table.title, table.columns, rows)
-    _say(outcome.finding)
+    output.say(outcome.finding)
     for failure in (c for c in outcome.checks if not c.passed):
-        _say(f"FAILED: {failure.name}: {failure.detail}")
+        output.say(f"FAILED: {failure.name}: {failure.detail}")
     passed = sum(c.passed for c in outcome.checks)
-    _say(f"Checks: {passed} of {len(outcome.checks)} passed.")
-    _say(f"Files in {written.files[0].parent}: {', '.join(path.name for path in written.files)}")
+    output.say(f"Checks: {passed} of {len(outcome.checks)} passed.")
+    output.say(f"Files in {written.files[0].parent}: {', '.join(path.name for path in written.files)}")
     if written.note:
-        _say(written.note)
+        output.say(written.note)
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return ""
     return shown(value) if isinstance(value, float) else str(value)
-
-
-def _say(text: str) -> None:
-    output.console().print(text, markup=False, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 @contextmanager
