@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -43,6 +44,26 @@ def test_gaussian_width_covers_the_discrete_law_within_a_step(sigma: float, beta
     each = -math.expm1(math.log1p(-beta) / draws)
     assert tail[width] <= each * (1 + 1e-9)
     assert width < 2 or tail[width - 2] > each * (1 - 1e-9)
+
+
+def test_ends_of_the_floating_range() -> None:
+    # Each of 10^30 draws may exceed with probability 1e-330, which no double holds.
+    tail = 330 * math.log(10)
+    assert laplace_width(1.0, 1e-300, 10**30) == pytest.approx(tail, abs=2)
+    z = gaussian_width(1.0, 1e-300, 10**30)
+    assert 2 * mpmath.ncdf(-z) <= mpmath.mpf(10) ** -330 < 2 * mpmath.ncdf(-(z - 1))
+    assert gaussian_width(1e6, 1e-303) >= gaussian_width(1e6, 1e-305 * 110)  # where the two ways meet
+    assert gaussian_width(1e6, 9e-305) >= gaussian_width(1e6, 1.1e-304)
+    # Beyond 2^50 steps one step is less than a rounding error.
+    for scale in (2.0**52, 1e300):
+        assert laplace_width(scale, 0.05) == pytest.approx(scale * math.log(20), rel=1e-12)
+        assert laplace_width(scale, 0.05) >= math.floor(scale * math.log(20) * (1 - 1e-15))
+    assert math.isfinite(selection_gap(1, 1, 10**300, 5e-324))
+    for call in (laplace_width, gaussian_width):
+        with pytest.raises(InvalidParameter):
+            call(1e301, 0.05)
+    with pytest.raises(InvalidParameter, match="candidates"):
+        selection_gap(1, 1, 10**400, 0.05)
 
 
 def test_costs() -> None:

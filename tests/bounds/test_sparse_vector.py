@@ -171,6 +171,56 @@ class TestGaussian:
         assert gaussian_sparse_renyi(3, 1, 50, 120, 500) <= base
         assert gaussian_sparse_renyi(3, 1, 50, 100, 1000) >= base
 
+    @pytest.mark.parametrize(
+        ("branch", "arguments"),
+        [
+            ("composed", (2, 1, 5, 10, 1)),
+            ("split", (30, 1, 50, 100, 500)),
+            ("split", (2, 1, 0.5, 1, 60)),
+            ("split", (3, 1, 2, 4, 500)),
+            ("lowered", (2, 1, 50, 100, 500)),
+            ("lowered", (2, 1, 500, 1000, 500)),
+        ],
+    )
+    def test_each_of_the_three_bounds_where_it_is_the_smallest(
+        self, branch: str, arguments: tuple[float, float, float, float, int]
+    ) -> None:
+        """The three formulas of the docstring, written down again; the lowered one scanned over orders."""
+        a, d, threshold_sigma, question_sigma, length = arguments
+        t, q = d**2 / (2 * threshold_sigma**2), (2 * d) ** 2 / (2 * question_sigma**2)
+        slack = math.log(length + 1)
+
+        def response_epsilon(order: float, known: float) -> float:
+            low, high = known, 40 * known + 10
+            for _ in range(80):
+                s = (low + high) / 2
+                low, high = (s, high) if divergence(*response(s), order) < known else (low, s)
+            return high
+
+        orders = a + np.exp(np.linspace(-6, 9, 3000))
+        found = {
+            "composed": a * length * d**2 / (2 * question_sigma**2),
+            "split": min(a * t + b * q + slack / (b - 1) for b in [a, *orders.tolist()]),
+        }
+        near = orders[np.abs(np.log(orders / (1 + math.sqrt(slack / (t + q))))) < 1][::8].tolist()
+        found["lowered"] = min(
+            (
+                divergence(*response(response_epsilon(b, b * (t + q) + slack / (b - 1))), a)
+                for b in near
+                if b * (t + q) < 5
+            ),
+            default=math.inf,
+        )
+        assert min(found, key=lambda name: found[name]) == branch
+        rel = 5e-4 if branch == "lowered" else 2e-5  # both searches stop near the best order
+        assert gaussian_sparse_renyi(*arguments) == pytest.approx(found[branch], rel=rel)
+
+    def test_ends_of_the_floating_range(self) -> None:
+        assert 0 < gaussian_sparse_renyi(2, 1e-200, 1, 1, 10) < 1e-300
+        assert gaussian_sparse_renyi(2, 1e200, 1, 1, 10) == math.inf
+        # an exact threshold leaves the composition of the comparisons
+        assert gaussian_sparse_renyi(2, 1, 1e-200, 1, 10) == pytest.approx(10)
+
     def test_quadratic_in_the_sensitivity_at_low_orders(self) -> None:
         # ten times the noise must buy far more than a tenth of the divergence; that is what lets epochs compose
         assert gaussian_sparse_renyi(2, 1, 500, 1000, 500) < gaussian_sparse_renyi(2, 1, 50, 100, 500) / 50

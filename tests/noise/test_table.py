@@ -10,10 +10,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from holdfast.noise import Seeded
+from holdfast.noise import Seeded, gaussian, laplace
 from holdfast.noise.fixed import EXP_ERROR, Weights, exp_lower, quadratic_weights
-from holdfast.noise.integers import paired, symmetric
-from holdfast.noise.table import Table, coin
+from holdfast.noise.integers import VECTOR_SCALE, paired, symmetric
+from holdfast.noise.selection import _bucket_table
+from holdfast.noise.table import VECTOR_CAP, Table, coin
 from tests.noise.laws import LEVEL, fit, geometric_cdf
 from tests.noise.tape import Tape, TapeEnd
 
@@ -38,11 +39,22 @@ LAWS: dict[str, tuple[Callable[[int], Weights], Callable[[int], mpmath.mpf]]] = 
         lambda p: paired(quadratic_weights(Fraction(0), Fraction(1, 512), p)),
         lambda j: mpmath.exp(-(mpmath.mpf(j // 2) ** 2) / 512),
     ),
+    "buckets": (
+        _bucket_table([0, 2, 3, 60], [2, 5, 100, 10**6])._weights,
+        lambda j: (2, 5, 100, 10**6)[j] * mpmath.exp(-(0, 2, 3, 60)[j]) if j < 4 else mpmath.mpf(0),
+    ),
+    "buckets of many": (  # so many that the error of one power counts
+        _bucket_table([0, 52], [1, 2**75])._weights,
+        lambda j: (1, 2**75)[j] * mpmath.exp(-(0, 52)[j]) if j < 2 else mpmath.mpf(0),
+    ),
     "tiny scale": (
         lambda p: symmetric(quadratic_weights(Fraction(1000), Fraction(0), p)),
         lambda j: mpmath.exp(-mpmath.mpf((j + 1) // 2) * 1000),
     ),
 }
+
+
+FINITE = ("digit", "buckets", "buckets of many")
 
 
 def _cumulative(weight: Callable[[int], mpmath.mpf], terms: int = 3000) -> list[mpmath.mpf]:
@@ -62,8 +74,18 @@ def test_entries_bracket_the_law(name: str, bits: int) -> None:
         for entry, probability in zip(table, exact, strict=False):
             assert entry <= mpmath.ldexp(probability, bits) < entry + 2
     assert table == sorted(table)
-    if name != "digit":  # what is not listed must be open
+    if name not in FINITE:  # what is not listed must be open
         assert table[-1] >= 2**bits - 2
+
+
+def test_buckets_that_are_not_listed_are_open() -> None:
+    """The last bucket is too light to be listed at 64 digits and is found at 128; the one before it is heavy."""
+    table = Table(_bucket_table([0, 67, 70], [1, 2**40, 1])._weights)
+    first = table.thresholds(64)
+    assert 2**64 - 1000 < first[0] < 2**64 - 100
+    assert first[-1] >= 2**64 - 2
+    assert len(table.thresholds(128)) == 2
+    assert table.draw(Tape([2**64 - 1, 2**64 - 1])) == 2
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -137,6 +159,52 @@ def test_vector_and_scalar_agree_word_by_word() -> None:
     for weights, _ in LAWS.values():
         table = Table(weights)
         assert table.draws(Tape(words), len(words)).tolist() == [table.draw(Tape([w, 0, 0])) for w in words]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_long_arrays_and_scalars_agree_word_by_word(name: str) -> None:
+    """From 2048 draws on the first 16 digits are looked up; the other 48 follow only where the look-up is open."""
+    table, count = Table(LAWS[name][0]), 8192
+    packed = Seeded(6).words(count // 4)
+    shorts = packed.view(np.uint16).tolist()
+    following = Seeded(7).words(count).tolist()
+    cells = table._cells()
+    rest = iter(following)
+    words = [(short << 48) | (next(rest) >> 16 if cells[short] == 0xFFFF else 12345) for short in shorts]
+    found = table.draws(Tape([*packed.tolist(), *following]), count)
+    assert found.tolist() == [table.draw(Tape([word, 0, 0])) for word in words]
+
+
+def test_a_threshold_at_the_end_of_a_cell_opens_the_next_one() -> None:
+    """An entry that ends in 48 ones: the second of its two open words is the first of the next 16-digit cell."""
+    entry = (20_000 << 48) | (2**48 - 1)
+    slack = (1 << 62) - (1 << 10)
+
+    def weights(precision: int) -> Weights:
+        # The probability is (entry + 19/16) / 2**64; what is known of it at first is 1/4 less.
+        low = (16 * entry + 19) << (precision - 68)
+        return Weights([low - slack, (1 << precision) - low - slack], slack)
+
+    table = Table(weights)
+    assert table.thresholds(64) == [entry]
+    assert table._cells()[[19_999, 20_000, 20_001, 20_002]].tolist() == [0, 0xFFFF, 0xFFFF, 1]
+    packed = np.full(2048, 20_001, dtype=np.uint16).view(np.uint64).tolist()
+    # The word entry + 1, and after it digits on either side of 3/16.
+    for digits, outcome in ((1 << 60, 0), (1 << 62, 1)):
+        assert table.draw(Tape([entry + 1, digits])) == outcome
+        assert table.draws(Tape([*packed, *[0] * 2048, *[digits] * 2048]), 2048).tolist() == [outcome] * 2048
+
+
+def test_the_vector_cap_is_out_of_reach() -> None:
+    """The claim of `VECTOR_CAP`: below 10**-290 for the slowest laws, and no array overflows at the largest scale."""
+    half = VECTOR_CAP // 2  # a code stands for half its number
+    assert 2 * mpmath.exp(-mpmath.mpf(half) / laplace._TOP_SCALE) < mpmath.mpf(10) ** -290
+    assert 4 * mpmath.exp(-(mpmath.mpf(half) ** 2) / (2 * gaussian._DIRECT**2)) < mpmath.mpf(10) ** -290
+    digits = laplace._laplace(VECTOR_SCALE, 1)
+    highest = laplace._DIGIT_BITS * len(digits._more) + digits._spare
+    assert (VECTOR_CAP + 1) << highest < 2**63
+    blocks = gaussian._Blocks(2**31, 1)
+    assert VECTOR_CAP * blocks._block < 2**62
 
 
 @pytest.mark.parametrize("name", LAWS)

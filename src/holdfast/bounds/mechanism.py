@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from scipy.special import erfcinv
+from scipy.special import erfcinv, ndtri_exp
 
 from holdfast import check
 from holdfast.bounds.exact import decimal_fraction, float_up, up
 from holdfast.bounds.registry import theorem
+
+_LARGEST_SCALE = 1e300
+_COUNTABLE = 2.0**50
 
 
 @theorem(
@@ -51,7 +54,7 @@ def laplace_epsilon(sensitivity: float, scale: float) -> float:
     "mechanism.laplace-width",
     statement="the steps that the largest of several discrete Laplace noises exceeds with probability at most beta",
     source="closed form of the discrete Laplace tail, `P(|X| > k) = 2 q^(k+1)/(1 + q)`, `q = exp(-1/scale)`; derived",
-    conditions="independent noises; exact: one step less fails",
+    conditions="independent noises; exact below 2^50 steps: one step less fails; beyond, within a relative 1e-14",
     unit="steps",
     provenance="derived",
 )
@@ -72,13 +75,16 @@ def laplace_width(scale: float, beta: float, draws: int = 1) -> int:
     >>> laplace_width(10.0, 0.05), laplace_width(10.0, 0.05, draws=1000)
     (30, 99)
     """
-    scale = check.real("scale", scale, above=0)
+    scale = check.real("scale", scale, above=0, at_most=_LARGEST_SCALE)
     log_beta = _log_share(beta, draws)
 
     def log_tail(k: int) -> float:
         return math.log(2) - (k + 1) / scale - math.log1p(math.exp(-1 / scale))
 
-    k = max(math.ceil(scale * (math.log(2) - math.log1p(math.exp(-1 / scale)) - log_beta)) - 2, 0)
+    width = scale * (math.log(2) - math.log1p(math.exp(-1 / scale)) - log_beta)
+    if width > _COUNTABLE:  # a step is less than a rounding error
+        return math.ceil(up(width, 16))
+    k = max(math.ceil(width) - 2, 0)
     while log_tail(k) > log_beta:
         k += 1
     return k
@@ -139,8 +145,13 @@ def gaussian_width(sigma: float, beta: float, draws: int = 1) -> int:
     >>> gaussian_width(10.0, 0.05), gaussian_width(10.0, 0.05, draws=1000)
     (20, 41)
     """
-    sigma = check.real("sigma", sigma, above=0)
-    return math.ceil(up(sigma * math.sqrt(2) * float(erfcinv(math.exp(_log_share(beta, draws)))), 16))
+    sigma = check.real("sigma", sigma, above=0, at_most=_LARGEST_SCALE)
+    log_share = _log_share(beta, draws)
+    if log_share > -700:
+        quantile = math.sqrt(2) * float(erfcinv(math.exp(log_share)))
+    else:  # below the doubles: from the logarithm of one tail
+        quantile = -float(ndtri_exp(log_share - math.log(2)))
+    return math.ceil(up(sigma * quantile, 16))
 
 
 @theorem(
@@ -208,7 +219,7 @@ def selection_gap(sensitivity: float, epsilon: float, candidates: int, beta: flo
     scale = 2 * check.real("sensitivity", sensitivity, above=0) / check.real("epsilon", epsilon, above=0)
     others = check.whole("candidates", candidates, at_least=1) - 1
     beta = check.probability("beta", beta)
-    return up(scale * math.log(others / beta), 8) if others > beta else 0.0
+    return up(scale * (math.log(others) - math.log(beta)), 8) if others > beta else 0.0
 
 
 @theorem(
@@ -240,7 +251,7 @@ def noisy_max_gap(scale: float, candidates: int, beta: float) -> int:
     >>> noisy_max_gap(2.0, 100, 0.05)
     17
     """
-    scale = check.real("scale", scale, above=0)
+    scale = check.real("scale", scale, above=0, at_most=_LARGEST_SCALE)
     others = check.whole("candidates", candidates, at_least=1) - 1
     beta = check.probability("beta", beta)
     if others == 0:
@@ -327,7 +338,9 @@ def _log_share(beta: float, draws: int) -> float:
     """Log of the failure probability of each of several independent draws."""
     beta = check.probability("beta", beta)
     draws = check.whole("draws", draws, at_least=1)
-    return math.log(-math.expm1(math.log1p(-beta) / draws))
+    each = math.log1p(-beta) / draws
+    # The share is at least beta/draws, so where it underflows that will do.
+    return math.log(-math.expm1(each)) if each < -1e-290 else math.log(beta) - math.log(draws)
 
 
 __all__ = [

@@ -246,18 +246,26 @@ def gaussian_sparse_renyi(
     threshold_sigma = check.real("threshold_sigma", threshold_sigma, above=0)
     question_sigma = check.real("question_sigma", question_sigma, above=0)
     length = check.whole("length", length, at_least=1)
-    t = 0.5 * (sensitivity / threshold_sigma) ** 2
-    q = 0.5 * (_shifts(questions) * sensitivity / question_sigma) ** 2
+    t = _half_square(sensitivity / threshold_sigma)
+    q = _half_square(_shifts(questions) * sensitivity / question_sigma)
     slack = math.log1p(length)
 
-    composed = order * length * 0.5 * (sensitivity / question_sigma) ** 2
+    composed = order * length * _half_square(sensitivity / question_sigma)
+    if math.isinf(q):  # the other two bounds are no numbers; this one may be
+        return up(composed, 16)
     best = max(order, 1 + math.sqrt(slack / q))
     split = order * t + best * q + slack / (best - 1)
 
     def lowered(known: float) -> float:
-        return renyi_lower_order(order, known, up(known * (t + q) + slack / (known - 1), 16))
+        divergence = up(known * (t + q) + slack / (known - 1), 16)
+        return renyi_lower_order(order, known, divergence) if math.isfinite(divergence) else math.inf
 
     return up(min(composed, split, _minimum(lowered, order, best)), 16)
+
+
+def _half_square(x: float) -> float:
+    """`x^2 / 2`, infinite beyond the doubles and never 0: an underflow must not read as free."""
+    return max(0.5 * x * x, math.ulp(0.0))
 
 
 def _shifts(questions: str) -> int:
