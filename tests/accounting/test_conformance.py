@@ -21,6 +21,7 @@ from holdfast.accounting import (
     Filter,
     FilterFromOdometer,
     GDPFilter,
+    IndividualFilter,
     InversionOdometer,
     LineOdometer,
     MinimumOdometer,
@@ -40,6 +41,7 @@ from holdfast.accounting import (
     default_filter,
     default_odometer,
 )
+from holdfast.bounds.registry import catalogue
 from tests.accounting.conformance import Case, FilterConformance, OdometerConformance
 
 FILTERS = [
@@ -101,6 +103,8 @@ ODOMETERS = [
     Case("stitched", lambda: StitchedOdometer(1e-6, delta_sum=ROOM), PureDP),
     Case("stitched-of-pointwise", lambda: StitchedOdometer(0.1, delta_sum=0.05), lambda x: PointwiseDP(x, 1e-9 * x)),
     Case("renyi", lambda: RenyiOdometer(1e-6, delta_sum=ROOM), ZCDP),
+    Case("zcdp-of-pointwise", lambda: ZCDPOdometer(0.1, delta_sum=0.05), lambda x: PointwiseDP(x, 1e-9 * x)),
+    Case("renyi-of-pointwise", lambda: RenyiOdometer(0.1, delta_sum=0.05), lambda x: PointwiseDP(x, 1e-9 * x)),
     Case("renyi-of-pure", lambda: RenyiOdometer(1e-6, (2.0, 8.0, 32.0), delta_sum=ROOM), PureDP),
     Case("default", lambda: default_odometer(1e-6, delta_sum=ROOM), PureDP, leaf=False),
     Case(
@@ -128,3 +132,11 @@ def test_every_filter_and_odometer_is_in_the_suite() -> None:
     shipped = {cls for _, cls in inspect.getmembers(accounting, inspect.isclass) if issubclass(cls, (Filter, Odometer))}
     tested = {type(case.make()) for case in (*FILTERS, *ODOMETERS)}
     assert shipped - tested == {Filter, Odometer}
+
+
+def test_every_guarantee_names_a_theorem_of_the_catalogue() -> None:
+    said = [case.make().guarantee() for case in (*FILTERS, *ODOMETERS)]
+    rows = IndividualFilter(3, 1.0)
+    said += [rows.guarantee(), rows.guarantee("replace-one"), IndividualFilter(3, 1.0, order=2.0).guarantee()]
+    assert {guarantee.theorem for guarantee in said} <= set(catalogue())
+    assert all(guarantee.assumption for guarantee in said)

@@ -18,7 +18,14 @@ from hypothesis import strategies as st
 from holdfast.bounds.composition import advanced, advanced_heterogeneous, basic, gdp, rdp, zcdp
 from holdfast.bounds.composition_optimal import heterogeneous, heterogeneous_delta, optimal, optimal_delta
 from holdfast.bounds.conversions import gdp_to_dp, pure_to_zcdp, zcdp_to_dp
-from holdfast.bounds.privacy_loss import exact_loss, lattice_loss, log_binomial, tilt_for_delta, tilt_for_epsilon
+from holdfast.bounds.privacy_loss import (
+    _share,
+    exact_loss,
+    lattice_loss,
+    log_binomial,
+    tilt_for_delta,
+    tilt_for_epsilon,
+)
 from holdfast.errors import InvalidParameter
 
 SETTINGS = settings(deadline=None, max_examples=40, derandomize=True)
@@ -262,3 +269,16 @@ def test_ends() -> None:
 def test_wrong_input_is_named(call: Any, name: str) -> None:
     with pytest.raises(InvalidParameter, match=name):
         call()
+
+
+def test_the_share_of_the_larger_response_is_rounded_up() -> None:
+    """A response at epsilon as a mixture of its neighbours on the lattice: the likelier answer keeps its mass."""
+    rng = np.random.default_rng(14)
+    with mp.workdps(50):
+        for _ in range(300):
+            step = float(10.0 ** rng.uniform(-5, -1))
+            low = float(rng.integers(0, 50)) * step
+            high, epsilon = low + step, low + float(rng.uniform(0, 1)) * step
+            top_low, top, top_high = (1 / (1 + mp.exp(-mp.mpf(x))) for x in (low, epsilon, high))
+            truth = (top - top_low) / (top_high - top_low)
+            assert mp.mpf(_share(epsilon, low, high)) >= min(truth, mp.mpf(1))

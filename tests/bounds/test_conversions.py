@@ -287,3 +287,9 @@ def test_ends() -> None:
 def test_wrong_input_is_named(call: Any, name: str) -> None:
     with pytest.raises(InvalidParameter, match=name):
         call()
+
+
+def test_the_epsilon_of_gdp_passes_its_own_test() -> None:
+    rng = np.random.default_rng(13)
+    for mu, delta in zip(10.0 ** rng.uniform(-3, 1.5, 400), 10.0 ** rng.uniform(-12, -1, 400), strict=True):
+        assert gdp_delta(float(mu), gdp_to_dp(float(mu), float(delta))) <= float(delta)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -299,3 +300,19 @@ def test_drift() -> None:
 def test_wrong_input_is_named(call: Any, name: str) -> None:
     with pytest.raises(InvalidParameter, match=name):
         call()
+
+
+def test_left_sides_are_never_below_the_truth() -> None:
+    rng = np.random.default_rng(11)
+    with mp.workdps(50):
+        for _ in range(200):
+            drift, squares, offset = (float(x) for x in 10.0 ** rng.uniform(-6, 1, 3))
+            slack = float(10.0 ** rng.uniform(-12, -1))
+            d, v, x, log_term = mp.mpf(drift), mp.mpf(squares), mp.mpf(offset), -mp.log(mp.mpf(slack))
+            rogers = d + mp.sqrt(2 * (v + x) * (1 + mp.log(v / x + 1) / 2) * log_term)
+            whitehouse = mp.sqrt(2 * v * log_term) + v / 2
+            for found, truth in (
+                (rogers_left_side(drift, squares, offset, slack), rogers),
+                (whitehouse_left_side(squares, slack), whitehouse),
+            ):
+                assert truth <= found <= truth * (1 + mp.mpf(10) ** -14)

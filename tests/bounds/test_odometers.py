@@ -268,3 +268,20 @@ def test_ends() -> None:
 def test_wrong_input_is_named(call: Any, name: str) -> None:
     with pytest.raises(InvalidParameter, match=name):
         call()
+
+
+def test_boundaries_are_never_below_the_truth() -> None:
+    rng = np.random.default_rng(12)
+    with mp.workdps(50):
+        for _ in range(200):
+            drift, squares, gamma = (float(x) for x in 10.0 ** rng.uniform(-6, 1, 3))
+            slack = float(10.0 ** rng.uniform(-12, -1))
+            d, v, g, log_term = mp.mpf(drift), mp.mpf(squares), mp.mpf(gamma), -mp.log(mp.mpf(slack))
+            mixture = d + mp.sqrt(2 * (v + g) * (mp.log((v + g) / g) / 2 + log_term))
+            y = (mp.sqrt(2 * log_term + 2) - mp.sqrt(2 * log_term)) ** 2
+            line = d + mp.sqrt(y * log_term / 2) + v * mp.sqrt(log_term / (2 * y))
+            for found, truth in (
+                (mixture_reading(drift, squares, slack, gamma), mixture),
+                (line_reading(drift, squares, slack), line),
+            ):
+                assert truth <= found <= truth * (1 + mp.mpf(10) ** -13)

@@ -71,14 +71,14 @@ def gdp_to_dp(mu: float, delta: float) -> float:
     if mu > _LARGE:
         return zcdp_to_dp(0.5 * mu * mu, delta, "cks") if mu < _FAR else math.inf
     target = math.log(delta)
-    if _log_delta(mu, 0.0) <= target:
+    if gdp_delta(mu, 0.0) <= delta:
         return 0.0
     high = zcdp_to_dp(min(0.5 * mu * mu, 1e300), delta, "cks") * (1 + 1e-12) + 1e-300
     while _log_delta(mu, high) > target:
         high *= 1.5
-    root = _falling_root(lambda e: _log_delta(mu, e) - target, 0.0, high)
+    root = 0.0 if _log_delta(mu, 0.0) <= target else _falling_root(lambda e: _log_delta(mu, e) - target, 0.0, high)
     step = 2 * UNIT
-    while _log_delta(mu, root) > target:
+    while gdp_delta(mu, root) > delta:
         root = math.nextafter(root * (1 + step), math.inf)
         step *= 2
     return root
