@@ -45,6 +45,11 @@ class TestCategories:
         # A standard deviation over 300 has relative error 1/sqrt(600): an error wrong by a factor of 1.3 is seen.
         assert np.abs(scaled.std(axis=0) - 1).max() < 5.3 / math.sqrt(600)
 
+    def test_half_width_is_hoeffdings(self, mechanism: Any) -> None:
+        # Two tails and three categories: exp(-2 n (width contrast)^2) is a sixth of beta.
+        width = mechanism.half_width(1000, 0.05) * mechanism.contrast
+        assert 6 * math.exp(-2 * 1000 * width**2) == pytest.approx(0.05, rel=1e-9)
+
     def test_half_width_is_not_slack(self, mechanism: Any) -> None:
         # Hoeffding loses a factor below three here; a half-width of a third would be crossed often.
         crossed = 0

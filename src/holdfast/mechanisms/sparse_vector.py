@@ -141,7 +141,8 @@ class SparseVector(SparseMechanism):
         """What a whole run spends under zCDP; with refresh and many answers above far less than its epsilon suggests.
 
         With refresh a run is an adaptive composition of `cap` epochs and `cap` released values, each with its own pure
-        epsilon, and each epsilon counts as `epsilon tanh(epsilon/2)`. Without refresh the comparisons are one piece.
+        epsilon, and each epsilon counts as `epsilon tanh(epsilon/2)`. Without refresh the comparisons are one piece,
+        interactive, between whose answers values are released; why the costs add then is in docs/mechanisms.md.
         """
         threshold, question, *release = (law.epsilon for law in self.laws)
         shifts = 1 if self.monotone else 2
