@@ -194,7 +194,7 @@ def laplace_on_grid(
     if where is None:
         where = _default_grid(_floor_log2(min(width / d, width / cost) / FINENESS), "sensitivity and epsilon")
     steps = where.sensitivity_steps(width) + d - 1
-    return GridLaplace(where, math.ceil(steps / cost), steps)
+    return GridLaplace(where, _countable(math.ceil(steps / cost), "epsilon"), steps)
 
 
 def gaussian_on_grid(
@@ -252,7 +252,7 @@ def gaussian_on_grid(
     steps = grid.sensitivity_steps(width) + allowance
     # sigma_steps**2 >= squared * (steps / width)**2, so the cost is at most width**2 / (2 squared).
     least = squared * (steps / width) ** 2
-    return GridGaussian(grid, _ceil_sqrt(least), steps)
+    return GridGaussian(grid, _countable(_ceil_sqrt(least), "rho" if sigma is None else "sigma"), steps)
 
 
 def _default_grid(exponent: int, parameters: str) -> Grid:
@@ -261,6 +261,12 @@ def _default_grid(exponent: int, parameters: str) -> Grid:
             f"{parameters} need a grid of step 2**{exponent}, outside 2**-1000 to 2**1000; use another unit"
         )
     return Grid(exponent)
+
+
+def _countable(steps: int, parameter: str) -> int:
+    if steps > check.LARGEST_WHOLE:
+        raise InvalidParameter(f"{parameter} asks for noise of more than 1e300 steps of the grid; coarsen it")
+    return steps
 
 
 def _floor_log2(x: Fraction) -> int:
