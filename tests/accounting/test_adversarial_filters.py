@@ -29,7 +29,7 @@ SETTINGS = [(1.0, 0.01, 0.05, 2), (2.0, 0.05, 0.1, 3), (1.0, 1e-4, 0.03, 4)]
 MAKERS: dict[str, Callable[[float, float], Filter]] = {
     "basic": lambda epsilon, delta: BasicFilter(epsilon),
     "rogers": RogersFilter,
-    "rogers-best": lambda epsilon, delta: RogersFilter(epsilon, delta, method="best"),
+    "rogers-tuned": lambda epsilon, delta: RogersFilter(epsilon, delta, method="tuned"),
     "whitehouse": WhitehouseFilter,
     "zcdp": ZCDPFilter.from_dp,
     "renyi-curve": RenyiCurveFilter,

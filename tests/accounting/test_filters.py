@@ -61,7 +61,7 @@ def test_rounds_of_the_specification(epsilon: float, delta: float, each: float, 
     made = (
         BasicFilter(epsilon),
         RogersFilter(epsilon, delta),
-        RogersFilter(epsilon, delta, method="best"),
+        RogersFilter(epsilon, delta, method="tuned"),
         FilterFromOdometer(RogersOdometer(delta), epsilon),
         WhitehouseFilter(epsilon, delta),
         ZCDPFilter.from_dp(epsilon, delta),
@@ -248,6 +248,15 @@ def test_offsets_that_admit_nothing_are_refused() -> None:
     for delta in (0.0, 0.4, 1.0):
         with pytest.raises(InvalidParameter, match="delta"):
             RogersFilter(1.0, delta)
+
+
+def test_extreme_budgets_of_rogers_blame_what_was_given() -> None:
+    for method in ("paper", "tuned"):
+        assert RogersFilter(1e200, 1e-6, method=method).admits(PureDP(1e-3))  # type: ignore[arg-type]
+        with pytest.raises(InvalidParameter, match="epsilon must be larger"):
+            RogersFilter(1e-200, 1e-6, method=method)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="method must be one of paper, tuned"):
+        RogersFilter(1.0, 1e-6, method="best")  # type: ignore[arg-type]
 
 
 def test_wrong_kinds_name_the_conversion() -> None:

@@ -25,9 +25,8 @@ from holdfast.accounting import (
     StitchedOdometer,
     ZCDPOdometer,
     default_odometer,
-    pointwise_drift,
 )
-from holdfast.bounds.odometers import zcdp_reading
+from holdfast.bounds.odometers import pointwise_drift, reading, zcdp_reading
 from holdfast.errors import InvalidParameter
 from holdfast.experiments.walks import crossing_probability, crossing_thresholds
 from tests.accounting.test_adversarial_odometers import DELTA, curve
@@ -214,3 +213,31 @@ def test_a_pointwise_cost_without_delta_is_a_pure_one() -> None:
         a.record(PureDP(0.3))
         b.record(PointwiseDP(0.3, 0.0))
         assert a.reading() == b.reading()
+
+
+@pytest.mark.parametrize(("epsilon", "rounds"), [(0.01, 1), (0.01, 100), (0.01, 3000), (1e-6, 40), (0.3, 30)])
+def test_the_default_and_the_combined_bound_are_one_number(epsilon: float, rounds: int) -> None:
+    odometer = default_odometer(1e-6)
+    for _ in range(rounds):
+        odometer.record(PureDP(epsilon))
+    assert odometer.reading() == pytest.approx(reading("combined", epsilon, rounds, 10_000, 1e-6), rel=1e-12)
+
+
+def test_a_range_that_cannot_be_read_is_refused_when_the_odometer_is_made() -> None:
+    for make in (RogersOdometer, InversionOdometer, ZCDPOdometer):
+        with pytest.raises(InvalidParameter, match="n must be"):
+            make(1e-6, 10**20)
+        odometer = make(1e-6, 10**18)
+        odometer.record(PureDP(0.1))
+        assert 0 < odometer.reading() < math.inf
+
+
+def test_the_factor_of_the_inversion_is_solved_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    odometer = InversionOdometer(1e-6)
+
+    def again(*arguments: object) -> float:
+        raise AssertionError("solved again")
+
+    monkeypatch.setattr("holdfast.bounds.odometers_range.inversion_factor", again)
+    odometer.record(PureDP(0.1))
+    assert odometer.reading() > 0

@@ -24,7 +24,6 @@ from holdfast.accounting.odometers.basic import BasicOdometer
 from holdfast.accounting.odometers.default import default_odometer
 from holdfast.accounting.odometers.inversion import InversionOdometer
 from holdfast.accounting.odometers.line import LineOdometer
-from holdfast.accounting.odometers.loss import pointwise_drift
 from holdfast.accounting.odometers.minimum import MinimumOdometer
 from holdfast.accounting.odometers.mixture import MixtureOdometer
 from holdfast.accounting.odometers.renyi import RenyiOdometer
@@ -67,5 +66,4 @@ __all__ = [
     "default_filter",
     "default_odometer",
     "gaussian_row_costs",
-    "pointwise_drift",
 ]

@@ -77,6 +77,19 @@ def orders_of(values: Any) -> tuple[float, ...]:
     return orders
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False.
+
+    Examples
+    --------
+    >>> flag("two_sided", True)
+    True
+    """
+    if not isinstance(value, bool):
+        raise InvalidParameter(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def _rounded(number: float, value: Any, rounding: Callable[[Fraction], float]) -> float:
     if isinstance(value, float):
         return number
@@ -84,4 +97,4 @@ def _rounded(number: float, value: Any, rounding: Callable[[Fraction], float]) -
     return number if Fraction(number) == exact else rounding(exact)
 
 
-__all__ = ["budget", "budget_delta", "orders_of", "spent", "spent_delta"]
+__all__ = ["budget", "budget_delta", "flag", "orders_of", "spent", "spent_delta"]

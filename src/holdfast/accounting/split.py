@@ -25,4 +25,15 @@ def slack_of(delta: float, delta_sum: float) -> Decimal:
     return slack
 
 
-__all__ = ["slack_of"]
+def split(delta: float, delta_sum: float) -> tuple[Decimal, Decimal]:
+    """Return `slack_of` and the room for the costs' own deltas, exactly.
+
+    Examples
+    --------
+    >>> split(1e-6, 4e-7)
+    (Decimal('6E-7'), Decimal('4E-7'))
+    """
+    return slack_of(delta, delta_sum), exact(budget_delta("delta_sum", delta_sum, zero=True))
+
+
+__all__ = ["slack_of", "split"]

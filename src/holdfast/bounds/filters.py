@@ -56,7 +56,8 @@ def rounds(name: Name, epsilon: float, budget_epsilon: float, budget_delta: floa
     """Return the largest number of rounds of pure epsilon that the filter `name` admits.
 
     - "basic": the epsilons sum to at most the budget. Exact in decimals: a hundred rounds of 0.01 fit a budget of 1.
-    - "rogers": the dissertation's Theorem 5.5.1 as printed, and "rogers-tuned" with the better offset and drift.
+    - "rogers": the dissertation's Theorem 5.5.1 as printed, and "rogers-tuned" with the better offset and drift
+      (`accounting.RogersFilter(method="tuned")`).
     - "whitehouse": as tight as advanced composition.
     - "zcdp": the rho of the rounds (`epsilon tanh(epsilon/2)` each) sum to at most `zcdp_budget`; the whole interaction
       is then zCDP, so the full delta goes into the conversion. The default of the library, joined with "basic".
@@ -91,7 +92,17 @@ def rounds(name: Name, epsilon: float, budget_epsilon: float, budget_delta: floa
     if name in ("rogers", "rogers-tuned") and budget_epsilon == 0:
         check.real("budget_delta", budget_delta, above=0, below=math.exp(-1))
         return 0
-    fits = _FITS[name](epsilon, budget_epsilon, budget_delta)
+    return most_rounds(_FITS[name](epsilon, budget_epsilon, budget_delta))
+
+
+def most_rounds(fits: Callable[[int], bool]) -> int:
+    """The largest number of rounds that fits, if fitting is downward closed and ends.
+
+    Examples
+    --------
+    >>> most_rounds(lambda k: k * k <= 50)
+    7
+    """
     low, high = 0, 1
     while fits(high):
         low, high = high, 2 * high
@@ -167,6 +178,7 @@ __all__ = [
     "basic_left_side",
     "gdp_left_side",
     "loss_drift",
+    "most_rounds",
     "renyi_constant",
     "renyi_curve_left_side",
     "rogers_left_side",

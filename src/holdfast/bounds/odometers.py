@@ -8,7 +8,7 @@ What goes in. `drift` is the sum of `filters.loss_drift(epsilon_i)`, `squares` i
 the sum of zCDP parameters. The rounds are pure. A delta_i is allowed only if it is point-wise (the loss exceeds
 epsilon_i with probability at most delta_i); ordinary (epsilon, delta)-DP is not enough, and
 `conversions.approx_to_pointwise` converts. Point-wise deltas add to the failure probability and, slightly, to the
-drift; that is the accountant's work.
+drift (`pointwise_drift`); that is the accountant's work.
 
 What they rest on. The loss minus its drift is dominated by a process `M` for which `exp(x M - x^2 V/2)` is a
 supermartingale for every real x. Each odometer is one boundary that `M` crosses with small probability.
@@ -31,11 +31,15 @@ from holdfast.bounds.odometers_boundary import (
     mixture_reading,
     stitched_reading,
 )
+from holdfast.bounds.odometers_pointwise import pointwise_drift
 from holdfast.bounds.odometers_range import (
     DeltaSplit,
     delta_split,
+    factor_reading,
     inversion_factor,
     inversion_reading,
+    printed_delta,
+    range_of,
     rogers_reading,
     rruv16_reading,
     zcdp_reading,
@@ -64,7 +68,7 @@ _INVERSE_E = math.exp(-1)
     "odometer.reading",
     statement="the bound on the privacy loss after rounds of epsilon-DP, valid at every moment at once",
     source="Rogers-Roth-Ullman-Vadhan 2016; Rogers' dissertation 5.6; Whitehouse-Ramdas-Rogers-Wu 2023",
-    conditions="pure rounds; n >= 6 and delta < 1/e for the odometers with a range; line and stitched are one-sided",
+    conditions="pure rounds; n >= 6 and delta < 1/e where there is a range; line, stitched and zcdp are one-sided",
     unit="epsilon",
     provenance="mixed",
 )
@@ -87,10 +91,15 @@ def reading(
     - "zcdp": the zCDP odometer at `rounds * epsilon tanh(epsilon/2)`.
     - "mixture", "line", "stitched": boundaries with their constants `gamma`, `target`, `start` fixed in advance.
     - "combined": the smallest of basic, inversion-sharp and mixture, the last two at half of delta each. Valid, because
-      the failure probabilities add and basic has none; what to report when in doubt.
+      the failure probabilities add and basic has none; what to report when in doubt, and what
+      `accounting.default_odometer` reads. The rounds are pure, so its inversion uses the whole half (`printed_delta`)
+      and is read ahead below `V = 1/n^2`.
+
+    The others keep what is printed: "inversion" and "inversion-sharp" leave half of delta for point-wise deltas, as
+    "rogers" does, so `accounting.InversionOdometer`, which counts that room apart, reads less at the same delta.
 
     Any single one of them may exceed the basic reading; `min(reading, basic)` is valid too. Two-sided except "line" and
-    "stitched" (pass `delta/2` there for the absolute loss). All are time-uniform.
+    "stitched" (pass `delta/2` there for the absolute loss) and "zcdp". All are time-uniform.
 
     Parameters
     ----------
@@ -144,7 +153,7 @@ def reading(
         "stitched": lambda: stitched_reading(drift, squares, delta, start),
         "combined": lambda: min(
             total,
-            inversion_reading(drift, squares, n, delta / 2, "sharp"),
+            inversion_reading(drift, max(squares, 1 / n**2), n, printed_delta(delta / 2, n), "sharp"),
             mixture_reading(drift, squares, delta / 2, gamma),
         ),
     }
@@ -156,6 +165,7 @@ __all__ = [
     "Name",
     "RenyiReading",
     "delta_split",
+    "factor_reading",
     "free_offset_reading",
     "inversion_factor",
     "inversion_reading",
@@ -163,6 +173,9 @@ __all__ = [
     "line_point",
     "line_reading",
     "mixture_reading",
+    "pointwise_drift",
+    "printed_delta",
+    "range_of",
     "reading",
     "renyi_reading",
     "rogers_reading",

@@ -13,6 +13,7 @@ from holdfast.bounds.odometers_boundary import totals
 from holdfast.bounds.registry import theorem
 
 _LOG_48E = math.log(48) + 1
+_BELOW_INVERSE_E = math.nextafter(math.exp(-1), 0.0)
 
 
 class DeltaSplit(NamedTuple):
@@ -48,6 +49,29 @@ def delta_split(n: int, delta: float, method: Literal["best", "paper"] = "best")
     if check.choice("method", method, ("best", "paper")) == "paper":
         return DeltaSplit(delta / 2, delta / 2, outside)
     return DeltaSplit(down(delta / 2 - outside), delta / 2, outside)
+
+
+def printed_delta(slack: float, n: int) -> float:
+    """Return the printed delta whose failure, `delta/2` inside the range and `delta/(4 log2 n)` outside, is the slack.
+
+    The printed theorems keep another half of delta for the costs' own deltas. Where that room is counted apart, or the
+    rounds are pure, this delta uses the whole slack.
+
+    Parameters
+    ----------
+    slack : float
+        The failure probability, in (0, 1).
+    n : int
+        Sets the range of V, `[1/n^2, 1]`; at least 6.
+
+    Examples
+    --------
+    >>> delta = printed_delta(1e-6, 10_000)
+    >>> round(delta, 9), delta / 2 + delta / (4 * math.log2(10_000)) <= 1e-6
+    (1.927e-06, True)
+    """
+    slack = check.probability("slack", slack)
+    return min(down(slack / (0.5 + 1 / (4 * math.log2(range_of(n)))), 8), _BELOW_INVERSE_E)
 
 
 @theorem(
@@ -182,7 +206,8 @@ def inversion_reading(
     """Return `drift + s sqrt(V)` with s solved for instead of bounded, inside the range; outside it as (5.18).
 
     Derived and reviewed: the same inequality as in `rogers_reading`, inverted exactly at `delta/2`. Two-sided,
-    time-uniform. Fails with at most `delta/2 + delta/(4 log2 n)`, like `rogers_reading`.
+    time-uniform. Fails with at most `delta/2 + delta/(4 log2 n)`, like `rogers_reading`. `accounting.InversionOdometer`
+    takes the sharp form by default, at `printed_delta`, so it reads less at the same delta.
 
     Parameters
     ----------
@@ -202,17 +227,42 @@ def inversion_reading(
     4.788413349
     """
     n, delta = _range(n, delta)
+    return factor_reading(drift, squares, n, delta, inversion_factor(n, delta / 2, method))
+
+
+def factor_reading(drift: float, squares: float, n: int, delta: float, factor: float) -> float:
+    """Return `inversion_reading` for a `factor` that was solved for before; the solving takes most of its time.
+
+    Parameters
+    ----------
+    drift, squares : float
+        Running totals.
+    n : int
+        At least 6.
+    delta : float
+        In (0, 1/e); used outside the range.
+    factor : float
+        `inversion_factor(n, delta / 2, method)`; used inside.
+
+    Examples
+    --------
+    >>> factor = inversion_factor(10_000, 1e-6 / 2)
+    >>> factor_reading(0.3, 0.5, 10_000, 1e-6, factor) == inversion_reading(0.3, 0.5, 10_000, 1e-6)
+    True
+    """
+    n, delta = _range(n, delta)
     drift, squares = totals(drift, squares)
+    factor = check.real("factor", factor, above=0)
     if not _inside(squares, n):
         return _outside(drift, squares, n, delta)
-    return up(drift + inversion_factor(n, delta / 2, method) * math.sqrt(squares))
+    return up(drift + factor * math.sqrt(squares))
 
 
 @theorem(
     "odometer.zcdp",
     statement="the loss so far, from the sum of zCDP parameters",
     source="Rogers' dissertation Theorem 5.7.5, with a corrected proof (docs/errata/composition.md)",
-    conditions="rho_i-zCDP rounds; n >= 6, delta < 1/e; two-sided, time-uniform",
+    conditions="rho_i-zCDP rounds; n >= 6, delta < 1/e; one-sided, time-uniform",
     unit="epsilon",
     provenance="mixed",
 )
@@ -221,9 +271,10 @@ def zcdp_reading(rho: float, n: int, delta: float) -> float:
 
     Dissertation Theorem 5.7.5 with `V = 2R`; outside the range (5.18) at `V = 2R`. Corrected: the dissertation derives
     it from a moment bound for all real x that plain zCDP does not give ("zCDP+" as defined does not give it either).
-    The upper tail needs `x >= 0` only, where the factor 2 for two signs is not used up; the lower tail then follows by
-    changing the measure, at most doubling. So the printed number holds, two-sided and time-uniform, for plain
-    rho_i-zCDP.
+    The upper tail needs `x >= 0` only: (5.17) then counts one sign instead of two, and for (5.18) the
+    half-normal mixture over `x >= 0` is, where `M > 0`, at least the Gaussian one. So the printed number holds,
+    time-uniform, for plain rho_i-zCDP, as a bound on the loss from above. The lower tail is not stated: for (5.18) we
+    have no proof of it.
 
     Parameters
     ----------
@@ -243,9 +294,20 @@ def zcdp_reading(rho: float, n: int, delta: float) -> float:
     return rogers_reading(rho, min(2 * rho, sys.float_info.max), n, delta)
 
 
+def range_of(n: int) -> int:
+    """Check the `n` of a range `[1/n^2, 1]`: the constant of Theorem 5.6.5 is right from 6 on.
+
+    Examples
+    --------
+    >>> range_of(10_000)
+    10000
+    """
+    return check.whole("n", n, at_least=6, at_most=10**18)
+
+
 def _range(n: int, delta: float) -> tuple[int, float]:
-    """The condition of Theorem 5.6.5: its constant is right for n >= 6 and delta < 1/e."""
-    return check.whole("n", n, at_least=6, at_most=10**18), check.real("delta", delta, above=0, below=math.exp(-1))
+    """The conditions of Theorem 5.6.5: n >= 6 and delta < 1/e."""
+    return range_of(n), check.real("delta", delta, above=0, below=math.exp(-1))
 
 
 def _inside(squares: float, n: int) -> bool:
@@ -261,8 +323,11 @@ def _outside(drift: float, squares: float, n: int, delta: float) -> float:
 __all__ = [
     "DeltaSplit",
     "delta_split",
+    "factor_reading",
     "inversion_factor",
     "inversion_reading",
+    "printed_delta",
+    "range_of",
     "rogers_reading",
     "rruv16_reading",
     "zcdp_reading",

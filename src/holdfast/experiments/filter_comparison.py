@@ -24,6 +24,7 @@ from holdfast.accounting import (
 from holdfast.bounds.composition import advanced
 from holdfast.bounds.composition_optimal import optimal_delta
 from holdfast.bounds.filters import Name as FilterName
+from holdfast.bounds.filters import most_rounds
 from holdfast.bounds.filters import rounds as filter_rounds
 from holdfast.bounds.odometers import Name as OdometerName
 from holdfast.bounds.odometers import reading
@@ -49,23 +50,6 @@ class Allowance:
 
 def _formula(name: FilterName) -> Callable[[float, float], int]:
     return lambda budget, epsilon: filter_rounds(name, epsilon, budget, DELTA)
-
-
-def most_rounds(fits: Callable[[int], bool]) -> int:
-    """The largest number of rounds that fits, if fitting is downward closed.
-
-    Examples
-    --------
-    >>> most_rounds(lambda k: k * k <= 50)
-    7
-    """
-    low, high = 0, 1
-    while fits(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
 
 
 def spend_down(gate: Filter, epsilon: float) -> int:
@@ -109,7 +93,7 @@ ALLOWANCES = (
         "Rogers, tuned",
         _formula("rogers-tuned"),
         (602, 150, 6, 1, 5268, 13),
-        filter=lambda e: RogersFilter(e, DELTA, method="best"),
+        filter=lambda e: RogersFilter(e, DELTA, method="tuned"),
     ),
     Allowance(
         "odometer (5.17) as filter",

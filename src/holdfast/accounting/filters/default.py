@@ -14,6 +14,9 @@ def default_filter(epsilon: float, delta: float, *, delta_sum: float = 0.0) -> A
     advance. The interaction is `(epsilon, delta)`-DP: basic has no slack, and both share the room for the costs' deltas
     (`AnyOf`). When every answer is Gaussian, `GDPFilter.from_dp` admits a little more.
 
+    Adaptive use is covered; interleaving several interactive mechanisms is not covered by a published statement, since
+    this is an OR. Finish one interaction before the next begins.
+
     Parameters
     ----------
     epsilon, delta : float

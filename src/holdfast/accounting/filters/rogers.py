@@ -44,8 +44,8 @@ class RogersFilter(Tally, Filter):
     delta : float
         In (0, 1/e); half of it is room for the costs' own deltas, as printed.
     method : str
-        "paper": the offset `epsilon^2 / (28.04 log(1/delta))` and the drift `e(e^e - 1)/2`, as printed. "best": the
-        tuned offset and the tight drift `e tanh(e/2)`.
+        "paper": the offset `epsilon^2 / (28.04 log(1/delta))` and the drift `e(e^e - 1)/2`, as printed. "tuned":
+        the tuned offset and the tight drift `e tanh(e/2)`.
     offset : float, optional
         An offset `x` of one's own, fixed before the first cost.
 
@@ -58,7 +58,7 @@ class RogersFilter(Tally, Filter):
     ...         budget.spend(PureDP(0.01))
     ...         count += 1
     ...     return count
-    >>> rounds(RogersFilter(1.0, 1e-6)), rounds(RogersFilter(1.0, 1e-6, method="best"))
+    >>> rounds(RogersFilter(1.0, 1e-6)), rounds(RogersFilter(1.0, 1e-6, method="tuned"))
     (147, 150)
     """
 
@@ -67,19 +67,20 @@ class RogersFilter(Tally, Filter):
     accepts = (PureDP, ApproxDP, PointwiseDP)
 
     def __init__(
-        self, epsilon: float, delta: float, *, method: Literal["paper", "best"] = "paper", offset: float | None = None
+        self, epsilon: float, delta: float, *, method: Literal["paper", "tuned"] = "paper", offset: float | None = None
     ) -> None:
         super().__init__()
         self.epsilon = budget("epsilon", epsilon, above=0)
         self.delta = budget_delta("delta", delta, below=math.exp(-1))
-        self.method = check.choice("method", method, ("paper", "best"))
-        tuned: Literal["tuned", "paper"] = "tuned" if self.method == "best" else "paper"
+        self.method = check.choice("method", method, ("paper", "tuned"))
         self._own_offset = None if offset is None else check.real("offset", offset, above=0)
-        self.offset = self._own_offset or rogers_offset(self.epsilon, self.delta, tuned)
-        self._drift: Literal["tight", "paper"] = "tight" if self.method == "best" else "paper"
+        self.offset = self._own_offset or rogers_offset(self.epsilon, self.delta, method)
+        self._drift: Literal["tight", "paper"] = "tight" if method == "tuned" else "paper"
         self._half = times(HALF, exact(self.delta))
         self._slack = double_down(self._half)
         if not self._fits(self._state):
+            if self._own_offset is None:
+                raise InvalidParameter(f"epsilon must be larger: at {self.epsilon} not even a cost of 0 fits")
             raise InvalidParameter(f"offset must be smaller: at {self.offset} not even a cost of 0 fits")
 
     def parameters(self) -> dict[str, Any]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from holdfast.accounting.amount import budget_delta
+from holdfast.accounting.increments import HALF
 from holdfast.accounting.odometers.basic import BasicOdometer
 from holdfast.accounting.odometers.inversion import InversionOdometer
 from holdfast.accounting.odometers.minimum import MinimumOdometer
 from holdfast.accounting.odometers.mixture import MixtureOdometer
-from holdfast.accounting.split import slack_of
-from holdfast.accounting.totals import exact, plus, read_down, times
+from holdfast.accounting.split import split
+from holdfast.accounting.totals import plus, read_down, times
 
 
 def default_odometer(delta: float, *, delta_sum: float = 0.0, n: int = 10_000, gamma: float = 0.005) -> MinimumOdometer:
     """Make the default for pure and point-wise costs: the least of basic, exact inversion and mixture; two-sided.
 
     Basic is best for few costs and joins for nothing; the other two get half of the slack each. For Gaussian and other
-    concentrated costs use `RenyiOdometer`.
+    concentrated costs use `RenyiOdometer`. After equal pure rounds it reads what `bounds.odometers.reading("combined")`
+    returns.
 
     Parameters
     ----------
@@ -37,8 +38,8 @@ def default_odometer(delta: float, *, delta_sum: float = 0.0, n: int = 10_000, g
     >>> round(odometer.reading(), 3)
     1.88...
     """
-    half = times(exact(0.5), slack_of(delta, delta_sum))
-    share = read_down(plus(half, exact(budget_delta("delta_sum", delta_sum, zero=True))))
+    slack, room = split(delta, delta_sum)
+    share = read_down(plus(times(HALF, slack), room))
     return MinimumOdometer(
         [
             BasicOdometer(delta_sum),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast import check
-from holdfast.accounting.odometers.loss import LossOdometer, read_flag
+from holdfast.accounting.odometers.loss import LossOdometer
+from holdfast.accounting.split import split
 from holdfast.bounds.odometers import line_reading
 
 
@@ -39,17 +40,15 @@ class LineOdometer(LossOdometer):
     name = "line"
 
     def __init__(self, delta: float, target: float = 1.0, *, delta_sum: float = 0.0, two_sided: bool = False) -> None:
-        super().__init__(delta, delta_sum)
+        super().__init__(*split(delta, delta_sum), two_sided=two_sided)
         self.target = check.real("target", target, above=0)
-        self.two_sided = read_flag("two_sided", two_sided)
 
     def parameters(self) -> dict[str, Any]:
         """The failure probability, the target and the sides."""
         return super().parameters() | {"target": self.target, "two_sided": self.two_sided}
 
     def _bound(self, drift: float, squares: float) -> float:
-        slack = self._double_slack / 2 if self.two_sided else self._double_slack
-        return line_reading(drift, squares, slack, self.target)
+        return line_reading(drift, squares, self._slack_a_side, self.target)
 
 
 __all__ = ["LineOdometer"]

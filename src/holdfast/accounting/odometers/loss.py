@@ -7,56 +7,14 @@ from abc import abstractmethod
 from decimal import Decimal
 from typing import Any, Literal
 
-from holdfast import check
 from holdfast.accounting.account import State
-from holdfast.accounting.amount import budget_delta
+from holdfast.accounting.amount import flag
 from holdfast.accounting.costs import PointwiseDP, PureDP
 from holdfast.accounting.increments import mean_loss
 from holdfast.accounting.odometers.base import Odometer
-from holdfast.accounting.split import slack_of
 from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, plus, square
-from holdfast.bounds.exact import up
-from holdfast.errors import InvalidParameter
-
-
-def pointwise_drift(delta: float) -> float:
-    """Return what a point-wise delta adds to the drift of the loss: `log(1/(1 - delta))`, rounded up.
-
-    Derived here; the specification leaves it out, and without it the bound is false. Let the loss be within
-    `[-epsilon, epsilon]` on a set of outputs that has probability `p >= 1 - delta` under the first law and
-    `q >= 1 - delta` under the second. Given that set, the loss averages `e^-L` to `q/p`, so its mean is at most
-    `epsilon tanh(epsilon/2) + delta epsilon/sinh(epsilon)` and at least `log(p/q)`: delta moves it by at most
-    `log(1/(1 - delta))` either way. Around its mean the bounded loss has variance proxy `epsilon^2` as before.
-
-    Why it matters: a mechanism that says "a" on one neighbour, and on the other "b" with probability delta, is
-    point-wise `(log(1/(1 - delta)), delta)`, and its loss is that epsilon **surely**. A hundred rounds at delta 0.001
-    lose 0.1, while the best pure reading at a slack of 0.1 is 0.022.
-
-    Parameters
-    ----------
-    delta : float
-        In [0, 1).
-
-    Examples
-    --------
-    >>> round(pointwise_drift(0.001), 9)
-    0.0010005
-    """
-    return up(-math.log1p(-check.probability("delta", delta, zero=True)))
-
-
-def read_flag(name: str, value: Any) -> bool:
-    """Return `value` if it is True or False.
-
-    Examples
-    --------
-    >>> read_flag("two_sided", True)
-    True
-    """
-    if not isinstance(value, bool):
-        raise InvalidParameter(f"{name} must be True or False, got {value!r}")
-    return value
+from holdfast.bounds.odometers import pointwise_drift
 
 
 class LossOdometer(Tally, Odometer):
@@ -75,11 +33,16 @@ class LossOdometer(Tally, Odometer):
     accepts = (PureDP, PointwiseDP)
     _drift: Literal["tight", "paper"] = "tight"
 
-    def __init__(self, delta: float, delta_sum: float) -> None:
+    def __init__(self, slack: Decimal, room: Decimal, *, two_sided: bool = True) -> None:
         super().__init__()
-        self._slack = slack_of(delta, delta_sum)
-        self._room = exact(budget_delta("delta_sum", delta_sum, zero=True))
-        self._double_slack = double_down(self._slack)
+        self._slack, self._room = slack, room
+        self.two_sided = flag("two_sided", two_sided)
+        self._double_slack = double_down(slack)
+
+    @property
+    def _slack_a_side(self) -> float:
+        """The slack of a one-sided boundary: half of all where both sides are to be bounded."""
+        return self._double_slack / 2 if self.two_sided else self._double_slack
 
     def parameters(self) -> dict[str, Any]:
         """The failure probability and the part of it kept for the costs' own deltas."""
@@ -107,4 +70,4 @@ class LossOdometer(Tally, Odometer):
         """The reading at a drift and a variance, both rounded up and finite."""
 
 
-__all__ = ["LossOdometer", "pointwise_drift", "read_flag"]
+__all__ = ["LossOdometer"]

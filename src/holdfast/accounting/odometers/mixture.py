@@ -6,6 +6,7 @@ from typing import Any
 
 from holdfast import check
 from holdfast.accounting.odometers.loss import LossOdometer
+from holdfast.accounting.split import split
 from holdfast.bounds.odometers import mixture_reading
 
 
@@ -36,7 +37,7 @@ class MixtureOdometer(LossOdometer):
     name = "mixture"
 
     def __init__(self, delta: float, gamma: float = 0.005, *, delta_sum: float = 0.0) -> None:
-        super().__init__(delta, delta_sum)
+        super().__init__(*split(delta, delta_sum))
         self.gamma = check.real("gamma", gamma, above=0)
 
     def parameters(self) -> dict[str, Any]:

@@ -8,16 +8,15 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.accounting.account import State
-from holdfast.accounting.amount import budget_delta, orders_of
+from holdfast.accounting.amount import orders_of
 from holdfast.accounting.costs import GDP, RDP, ZCDP, PointwiseDP, PureDP
 from holdfast.accounting.increments import at_orders
 from holdfast.accounting.odometers.base import Odometer
-from holdfast.accounting.odometers.loss import pointwise_drift
-from holdfast.accounting.split import slack_of
+from holdfast.accounting.split import split
 from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, plus
 from holdfast.bounds.filters import SPARSE_ORDERS
-from holdfast.bounds.odometers import renyi_reading
+from holdfast.bounds.odometers import pointwise_drift, renyi_reading
 
 
 class RenyiOdometer(Tally, Odometer):
@@ -57,8 +56,7 @@ class RenyiOdometer(Tally, Odometer):
         self.orders = orders_of(orders)
         self.totals = (*(f"order {order:g}" for order in self.orders), "delta")
         super().__init__()
-        self._slack = slack_of(delta, delta_sum)
-        self._room = exact(budget_delta("delta_sum", delta_sum, zero=True))
+        self._slack, self._room = split(delta, delta_sum)
         self._double_slack = double_down(self._slack)
         self._weight = 1 / len(self.orders)
 

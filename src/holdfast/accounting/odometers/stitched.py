@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast import check
-from holdfast.accounting.odometers.loss import LossOdometer, read_flag
+from holdfast.accounting.odometers.loss import LossOdometer
+from holdfast.accounting.split import split
 from holdfast.bounds.odometers import stitched_reading
 
 
@@ -40,17 +41,15 @@ class StitchedOdometer(LossOdometer):
     name = "stitched"
 
     def __init__(self, delta: float, start: float = 1e-4, *, delta_sum: float = 0.0, two_sided: bool = False) -> None:
-        super().__init__(delta, delta_sum)
+        super().__init__(*split(delta, delta_sum), two_sided=two_sided)
         self.start = check.real("start", start, above=0)
-        self.two_sided = read_flag("two_sided", two_sided)
 
     def parameters(self) -> dict[str, Any]:
         """The failure probability, the start and the sides."""
         return super().parameters() | {"start": self.start, "two_sided": self.two_sided}
 
     def _bound(self, drift: float, squares: float) -> float:
-        slack = self._double_slack / 2 if self.two_sided else self._double_slack
-        return stitched_reading(drift, max(squares, self.start), slack, self.start)
+        return stitched_reading(drift, max(squares, self.start), self._slack_a_side, self.start)
 
 
 __all__ = ["StitchedOdometer"]

@@ -6,18 +6,14 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting.account import State
-from holdfast.accounting.amount import budget_delta
 from holdfast.accounting.costs import GDP, ZCDP, PointwiseDP, PureDP
 from holdfast.accounting.increments import gaussian_rho, pure_rho
 from holdfast.accounting.odometers.base import Odometer
-from holdfast.accounting.odometers.loss import pointwise_drift
-from holdfast.accounting.odometers.ranged import printed_delta
-from holdfast.accounting.split import slack_of
+from holdfast.accounting.split import split
 from holdfast.accounting.tally import Tally
 from holdfast.accounting.totals import ZERO, charged, double_down, double_up, exact, plus
-from holdfast.bounds.odometers import rogers_reading
+from holdfast.bounds.odometers import pointwise_drift, printed_delta, range_of, rogers_reading
 
 
 class ZCDPOdometer(Tally, Odometer):
@@ -57,9 +53,8 @@ class ZCDPOdometer(Tally, Odometer):
 
     def __init__(self, delta: float, n: int = 10_000, *, delta_sum: float = 0.0) -> None:
         super().__init__()
-        self.n = check.whole("n", n, at_least=6)
-        self._slack = slack_of(delta, delta_sum)
-        self._room = exact(budget_delta("delta_sum", delta_sum, zero=True))
+        self.n = range_of(n)
+        self._slack, self._room = split(delta, delta_sum)
         self._printed = printed_delta(double_down(self._slack), self.n)
 
     def parameters(self) -> dict[str, Any]:
