@@ -31,8 +31,8 @@ class ZCDPFilter(Tally, Filter):
 
     A pure cost counts `epsilon tanh(epsilon/2)`, a Gaussian one `mu^2/2`, exactly. An approximate cost counts as its
     epsilon, and its delta goes against `delta_sum`: the interaction is then rho-zCDP up to an event of that
-    probability. Adaptive use is covered. Interleaving interactive mechanisms is covered for costs without a delta (Haney
-    et al. 2023); with approximate costs, finish one interaction before the next begins.
+    probability. Adaptive use is covered. Interleaving interactive mechanisms is covered for costs without a delta
+    (Haney et al. 2023); with approximate costs, finish one interaction before the next begins.
 
     Parameters
     ----------
