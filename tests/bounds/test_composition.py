@@ -282,3 +282,9 @@ def test_the_share_of_the_larger_response_is_rounded_up() -> None:
             top_low, top, top_high = (1 / (1 + mp.exp(-mp.mpf(x))) for x in (low, epsilon, high))
             truth = (top - top_low) / (top_high - top_low)
             assert mp.mpf(_share(epsilon, low, high)) >= min(truth, mp.mpf(1))
+
+
+def test_equal_rounds_that_sum_to_a_decimal_are_not_rounded_past_it() -> None:
+    for epsilon, rounds, whole in ((0.05, 20, 1.0), (0.1, 10, 1.0), (0.3, 3, 0.9)):
+        assert advanced(epsilon, rounds, 1e-6).epsilon == whole
+        assert advanced_heterogeneous([epsilon] * rounds, 1e-6).epsilon == whole

@@ -51,8 +51,7 @@ class Filter(Account):
 
     A refused cost changes nothing, and smaller costs may still be asked for: a refused question is a round of cost 0.
     Every call takes constant time and the filter constant memory, however many costs were spent. A spend takes
-    microseconds; a refusal may take a millisecond, because what is left may have to be searched for, and other threads
-    wait for it.
+    microseconds; a refusal may take a millisecond, because what is left may have to be searched for.
     """
 
     role: ClassVar[str] = "filter"
@@ -94,13 +93,14 @@ class Filter(Account):
     def spend(self, cost: Cost) -> None:
         """Charge `cost`, or raise `BudgetExhausted` and change nothing."""
         with self._lock:
-            after = self._after(self._state, cost)
-            if not self._fits(after):
-                spent, left = self._spent(self._state), self._left(self._state)
-                raise BudgetExhausted(
-                    f"the {self.name} filter refuses: spent {amounts(spent)}; asked {shown(cost)}; left {amounts(left)}"
-                )
-            self._state = after
+            before = self._state
+            after = self._after(before, cost)
+            if self._fits(after):
+                self._state = after
+                return
+        # outside the lock: what is left may have to be searched for, and nobody should wait for a message
+        spent, left = amounts(self._spent(before)), amounts(self._left(before))
+        raise BudgetExhausted(f"the {self.name} filter refuses: spent {spent}; asked {shown(cost)}; left {left}")
 
     def spent(self) -> dict[str, Any]:
         """What has been spent, rounded up; a position in the ledger, not a guarantee.
