@@ -4,7 +4,8 @@ Both sides answer the same question: may this Gaussian measurement still be rele
 filter also releases the answer, so the time of the same measurements outside a filter is taken off its side.
 
 Growth: 100,000 questions in one run, timed in slices of 1,000. The fastest of the last ten slices is compared with the
-fastest of the first ten, so a busy machine disturbs both alike.
+fastest of the first ten, so a busy machine disturbs both alike. Linear growth is a ratio of 1, quadratic one of 20 and
+more; the claim of 2 leaves room for what other processes do.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _growth() -> list[Row]:
         account = make()
         slices = [best_of(lambda account=account, cost=cost: _play(account, cost), 1) for _ in range(SLICES)]  # type: ignore[misc]
         early, late = min(slices[:ENDS]), min(slices[-ENDS:])
-        found.append(at_most(f"{name}, 1,000 questions after 90,000", 1.5, late, "the same, at the start", early))
+        found.append(at_most(f"{name}, 1,000 questions after 90,000", 2.0, late, "the same, at the start", early))
     return found
 
 
