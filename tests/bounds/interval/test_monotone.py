@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,15 +50,16 @@ def test_directions_of_the_slower_ones(method: str, n: int, k: int, beta: float)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("n", "tau"), [(3000, 0.3), (200_000, 0.06)])
 def test_planners_invert_the_widths(method: str, n: int, tau: float) -> None:
-    if method == "non-adaptive":
-        n = round(5.4 / tau**2)  # its count of questions is astronomical elsewhere
-    k = interval.max_questions(n, tau, 0.05, method)  # type: ignore[arg-type]
+    plan = interval.max_questions(n, tau, 0.05, method)  # type: ignore[arg-type]
+    k = plan.value
+    assert not plan.capped
+    assert plan.width is None if k == 0 else plan.width == METHODS[method](n, k, 0.05)
     if k > 0:
         assert width(method, n, k, 0.05) <= tau
     if method != "splitting" or k < n:
         assert width(method, n, k + 1, 0.05) > tau
     k = max(k, 1)
-    rows = interval.required_n(k, tau, 0.05, method)  # type: ignore[arg-type]
+    rows = interval.required_n(k, tau, 0.05, method).value  # type: ignore[arg-type]
     assert width(method, rows, k, 0.05) <= tau
     if rows > 1 and (method != "splitting" or rows > k):
         assert width(method, rows - 1, k, 0.05) > tau
@@ -64,19 +67,39 @@ def test_planners_invert_the_widths(method: str, n: int, tau: float) -> None:
 
 def test_planners_with_laplace_noise() -> None:
     for method in ("dfh", "bns", "jung", "best"):
-        k = interval.max_questions(200_000, 0.25, 0.05, method, "laplace")  # type: ignore[arg-type]
+        k = interval.max_questions(200_000, 0.25, 0.05, method, "laplace").value  # type: ignore[arg-type]
         assert METHODS[method](200_000, k, 0.05, "laplace").half_width <= 0.25
         assert METHODS[method](200_000, k + 1, 0.05, "laplace").half_width > 0.25
 
 
 def test_planners_say_no() -> None:
-    assert interval.max_questions(10, 0.01, 0.05) == 0
+    assert interval.max_questions(10, 0.01, 0.05).value == 0
     with pytest.raises(InvalidParameter, match="half_width"):
         interval.required_n(10, 1e-9, 0.05, "dfh")
     with pytest.raises(InvalidParameter, match="noise must be gaussian"):
         interval.required_n(10, 0.1, 0.05, "scheduled", "laplace")
     with pytest.raises(InvalidParameter, match="half_width"):
         interval.max_questions(10, 0.0, 0.05)
+
+
+@pytest.mark.parametrize("planner", [interval.max_questions, interval.required_n])
+def test_planners_refuse_the_reference_that_does_not_hold(planner: Any) -> None:
+    with pytest.raises(InvalidParameter, match="holds for adaptive questions; non-adaptive does not"):
+        planner(1000, 0.1, 0.05, "non-adaptive")
+
+
+def test_plans_name_the_winner_and_say_when_they_are_capped() -> None:
+    plan = interval.required_n(1000, 0.05, 0.05)
+    assert plan.to_dict()["method"] == plan.method == "interval.scheduled"
+    assert plan.to_dict()["sigma"] == plan.sigma == interval.best(plan.value, 1000, 0.05).sigma
+    assert interval.max_questions(100_000, 0.4, 0.05, "splitting").sigma == 0
+    capped = interval.max_questions(10**17, 0.2, 0.05, "posterior-shift")
+    assert capped.capped
+    assert capped.value == 10**15
+    assert "or more" in str(capped)
+    none = interval.max_questions(10, 0.01, 0.05)
+    assert none.to_dict() == {"value": 0, "capped": False, "method": None, "sigma": None, "certified": True}
+    assert "not even one" in str(none)
 
 
 def test_crossings_with_splitting() -> None:

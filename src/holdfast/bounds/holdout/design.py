@@ -9,6 +9,7 @@ from typing import Any, Literal
 from holdfast import check
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.generalisation import pure_dp_event
+from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability
 from holdfast.bounds.holdout.theorem25 import theorem25_budget, theorem25_parameters, theorem25_size
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import turning_point
@@ -70,7 +71,7 @@ def noise_allowance(budget: int) -> float:
     >>> round(noise_allowance(1), 9), round(noise_allowance(10), 9)
     (2.0, 5.675463855)
     """
-    b = check.whole("budget", budget, at_least=1)
+    b = count("budget", budget)
     if b <= 10**4:
         return up(math.exp(math.fsum(math.log1p(1 / (2 * j - 1)) for j in range(1, b + 1))), 16)
     # Stirling: ln kappa = ln(pi b)/2 + 1/(8b) - 1/(192 b^3) + ..., alternating, so two terms are an upper bound
@@ -93,7 +94,7 @@ def tight_sigma(
     0.0002533896022
     """
     m, b, noise, rest = _room(tau, questions, budget, theta, share)
-    log_beta, log_kappa = math.log(check.probability("beta", beta)), math.log(noise_allowance(b))
+    log_beta, log_kappa = math.log(check.real("beta", beta, at_least=1e-101, below=1)), math.log(noise_allowance(b))
     release = tau - rest
 
     def fails(inverse: float) -> float:
@@ -153,7 +154,7 @@ def plan_tight(
     3285785
     """
     m, b, _, rest = _room(tau, questions, budget, theta, share)
-    beta = check.probability("beta", beta)
+    beta = failure_probability(beta)
     sigma = tight_sigma(tau, beta / 2, m, b, theta, share)
 
     def spare(n: int) -> float:
@@ -173,9 +174,9 @@ def _log_failure(n: int, sigma: float, m: int, b: int, rest: float, method: Lite
 
 
 def _room(tau: float, questions: int, budget: int, theta: float | None, share: float) -> tuple[int, int, float, float]:
-    tau = check.real("tau", tau, at_least=1e-50, below=1)
-    m = check.whole("questions", questions, at_least=1)
-    b = check.whole("budget", budget, at_least=1, at_most=m)
+    tau = accuracy(tau)
+    m = count("questions", questions)
+    b = count("budget", budget, at_least=1, at_most=m)
     low = tau / 2 if theta is None else check.real("theta", theta, at_least=0, below=tau)
     share = check.real("share", share, above=0, below=1)
     half = (tau - low) / 2
@@ -279,7 +280,7 @@ def thresholdout_budget(n: int, tau: float, beta: float, questions: int, method:
     0
     """
     variant = check.choice("method", method, ("best", "theorem-25", "paper"))
-    n = check.whole("n", n, at_least=1)
+    n = count("n", n)
     other: Literal["exact", "paper"] = "paper" if variant == "paper" else "exact"
     budgets = {"pure": theorem25_budget(n, tau, beta, questions), other: 0}
     budgets[other] = theorem25_budget(n, tau, beta, questions, other)
@@ -344,7 +345,7 @@ def split_size(tau: float, beta: float, questions: int, budget: int, theta: floa
     103193.7586
     """
     m, b, noise, rest = _room(tau, questions, budget, theta, 0.5)
-    beta = check.probability("beta", beta)
+    beta = failure_probability(beta)
     return up(b * math.log(2 * m * b / beta) / (2 * (noise + rest) ** 2), 16)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from holdfast import check
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.holdout.counting import log_choose
+from holdfast.bounds.holdout.ranges import count, failure_probability
 from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
@@ -70,8 +71,8 @@ def _log_share(
     questions: int | None,
     max_failures: int | None,
 ) -> float:
-    beta, t = check.probability("beta", beta), check.whole("question", question, at_least=1)
-    f = check.whole("failures", failures, at_least=0, at_most=t - 1)
+    beta, t = failure_probability(beta), count("question", question)
+    f = count("failures", failures, at_least=0, at_most=t - 1)
     shown = () if f == 0 and not counts else check.reals("counts", counts, at_least=1)
     if len(shown) != f:
         raise InvalidParameter(f"counts must have one entry a failure, {f}, got {len(shown)}")
@@ -83,11 +84,11 @@ def _log_weights(beta: float, t: int, f: int, questions: int | None, max_failure
     if questions is None:
         when = math.log(_SERIES) - 2 * math.log(t)
     else:
-        when = -math.log(check.whole("questions", questions, at_least=t))
+        when = -math.log(count("questions", questions, at_least=t))
     if max_failures is None:
         often = math.log(_SERIES) - 2 * math.log(f + 1)
     else:
-        often = -math.log(check.whole("max_failures", max_failures, at_least=f) + 1)
+        often = -math.log(count("max_failures", max_failures, at_least=f) + 1)
     return math.log(beta) + when + often - log_choose(t - 1, f)
 
 
@@ -99,7 +100,7 @@ def hoeffding_tolerance(n: int, share: float) -> float:
     >>> round(hoeffding_tolerance(5000, 1.109056582e-09), 11)
     0.04616590007
     """
-    n, share = check.whole("n", n, at_least=1), check.probability("share", share)
+    n, share = count("n", n), check.probability("share", share)
     return up(math.sqrt(math.log(2 / share) / (2 * n)), 8)
 
 
@@ -154,9 +155,9 @@ def guess_and_check_width(
     >>> round(guess_and_check_width(10_000, 0.05, 1000, 3, 0.02), 6)
     0.049927
     """
-    n, beta = check.whole("n", n, at_least=1), check.probability("beta", beta)
-    t = check.whole("question", question, at_least=1)
-    f = check.whole("failures", failures, at_least=0, at_most=t - 1)
+    n, beta = count("n", n), failure_probability(beta)
+    t = count("question", question)
+    f = count("failures", failures, at_least=0, at_most=t - 1)
     log_share = _log_weights(beta, t, f, questions, max_failures)
     if f > 0:
         if grid is None:

@@ -6,6 +6,7 @@ import math
 
 from holdfast import check
 from holdfast.bounds.exact import up
+from holdfast.bounds.holdout.ranges import count, failure_probability, laplace_scale
 from holdfast.bounds.interval.mutual_information import second_moment_factor
 from holdfast.bounds.registry import theorem
 
@@ -50,13 +51,13 @@ def thresholdout_information_width(
     >>> round(thresholdout_information_width(100_000, 100, 5, 0.02, 0.002, 0.05), 4)
     0.3591
     """
-    n, q = check.whole("n", n, at_least=1), check.whole("questions", questions, at_least=1)
-    b = check.whole("budget", budget, at_least=1, at_most=q)
+    n, q = count("n", n), count("questions", questions)
+    b = count("budget", budget, at_least=1, at_most=q)
     threshold, sigma = (
         check.real("threshold", threshold, at_least=0, at_most=1),
-        check.real("sigma", sigma, at_least=1e-100, at_most=1e100),
+        laplace_scale(sigma),
     )
-    beta = check.probability("beta", beta)
+    beta = failure_probability(beta)
     shift = second_moment_factor(b / (sigma * sigma * n)) / (4 * n)
     mean_w, var_w = _largest_exponential(q)
     mean_y, var_y = _largest_exponential(b)

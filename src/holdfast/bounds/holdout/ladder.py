@@ -8,14 +8,16 @@ from typing import Literal
 from holdfast import check
 from holdfast.bounds.exact import up
 from holdfast.bounds.holdout.counting import log_choose
+from holdfast.bounds.holdout.ranges import count
 from holdfast.bounds.registry import theorem
 
 
 @theorem(
     "holdout.ladder-tail",
     statement="Probability that the Ladder's best score is off by more than error + step after t submissions.",
-    source="Blum and Hardt 2015 (paper, quoted from memory); best: transcripts counted exactly",
-    conditions="holdout rows i.i.d.; losses in [0,1]; step fixed in advance",
+    source="Blum and Hardt 2015 (method paper); best: transcripts counted exactly",
+    conditions="holdout rows i.i.d.; losses in [0,1]; step fixed in advance; method paper: constants not "
+    "checked against the paper",
     unit="probability",
     provenance="mixed",
 )
@@ -32,8 +34,8 @@ def ladder_tail(
     over submissions: `2 C(t + G, G + 1) exp(-2 error^2 n)`. When all holdout losses are within `error` of the truth,
     the best true loss is within `error + step` of `R`.
 
-    *paper*: `exp(-2 error^2 n + (1/step + 2) ln(4t/step) + 1)`, quoted from memory; it is larger than *best* in every
-    case tried.
+    *paper*: `exp(-2 error^2 n + (1/step + 2) ln(4t/step) + 1)`, its constants not checked against the
+    paper; it is larger than *best* in every case tried.
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ def ladder_tail(
     >>> ladder_tail(50_000, 0.04, 0.05, 1000) < ladder_tail(50_000, 0.04, 0.05, 1000, method="paper")
     True
     """
-    n, t = check.whole("n", n, at_least=1), check.whole("submissions", submissions, at_least=1)
+    n, t = count("n", n), count("submissions", submissions)
     error, step = check.real("error", error, above=0, at_most=1), check.real("step", step, at_least=1e-9, at_most=1)
     if check.choice("method", method, ("best", "paper")) == "paper":
         log = (1 / step + 2) * math.log(4 * t / step) + 1

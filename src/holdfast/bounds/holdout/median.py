@@ -7,6 +7,7 @@ from typing import Literal
 
 from holdfast import check
 from holdfast.bounds.exact import up
+from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability
 from holdfast.bounds.holdout.sparse_validate import sparse_validate_bits
 from holdfast.bounds.registry import theorem
 
@@ -81,7 +82,7 @@ def median_size(
     >>> round(median_size(1024, 100, 0.1, 0.05, method="paper"), 1)
     215436008.9
     """
-    beta = check.probability("beta", beta)
+    beta = failure_probability(beta)
     _, m, alpha = _door(universe, questions, tau, method)
     bits = median_bits(universe, m, tau, method)
     return up((bits * math.log(2) + math.log(2 * m / beta)) / (2 * alpha**2), 16)
@@ -89,7 +90,7 @@ def median_size(
 
 def _door(universe: float, questions: int, tau: float, method: str) -> tuple[float, int, float]:
     bits = math.log2(check.real("universe", universe, above=1))
-    m, tau = check.whole("questions", questions, at_least=2), check.real("tau", tau, at_least=1e-50, below=1)
+    m, tau = count("questions", questions, at_least=2), accuracy(tau)
     check.choice("method", method, ("best", "paper"))
     return bits, m, tau / 3
 

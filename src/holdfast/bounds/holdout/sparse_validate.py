@@ -8,6 +8,7 @@ from typing import Literal
 
 from holdfast import check
 from holdfast.bounds.exact import up
+from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability
 from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
@@ -135,7 +136,7 @@ def sparse_validate_size(tau: float, beta: float, questions: int, budget: int, v
     >>> round(sparse_validate_size(0.05, 0.05, 1000, 5), 6)
     8067.584898
     """
-    tau, beta = check.real("tau", tau, at_least=1e-50, at_most=1e50), check.probability("beta", beta)
+    tau, beta = accuracy(tau, one=True), failure_probability(beta)
     length, most, values = _door(questions, budget, values, "best")
     return up((math.log(2 * (length + 1) / beta) + _log(length, most, values)) / (2 * tau * tau), 16)
 
@@ -176,8 +177,8 @@ def sparse_validate_budget(
     >>> sparse_validate_budget(10_000, 0.05, 0.05, 1000)
     6
     """
-    n, tau = check.whole("n", n, at_least=1), check.real("tau", tau, at_least=1e-50, at_most=1e50)
-    beta, m = check.probability("beta", beta), check.whole("questions", questions, at_least=1)
+    n, tau = count("n", n), accuracy(tau, one=True)
+    beta, m = failure_probability(beta), count("questions", questions)
     values = check.whole("values", values, at_least=1)
     if check.choice("method", method, ("best", "paper")) == "paper":
         return min(m, math.floor(tau * tau * n / math.log(m))) if m > 1 else m
@@ -192,8 +193,8 @@ def sparse_validate_budget(
 
 def _door(questions: int, budget: int, values: int, method: str) -> tuple[int, int, int]:
     """The length of the strings, the most nonzero entries, and the number of nonzero symbols."""
-    i = check.whole("questions", questions, at_least=1, at_most=10**15)
-    b = check.whole("budget", budget, at_least=1)
+    i = count("questions", questions, at_least=1, at_most=10**15)
+    b = count("budget", budget)
     values = check.whole("values", values, at_least=1)
     check.choice("method", method, ("best", "answered", "paper"))
     length = i if method == "paper" else i - 1

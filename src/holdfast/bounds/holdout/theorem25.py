@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from holdfast import check
 from holdfast.bounds.exact import up
 from holdfast.bounds.generalisation import theorem_8_inverse
+from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability, laplace_scale
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import first_at_least
 from holdfast.errors import InvalidParameter
@@ -75,8 +76,8 @@ def thresholdout_epsilon(
     >>> round(thresholdout_epsilon(10, 0.01, 10_000, 1e-6, "tight"), 10)
     0.2370888335
     """
-    budget = check.whole("budget", budget, at_least=1)
-    sigma, n = check.real("sigma", sigma, at_least=1e-100, at_most=1e100), check.whole("n", n, at_least=1)
+    budget = count("budget", budget)
+    sigma, n = laplace_scale(sigma), count("n", n)
     method = check.choice("method", method, ("pure", "tight", "paper", "zcdp"))  # type: ignore[assignment]
     each = 1 / (sigma * n)
     if method == "pure":
@@ -111,12 +112,12 @@ def lemma24_size(budget: int, sigma: float, tau: float, beta: float, branch: Bra
     >>> round(lemma24_size(10, 0.01, 0.1, 0.05, "exact"), 4)
     770066.5158
     """
-    budget = check.whole("budget", budget, at_least=1)
+    budget = count("budget", budget)
     sigma, tau = (
-        check.real("sigma", sigma, at_least=1e-100, at_most=1e100),
-        check.real("tau", tau, at_least=1e-50, below=1),
+        laplace_scale(sigma),
+        check.real("tau", tau, at_least=1e-52, below=1),  # Theorem 25 comes with tau/8
     )
-    beta = check.probability("beta", beta)
+    beta = check.real("beta", beta, at_least=1e-120, below=1)  # and with beta/(2m)
     branch = check.choice("branch", branch, _BRANCHES)  # type: ignore[assignment]
     if branch == "pure":
         return up(max(2 * budget / (sigma * tau), math.log(6 / beta) / tau**2), 8)
@@ -137,7 +138,7 @@ def printed_constant_holds(tau: float) -> float:
     >>> round(printed_constant_holds(0.1), 8)
     30.89409633
     """
-    tau = check.real("tau", tau, at_least=1e-50, below=1)
+    tau = accuracy(tau)
     ratio = 13 * 13 * 32 / 80**2
     return ratio / (1 - ratio) * math.log(52 * math.log(26 / tau))
 
@@ -169,7 +170,7 @@ def theorem25_size(tau: float, beta: float, questions: int, budget: int, branch:
     17341105.02
     """
     tau, beta, m = _door(tau, beta, questions)
-    budget = check.whole("budget", budget, at_least=1, at_most=m)
+    budget = count("budget", budget, at_least=1, at_most=m)
     sigma = theorem25_parameters(tau, beta, m).sigma
     return lemma24_size(budget, sigma, tau / 8, beta / (2 * m), branch)
 
@@ -183,7 +184,7 @@ def theorem25_budget(n: int, tau: float, beta: float, questions: int, branch: Br
     [3577, 365, 339]
     """
     tau, beta, m = _door(tau, beta, questions)
-    n = check.whole("n", n, at_least=1)
+    n = count("n", n)
     branch = check.choice("branch", branch, _BRANCHES)  # type: ignore[assignment]
     log = math.log(4 * m / beta)
     if branch == "pure":
@@ -212,8 +213,8 @@ def theorem25_accuracy(
     >>> round(theorem25_accuracy(10**8, 0.05, 1000, 10), 10)
     0.0416426524
     """
-    beta, m = check.probability("beta", beta), check.whole("questions", questions, at_least=1)
-    n, budget = check.whole("n", n, at_least=1), check.whole("budget", budget, at_least=1, at_most=m)
+    beta, m = failure_probability(beta), count("questions", questions)
+    n, budget = count("n", n), count("budget", budget, at_least=1, at_most=m)
     if check.choice("branch", branch, ("pure", "exact")) == "pure":
         return up(math.sqrt(1536 * budget * math.log(4 * m / beta) / n), 8)
     top = 1 - 2.0**-40
@@ -231,7 +232,7 @@ def theorem25_questions(n: int, tau: float, beta: float, budget: int) -> float:
     '2.351204180e+26'
     """
     tau, beta, budget = _door(tau, beta, budget)
-    n = check.whole("n", n, at_least=1)
+    n = count("n", n)
     exponent = n * tau**2 / (1536 * budget) + math.log(beta / 4)
     allowed = math.exp(exponent) if exponent < 709 else math.inf
     return allowed if allowed >= budget else 0.0
@@ -239,9 +240,9 @@ def theorem25_questions(n: int, tau: float, beta: float, budget: int) -> float:
 
 def _door(tau: float, beta: float, questions: int) -> tuple[float, float, int]:
     return (
-        check.real("tau", tau, at_least=1e-50, below=1),
-        check.probability("beta", beta),
-        check.whole("questions", questions, at_least=1),
+        accuracy(tau),
+        failure_probability(beta),
+        count("questions", questions),
     )
 
 

@@ -10,7 +10,7 @@ from holdfast.bounds.interval.event_divergence import russo_zou_kl
 from holdfast.bounds.interval.extended_monitor import bns
 from holdfast.bounds.interval.first_transfer import dfh
 from holdfast.bounds.interval.mutual_information import russo_zou, xu_raginsky
-from holdfast.bounds.interval.planning import max_questions, required_n
+from holdfast.bounds.interval.planning import Plan, max_questions, required_n
 from holdfast.bounds.interval.posterior_sensitivity import jung
 from holdfast.bounds.interval.sample_splitting import kl_width, non_adaptive, splitting
 from holdfast.bounds.interval.scheduled_noise import Schedule, scheduled
@@ -18,6 +18,7 @@ from holdfast.bounds.interval.smallest import best
 from holdfast.bounds.interval.width import Width
 
 __all__ = [
+    "Plan",
     "Schedule",
     "Width",
     "best",

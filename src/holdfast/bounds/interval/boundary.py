@@ -20,6 +20,10 @@ Array = NDArray[np.float64]
 _DENSITY = 1 / math.sqrt(2 * math.pi)
 #: Taken off every computed scale: a search returns a value at or above the true least one.
 _SHAVE = 1e-9
+#: Beyond these levels `C` and `E(W - c_w)_+` come near the end of the floating range, or lose more digits to
+#: cancellation (a relative 1e-16 z^4) than the shave covers; a schedule there could come out too narrow.
+_LARGEST_SHIFT_LEVEL = 30.0
+_LARGEST_NOISE_LEVEL = 36.0
 
 
 def excess(x: Array, r: Array, c: float) -> tuple[Array, Array, Array]:
@@ -71,13 +75,15 @@ class Boundary:
 
     @property
     def shift_weight(self) -> float:
-        """`l = (1 - h) beta / C(0, V)`."""
+        """`l = (1 - h) beta / C(0, V)`; `C` is rounded up by more than cancellation can have cost it."""
         value, _, _ = excess(np.zeros(1), np.array([self.horizon]), self.threshold)
-        return (1 - self.noise_share) * self.beta / (float(value[0]) * (1 + 1e-12))
+        return (1 - self.noise_share) * self.beta / (float(value[0]) * (1 + 1e-9))
 
     @property
     def usable(self) -> bool:
-        """Whether both weights are numbers; far-off parameters underflow."""
+        """Whether both weights are numbers that can be trusted; far-off parameters underflow or cancel."""
+        if self.shift_level > _LARGEST_SHIFT_LEVEL or self.noise_level > _LARGEST_NOISE_LEVEL:
+            return False
         try:
             return 0 < self.noise_weight < math.inf and 0 < self.shift_weight < math.inf
         except ZeroDivisionError:
@@ -93,7 +99,7 @@ class Boundary:
             value, slope, _ = excess(x[open_], rest[open_], self.threshold)
             step = (weight * value - 1) / (weight * slope)
             x[open_] = x[open_] - step
-            if step.size == 0 or float(np.max(np.abs(step))) <= 1e-14:
+            if step.size == 0 or float(np.max(np.abs(step) / x[open_])) <= 1e-12:  # right of the root is the safe side
                 break
         return x
 

@@ -7,7 +7,7 @@ import math
 from holdfast import check
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.maxima import normal_shortfall, square_shortfall
-from holdfast.bounds.interval.width import Noise, Width, door, gaussian_only
+from holdfast.bounds.interval.width import MOST, Noise, Width, door, failure_probability, gaussian_only
 from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
@@ -105,12 +105,11 @@ def posterior_shift_rows(questions: int, half_width: float, beta: float) -> int:
     >>> posterior_shift_rows(1000, 0.05, 0.05)
     127783
     """
-    questions = check.whole("questions", questions, at_least=1)
+    _, questions, beta = door(1, questions, beta, "gaussian")
     half_width = check.real("half_width", half_width, at_least=1e-50, at_most=1e50)
-    beta = check.probability("beta", beta)
     needed = normal_shortfall(questions, beta) * square_shortfall(beta) * math.sqrt(questions) / half_width**2
-    if not math.isfinite(needed):
-        raise InvalidParameter(f"half_width must be large enough for a finite number of rows, got {half_width}")
+    if not needed < MOST / 2:
+        raise InvalidParameter(f"half_width must be large enough for fewer than 10**18 rows, got {half_width}")
     n = max(1, math.floor(needed))
     while posterior_shift(n, questions, beta).half_width > half_width:
         n += max(1, math.floor(n * 1e-15))
@@ -131,7 +130,7 @@ def shift_bound(horizon: float, beta: float) -> float:
     0.02362628
     """
     horizon = check.real("horizon", horizon, at_least=0)
-    return up(square_shortfall(check.probability("beta", beta)) * math.sqrt(horizon), 16)
+    return up(square_shortfall(failure_probability(beta)) * math.sqrt(horizon), 16)
 
 
 def filtered_width(questions: int, beta: float, largest_sigma: float, horizon: float) -> float:
@@ -146,8 +145,7 @@ def filtered_width(questions: int, beta: float, largest_sigma: float, horizon: f
     >>> round(filtered_width(1000, 0.05, 0.0066, v), 5)
     0.05652
     """
-    questions = check.whole("questions", questions, at_least=1)
-    beta = check.probability("beta", beta)
+    _, questions, beta = door(1, questions, beta, "gaussian")
     largest_sigma = check.real("largest_sigma", largest_sigma, above=0)
     return up(largest_sigma * normal_shortfall(questions, beta), 16) + shift_bound(horizon, beta)
 

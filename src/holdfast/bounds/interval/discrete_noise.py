@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast import check
 from holdfast.bounds.exact import up
+from holdfast.bounds.interval.width import MOST
 from holdfast.bounds.registry import theorem
 
 #: Integrals of |phi''| and |phi'''| for the standard normal density: 4 phi(1), and 2 (phi(0) + 4 phi(sqrt 3)).
@@ -37,7 +38,8 @@ class GridCost:
     "interval.discrete-noise",
     statement="What to add to beta when k Gaussian noises are replaced by discrete Gaussian noise on a grid.",
     source="Holdfast: total variation between a rounded and a discrete normal, summed over answers",
-    conditions="the exact mean lies on the grid; discrete Gaussian with the stated parameter sigma (smallest of a run)",
+    conditions="values rounded row by row so that the exact mean lies on the grid; discrete Gaussian with the stated "
+    "parameter sigma (smallest of a run)",
     unit="probability",
     provenance="derived",
 )
@@ -68,7 +70,7 @@ def discrete_noise_cost(questions: int, sigma: float, grid: float) -> GridCost:
     >>> f"{cost.value:.1e}", f"{cost.half_width:.1e}"
     ('3.5e-11', '4.7e-10')
     """
-    k = check.whole("questions", questions, at_least=1)
+    k = check.whole("questions", questions, at_least=1, at_most=MOST)
     sigma, grid = (
         check.real("sigma", sigma, at_least=1e-100, at_most=1e100),
         check.real("grid", grid, at_least=1e-100, at_most=1e50),

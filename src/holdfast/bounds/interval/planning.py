@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from holdfast import check
@@ -13,10 +14,10 @@ from holdfast.bounds.interval.extended_monitor import bns
 from holdfast.bounds.interval.first_transfer import dfh
 from holdfast.bounds.interval.mutual_information import russo_zou, xu_raginsky
 from holdfast.bounds.interval.posterior_sensitivity import jung
-from holdfast.bounds.interval.sample_splitting import non_adaptive, splitting
+from holdfast.bounds.interval.sample_splitting import splitting
 from holdfast.bounds.interval.scheduled_noise import scheduled, scheduled_rows
 from holdfast.bounds.interval.smallest import best
-from holdfast.bounds.interval.width import Noise, Width
+from holdfast.bounds.interval.width import MOST, Noise, Width, door, failure_probability
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.search import turning_point
 from holdfast.errors import InvalidParameter
@@ -32,7 +33,6 @@ Method = Literal[
     "jung",
     "posterior-shift",
     "scheduled",
-    "non-adaptive",
 ]
 METHODS: dict[str, Callable[..., Width]] = {
     "best": best,
@@ -45,10 +45,52 @@ METHODS: dict[str, Callable[..., Width]] = {
     "jung": jung,
     "posterior-shift": posterior_shift,
     "scheduled": scheduled,
-    "non-adaptive": non_adaptive,
 }
 #: Neither count goes beyond this: past it the widths are still right, but the last units of a float are not.
 LIMIT = 10**15
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A number of questions or of rows, and the width that it rests on.
+
+    `width` names the theorem that wins there, its noise and its half-width; None when not even one question fits. With
+    `capped` the search stopped at 10**15 and the true number is at least that.
+
+    Examples
+    --------
+    >>> plan = max_questions(100_000, 0.05, 0.05)
+    >>> plan.value, plan.method, plan.capped
+    (1018, 'interval.scheduled', False)
+    >>> print(max_questions(10, 0.01, 0.05))
+    0: not even one question fits
+    """
+
+    value: int
+    width: Width | None
+    capped: bool = False
+
+    @property
+    def method(self) -> str | None:
+        """The theorem behind the number."""
+        return None if self.width is None else self.width.method
+
+    @property
+    def sigma(self) -> float | None:
+        """The noise scale to use; of scheduled noise the first and largest, `width.schedule` holds all."""
+        return None if self.width is None else self.width.sigma
+
+    def __str__(self) -> str:
+        if self.width is None:
+            return f"{self.value}: not even one question fits"
+        return f"{self.value}{' or more (the search stops there)' if self.capped else ''}: {self.width}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the number, whether it was capped, and everything about the width."""
+        plain: dict[str, Any] = {"value": self.value, "capped": self.capped}
+        if self.width is None:
+            return plain | {"method": None, "sigma": None, "certified": True}
+        return plain | {name: entry for name, entry in self.width.to_dict().items() if name != "value"}
 
 
 @theorem(
@@ -59,7 +101,7 @@ LIMIT = 10**15
     unit="questions",
     provenance="derived",
 )
-def max_questions(n: int, half_width: float, beta: float, method: Method = "best", noise: Noise = "gaussian") -> int:
+def max_questions(n: int, half_width: float, beta: float, method: Method = "best", noise: Noise = "gaussian") -> Plan:
     """The largest number of questions whose width is at most `half_width`; 0 when not even one fits.
 
     Parameters
@@ -77,22 +119,27 @@ def max_questions(n: int, half_width: float, beta: float, method: Method = "best
 
     Returns
     -------
-    int
-        At most 10**15. Time: a handful of evaluations of the method, one to three seconds for "best" and
+    Plan
+        Its value is the number of questions, at most 10**15 (`capped` says when the search stopped there); `method`
+        and `sigma` are the winner's. Time: a handful of evaluations of the method, one to three seconds for "best" and
         "scheduled". Those two are exact to one question up to about 100,000 and to a relative 1e-5 beyond.
 
     Examples
     --------
-    >>> max_questions(100_000, 0.05, 0.05, method="posterior-shift")
+    >>> max_questions(100_000, 0.05, 0.05, method="posterior-shift").value
     642
-    >>> max_questions(100_000, 0.1, 0.05, method="splitting")
+    >>> max_questions(100_000, 0.1, 0.05, method="splitting").value
     219
     """
-    n = check.whole("n", n, at_least=1)
-    half_width, beta = (
-        check.real("half_width", half_width, at_least=1e-50, at_most=1e50),
-        check.probability("beta", beta),
-    )
+    n = check.whole("n", n, at_least=1, at_most=MOST)
+    half_width, beta = _half_width(half_width), failure_probability(beta)
+    width = _width(method)
+    width(n, 1, beta, noise)  # refuses a noise that the method does not take
+    found = _most(n, half_width, beta, method, noise)
+    return Plan(found, width(n, found, beta, noise) if found > 0 else None, capped=found == LIMIT)
+
+
+def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise) -> int:
     width = _width(method)
     if method == "scheduled" or (method == "best" and noise == "gaussian"):
         return _max_scheduled(n, half_width, beta, with_splitting=method == "best")
@@ -115,7 +162,7 @@ def max_questions(n: int, half_width: float, beta: float, method: Method = "best
 )
 def required_n(
     questions: int, half_width: float, beta: float, method: Method = "best", noise: Noise = "gaussian"
-) -> int:
+) -> Plan:
     """The least number of rows at which the width is at most `half_width`.
 
     Explicit for posterior-shift (`omega kappa sqrt(k)/tau^2`), scheduled and splitting; a search on `n` otherwise.
@@ -135,21 +182,20 @@ def required_n(
 
     Returns
     -------
-    int
-        Rows; more than 10**15 raises `InvalidParameter`.
+    Plan
+        Its value is the number of rows; `method` and `sigma` are the winner's. More than 10**15 rows raise
+        `InvalidParameter`.
 
     Examples
     --------
-    >>> required_n(1000, 0.05, 0.05, method="posterior-shift")
+    >>> required_n(1000, 0.05, 0.05, method="posterior-shift").value
     127783
-    >>> required_n(10, 0.05, 0.05, method="splitting")
-    11990
+    >>> plan = required_n(10, 0.05, 0.05)
+    >>> plan.value, plan.method
+    (7710, 'interval.scheduled')
     """
-    k = check.whole("questions", questions, at_least=1)
-    half_width, beta = (
-        check.real("half_width", half_width, at_least=1e-50, at_most=1e50),
-        check.probability("beta", beta),
-    )
+    _, k, beta = door(1, questions, beta, noise)
+    half_width = _half_width(half_width)
     width = _width(method)
     width(max(k, 2), k, beta, noise)  # refuses a noise that the method does not take
     rows: int
@@ -167,7 +213,12 @@ def required_n(
         rows = 1 + turning_point(lambda n: _spare(width(n, k, beta, noise).half_width, half_width), start, LIMIT)
     if rows > LIMIT:
         raise InvalidParameter(f"half_width must be reachable with at most 10**15 rows, got {half_width}")
-    return rows
+    return Plan(rows, width(rows, k, beta, noise))
+
+
+def _half_width(value: Any) -> float:
+    """A half-width: below 1e-9 not even 10**15 rows suffice for one question, from 0.5 on it says nothing."""
+    return check.real("half_width", value, at_least=1e-9, at_most=1)
 
 
 def _spare(width: float, target: float) -> float:
@@ -177,6 +228,11 @@ def _spare(width: float, target: float) -> float:
 
 
 def _width(method: Any) -> Callable[..., Width]:
+    if method == "non-adaptive":
+        raise InvalidParameter(
+            "method must be a theorem that holds for adaptive questions; non-adaptive does not "
+            "(interval.non-adaptive gives its width for questions fixed in advance)"
+        )
     return METHODS[check.choice("method", method, get_args(Method))]
 
 
@@ -188,6 +244,8 @@ def _guess_questions(n: int, half_width: float) -> int:
 def _splitting_rows(k: int, half_width: float, beta: float) -> int:
     """`k` parts of the least size that Hoeffding allows."""
     part = max(1, math.floor(math.log(2 * k / beta) / (2 * half_width**2)))
+    if part * k > LIMIT:
+        return part * k  # too many rows for anybody; the caller says so
     while splitting(part * k, k, beta).half_width > half_width:
         part += max(1, math.floor(part * 1e-15))
     return part * k
@@ -195,8 +253,8 @@ def _splitting_rows(k: int, half_width: float, beta: float) -> int:
 
 def _max_scheduled(n: int, half_width: float, beta: float, *, with_splitting: bool) -> int:
     """Search with the tuned numbers of one nearby schedule held fixed, then settle with the schedule's own."""
-    few = max_questions(n, half_width, beta, "splitting") if with_splitting else 0
-    start = max(1, max_questions(n, half_width, beta, "posterior-shift"))
+    few = _most(n, half_width, beta, "splitting", "gaussian") if with_splitting else 0
+    start = max(1, _most(n, half_width, beta, "posterior-shift", "gaussian"))
     near = min(LIMIT, max(1, int(1.6 * start)))
     tuned = scheduled(n, near, beta).schedule
     found = start
@@ -220,4 +278,4 @@ def _max_scheduled(n: int, half_width: float, beta: float, *, with_splitting: bo
     return max(few, found)
 
 
-__all__ = ["LIMIT", "METHODS", "Method", "max_questions", "required_n"]
+__all__ = ["LIMIT", "METHODS", "Method", "Plan", "max_questions", "required_n"]

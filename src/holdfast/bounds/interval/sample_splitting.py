@@ -7,7 +7,7 @@ from typing import Literal
 
 from holdfast import check
 from holdfast.bounds.exact import up
-from holdfast.bounds.interval.width import Noise, Width, door
+from holdfast.bounds.interval.width import MOST, Noise, Width, door, failure_probability
 from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
@@ -170,9 +170,9 @@ def kl_width(n: int, p: float, beta: float) -> float:
     >>> round(kl_width(5000, 0.1, 1e-6), 11)
     0.02301688728
     """
-    n = check.whole("n", n, at_least=1)
+    n = check.whole("n", n, at_least=1, at_most=MOST)
     p = check.probability("p", p, zero=True, one=True)
-    beta = check.probability("beta", beta)
+    beta = failure_probability(beta)
     target = -math.log(beta) / n
     if p in (0.0, 1.0) or _kl(1.0, p) <= target:
         return 1.0 - p

@@ -18,6 +18,9 @@ Noise = Literal["gaussian", "laplace"]
 #: Rows and questions beyond this do not fit the integer routines underneath, and nobody has them.
 MOST = 10**18
 
+#: Smaller failure probabilities mean nothing in practice, and shares of them leave the floating range.
+LEAST_BETA = 1e-100
+
 
 @dataclass(frozen=True)
 class Width:
@@ -104,8 +107,19 @@ def door(n: Any, questions: Any, beta: Any, noise: Any) -> tuple[int, int, float
     return (
         check.whole("n", n, at_least=1, at_most=MOST),
         check.whole("questions", questions, at_least=1, at_most=MOST),
-        check.probability("beta", beta),
+        failure_probability(beta),
     )
+
+
+def failure_probability(beta: Any) -> float:
+    """Check `beta`: at least `LEAST_BETA` and below 1.
+
+    Examples
+    --------
+    >>> failure_probability(0.05)
+    0.05
+    """
+    return check.real("beta", beta, at_least=LEAST_BETA, below=1)
 
 
 def gaussian_only(theorem: str, noise: Any) -> None:
@@ -117,4 +131,4 @@ def gaussian_only(theorem: str, noise: Any) -> None:
         )
 
 
-__all__ = ["MOST", "Noise", "Width", "door", "gaussian_only"]
+__all__ = ["LEAST_BETA", "MOST", "Noise", "Width", "door", "failure_probability", "gaussian_only"]
