@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,18 @@ def test_without_the_extra_everything_but_the_plot_is_written(tmp_path: Path, mo
     written = output.write(made, outcome, Settings(), tmp_path)
     assert [path.name for path in written.files] == ["table.csv", "table-second.csv", "result.json"]
     assert "pip install 'holdfast[plots]'" in written.note
+
+
+class _Broken:
+    def save(self, path: str, **options: object) -> None:
+        raise OSError("bad file descriptor")
+
+
+def test_a_renderer_that_fails_does_not_sink_the_run(tmp_path: Path) -> None:
+    made, outcome = _experiment()
+    written = output.write(made, replace(outcome, chart=_Broken), Settings(), tmp_path)
+    assert [path.name for path in written.files] == ["table.csv", "table-second.csv", "result.json"]
+    assert written.note == "no plot: the renderer failed (OSError: bad file descriptor)"
 
 
 def test_an_experiment_without_a_chart_needs_no_note(tmp_path: Path) -> None:

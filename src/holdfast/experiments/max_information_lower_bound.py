@@ -15,6 +15,7 @@ from holdfast.experiments.bch import bch, gilbert_varshamov_redundancy
 from holdfast.experiments.binomial import ERROR, agrees, exceeds
 from holdfast.experiments.codes import Code, random_words, rank
 from holdfast.experiments.golay import golay
+from holdfast.experiments.plots import log_axis
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 from holdfast.experiments.two_looks import (
     Looks,
@@ -31,7 +32,7 @@ _BATCH = 1000
 
 @dataclass(frozen=True)
 class Instance:
-    """A row of the specification's table 4.3, and the share of runs that it reports as recovered."""
+    """A code and its privacy, and the share of runs in which the rows came back, as recorded earlier."""
 
     code: Callable[[], Code]
     delta: float
@@ -149,7 +150,7 @@ def _attack_table(runs: list[Run]) -> Table:
             "trials": made.trials,
             "recovered": round(made.recovered / made.trials, 4),
             "theory": round(made.looks.recovery, 6),
-            "spec": made.reported,
+            "recorded": made.reported,
             "trials alone": made.alone_trials,
             "spoke alone": round(made.alone_said / made.alone_trials, 4),
             "theory alone": _digits(made.looks.unprompted),
@@ -314,7 +315,12 @@ def _chart(runs: list[Run]) -> Any:
         alt.Chart(alt.InlineData(values=rows), title="A short look, then a private look: max-information in bits")
         .mark_point(filled=True, size=110)  # bars have no meaning on a log scale
         .encode(
-            x=alt.X("bits:Q", scale=alt.Scale(type="log", domainMin=10), title="max-information (bits, log scale)"),
+            x=alt.X(
+                "bits:Q",
+                scale=alt.Scale(type="log", domainMin=10),
+                axis=log_axis(alt),
+                title="max-information (bits, log scale)",
+            ),
             y=alt.Y("instance:N", sort=[row["instance"] for row in rows[::2]], title=None),
             color=alt.Color("what:N", title=None, legend=alt.Legend(orient="bottom")),
             shape=alt.Shape("what:N", title=None),

@@ -23,7 +23,7 @@ from holdfast.accounting import (
 from holdfast.bounds.composition import advanced
 from holdfast.bounds.filters import loss_drift
 from holdfast.experiments.binomial import ERROR, agrees, exceeds
-from holdfast.experiments.plots import colour_below
+from holdfast.experiments.plots import colour_below, log_axis
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 from holdfast.experiments.walks import (
     Crossing,
@@ -41,7 +41,7 @@ LAST = "advanced composition, last round only"
 
 @dataclass(frozen=True)
 class Setting:
-    """A row of the specification's table 5.3: rounds of randomised response, and what its simulation reported."""
+    """Rounds of randomised response, and what a simulation recorded before this code existed found."""
 
     epsilon: float
     rounds: int
@@ -222,7 +222,7 @@ def _table(results: list[Result]) -> Table:
         "measured",
         "exact",
         "exact, both sides",
-        "spec",
+        "recorded",
         "holds",
     )
     rows = []
@@ -240,7 +240,7 @@ def _table(results: list[Result]) -> Table:
                 "exact, both sides": None
                 if math.isnan(result.either.probability)
                 else _digits(result.either.probability),
-                "spec": setting.reported.get(contender.name),
+                "recorded": setting.reported.get(contender.name),
                 "holds": "yes" if _claimed(result) <= contender.delta else "NO",
             }
         )
@@ -279,7 +279,7 @@ def judge(result: Result) -> list[Check]:
     if contender.name in setting.reported:
         reported = round(setting.reported[contender.name] * setting.trials)
         detail = f"{reported} of {setting.trials} there, exact {exact:.6g}; exact binomial test, error {ERROR:g}"
-        checks.append(Check(f"{name}: the specification's run agrees", agrees(reported, setting.trials, exact), detail))
+        checks.append(Check(f"{name}: the recorded run agrees", agrees(reported, setting.trials, exact), detail))
     return checks
 
 
@@ -310,10 +310,17 @@ def _chart(results: list[Result]) -> Any:
         {"odometer": r.contender.name, "failure": max(r.above.probability, 1e-8), "setting": label(r.setting)}
         for r in results
     ]
+    floored = any(r.above.probability < 1e-8 for r in results)
+    title = "Failure probability, exact" + (" (below 1e-8 drawn at 1e-8)" if floored else "")
     names = [str(name) for name in dict.fromkeys(row["odometer"] for row in failures)]
-    axis = alt.X("failure:Q", scale=alt.Scale(type="log"), title="probability that the reading is ever below the loss")
+    axis = alt.X(
+        "failure:Q",
+        scale=alt.Scale(type="log"),
+        axis=log_axis(alt),
+        title="probability that the reading is ever below the loss",
+    )
     points = (
-        alt.Chart(alt.InlineData(values=failures), title="Failure probability, exact (below 1e-8 drawn at 1e-8)")
+        alt.Chart(alt.InlineData(values=failures), title=title)
         .mark_point(filled=True, size=90)
         .encode(
             x=axis,
@@ -321,8 +328,12 @@ def _chart(results: list[Result]) -> Any:
             color=colour_below(alt, "setting:N"),
         )
     )
-    deltas = [{"failure": delta} for delta in sorted({r.setting.delta for r in results})]
-    nominal = alt.Chart(alt.InlineData(values=deltas)).mark_rule(strokeDash=[4, 4]).encode(x="failure:Q")
+    deltas = [{"failure": delta, "label": f"nominal {delta:g}"} for delta in sorted({r.setting.delta for r in results})]
+    dashed = alt.Chart(alt.InlineData(values=deltas)).mark_rule(strokeDash=[4, 4]).encode(x="failure:Q")
+    words = dashed.mark_text(align="left", baseline="top", dx=3, angle=270, fontSize=9).encode(
+        y=alt.value(258), text="label:N"
+    )
+    nominal = dashed + words
     shown = [r for r in results if r.setting == results[-1].setting and r.contender.name != LAST]
     curves = [
         {"rounds": int(i), "reading": float(r.contender.curve[i - 1]), "odometer": r.contender.name}
@@ -333,8 +344,8 @@ def _chart(results: list[Result]) -> Any:
         alt.Chart(alt.InlineData(values=curves), title=f"Readings: {label(shown[0].setting)}")
         .mark_line()
         .encode(
-            x=alt.X("rounds:Q", scale=alt.Scale(type="log")),
-            y=alt.Y("reading:Q", scale=alt.Scale(type="log"), title="reading (epsilon)"),
+            x=alt.X("rounds:Q", scale=alt.Scale(type="log"), axis=log_axis(alt)),
+            y=alt.Y("reading:Q", scale=alt.Scale(type="log"), axis=log_axis(alt), title="reading (epsilon)"),
             color=colour_below(alt, "odometer:N", names),
         )
     )

@@ -29,7 +29,7 @@ def write(experiment: Experiment, outcome: Outcome, settings: Settings, out: Pat
 
     The first table is `table.csv`, any other `table-<its name>.csv`. `result.json` holds the whole outcome with the
     seed, the version and whether it was the quick run. `plot.svg` and `plot.png` need the `plots` extra; without it the
-    rest is written and the note says how to install it.
+    rest is written and the note says how to install it; when the renderer fails, the note says so.
     """
     folder = out / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -45,12 +45,16 @@ def write(experiment: Experiment, outcome: Outcome, settings: Settings, out: Pat
         return Written(tuple(files))
     if not can_plot():
         return Written(tuple(files), INSTALL_HINT)
-    chart = outcome.chart()
-    for suffix in ("svg", "png"):
-        path = folder / f"plot.{suffix}"
-        chart.save(str(path), **({"scale_factor": 2} if suffix == "png" else {}))
-        files.append(path)
-    return Written(tuple(files))
+    note = ""
+    try:
+        chart = outcome.chart()
+        for suffix in ("svg", "png"):
+            path = folder / f"plot.{suffix}"
+            chart.save(str(path), **({"scale_factor": 2} if suffix == "png" else {}))
+            files.append(path)
+    except Exception as error:  # the renderer is foreign code, and its failure must not sink a run that is done
+        note = f"no plot: the renderer failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+    return Written(tuple(files), note)
 
 
 def result_dict(experiment: Experiment, outcome: Outcome, settings: Settings) -> dict[str, Any]:

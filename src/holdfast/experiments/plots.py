@@ -11,4 +11,12 @@ def colour_below(alt: Any, field: str, order: list[str] | None = None) -> Any:
     return alt.Color(field, title=None, legend=legend, **({"sort": order} if order else {}))
 
 
-__all__ = ["colour_below"]
+def log_axis(alt: Any) -> Any:
+    """An axis of a log scale: at every power of ten `0.001`, `10` or `1e-8`, the same way in every plot."""
+    return alt.Axis(
+        labelExpr="abs(log(datum.value)/LN10 - round(log(datum.value)/LN10)) > 1e-9 ? '' : "
+        "datum.value >= 0.001 && datum.value < 1e6 ? format(datum.value, ',~r') : format(datum.value, '.0e')"
+    )
+
+
+__all__ = ["colour_below", "log_axis"]
