@@ -90,7 +90,7 @@ def test_planners_refuse_the_reference_that_does_not_hold(planner: Any) -> None:
 
 def test_plans_name_the_winner_and_say_when_they_are_capped() -> None:
     plan = interval.required_n(1000, 0.05, 0.05)
-    assert plan.to_dict()["method"] == plan.method == "interval.scheduled"
+    assert plan.to_dict()["winner"] == plan.method == "interval.scheduled"
     assert plan.to_dict()["sigma"] == plan.sigma == interval.best(plan.value, 1000, 0.05).sigma
     assert interval.max_questions(100_000, 0.4, 0.05, "splitting").sigma == 0
     capped = interval.max_questions(10**17, 0.2, 0.05, "posterior-shift")
@@ -98,7 +98,7 @@ def test_plans_name_the_winner_and_say_when_they_are_capped() -> None:
     assert capped.value == 10**15
     assert "or more" in str(capped)
     none = interval.max_questions(10, 0.01, 0.05)
-    assert none.to_dict() == {"value": 0, "capped": False, "method": None, "sigma": None, "certified": True}
+    assert none.to_dict() == {"value": 0, "winner": None, "capped": False, "sigma": None, "certified": True}
     assert "not even one" in str(none)
 
 

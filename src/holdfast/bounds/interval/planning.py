@@ -86,11 +86,11 @@ class Plan:
         return f"{self.value}{' or more (the search stops there)' if self.capped else ''}: {self.width}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: the number, whether it was capped, and everything about the width."""
-        plain: dict[str, Any] = {"value": self.value, "capped": self.capped}
+        """Plain data: the number, the winning theorem (`method` is what was asked for), and everything about its width."""
+        plain: dict[str, Any] = {"value": self.value, "winner": self.method, "capped": self.capped}
         if self.width is None:
-            return plain | {"method": None, "sigma": None, "certified": True}
-        return plain | {name: entry for name, entry in self.width.to_dict().items() if name != "value"}
+            return plain | {"sigma": None, "certified": True}
+        return plain | {name: entry for name, entry in self.width.to_dict().items() if name not in ("value", "method")}
 
 
 @theorem(
