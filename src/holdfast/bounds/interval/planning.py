@@ -86,7 +86,7 @@ class Plan:
         return f"{self.value}{' or more (the search stops there)' if self.capped else ''}: {self.width}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: the number, the winning theorem (`method` is what was asked for), and everything about its width."""
+        """Plain data: the number, the winning theorem, and everything about its width."""
         plain: dict[str, Any] = {"value": self.value, "winner": self.method, "capped": self.capped}
         if self.width is None:
             return plain | {"sigma": None, "certified": True}
