@@ -12,6 +12,7 @@ import json
 import math
 import pickle
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,11 +57,12 @@ def sizes(seed: int, count: int) -> list[float]:
     return [float(x) for x in np.random.default_rng(seed).uniform(0.01, 0.4, count).round(6)]
 
 
-class AccountConformance:
+class AccountConformance(ABC):
     """What filters and odometers share."""
 
+    @abstractmethod
     def add(self, account: Any, cost: Cost) -> None:
-        raise NotImplementedError
+        """Spend or record."""
 
     def test_json_round_trip_is_exact_and_continues(self, case: Case) -> None:
         first = case.make()

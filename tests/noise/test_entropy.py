@@ -170,10 +170,8 @@ def test_sources_are_checked() -> None:
     assert isinstance(resolve(None), Secure)
     with pytest.raises(InvalidParameter, match="source"):
         discrete_laplace(1, source=42)  # type: ignore[call-overload]
-    with pytest.raises(NotImplementedError):
-        Source().word()
-    with pytest.raises(NotImplementedError):
-        Source().words(1)
+    with pytest.raises(TypeError, match="abstract"):
+        Source()  # type: ignore[abstract]
 
 
 @pytest.mark.parametrize("source", [Secure(), Seeded(1)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import os
 import threading
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +22,7 @@ WORD_BITS = 64
 _BUFFERED_WORDS = 256
 
 
-class Source:
+class Source(ABC):
     """Base of all sources: independent uniform 64-bit words.
 
     Attributes
@@ -33,13 +34,13 @@ class Source:
     __slots__ = ()
     secure: ClassVar[bool] = False
 
+    @abstractmethod
     def word(self) -> int:
         """One uniform word, an int in [0, 2**64)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def words(self, count: int) -> NDArray[np.uint64]:
         """`count` uniform words, not to be written to."""
-        raise NotImplementedError
 
     def shorts(self, count: int) -> NDArray[np.uint16]:
         """`count` uniform 16-bit numbers, four to a word, not to be written to."""
