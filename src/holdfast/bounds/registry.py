@@ -204,7 +204,7 @@ def lookup(id: str) -> Theorem:
     if id not in entries:
         import difflib
 
-        near = difflib.get_close_matches(id, entries, n=3, cutoff=0.4)
+        near = difflib.get_close_matches(id, entries, n=3, cutoff=0.6)
         hint = f"did you mean {', '.join(near)}?" if near else "`holdfast bound` lists them"
         raise InvalidParameter(f"no theorem is called {id!r}; {hint}")
     return entries[id]
