@@ -55,8 +55,8 @@ def decimal_sum(values: Iterable[float]) -> Fraction:
 
     Examples
     --------
-    >>> decimal_sum([0.1] * 10), sum([0.1] * 10) == 1.0
-    (Fraction(1, 1), False)
+    >>> decimal_sum([0.1, 0.2]), 0.1 + 0.2 == 0.3
+    (Fraction(3, 10), False)
     """
     counts = Counter(values)  # repeated costs are common, and a product is cheaper than as many sums
     return sum((count * decimal_fraction(value) for value, count in counts.items()), Fraction(0))
