@@ -368,6 +368,9 @@ def test_no_float_is_used_while_drawing() -> None:
     class Watched(Source):
         seeded = Seeded(1)
 
+        def word(self) -> int:
+            return self.seeded.word()
+
         def words(self, count: int) -> NDArray[np.uint64]:
             return self.seeded.words(count).view(Spy)
 

@@ -110,6 +110,10 @@ def test_proposals_are_few_when_one_candidate_dominates() -> None:
             self.used += 1
             return self.inner.word()
 
+        def words(self, count: int) -> NDArray[np.uint64]:
+            self.used += count
+            return self.inner.words(count)
+
     for scores in ([10**6] + [0] * 10_000, list(range(10_000)), [0] * 10_000):
         source = Counting()
         for _ in range(100):
