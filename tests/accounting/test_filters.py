@@ -289,3 +289,13 @@ def test_overflowing_costs_are_refused_not_lost() -> None:
         account.spend(PureDP(1e-3))
         account.spend(PureDP(1e-300))
         account.spend(PureDP(5e-324))
+
+
+def test_a_joined_filter_says_which_part_an_earlier_cost_closed() -> None:
+    budget = default_filter(1.0, 1e-6)
+    budget.spend(PureDP(0.5))
+    with pytest.raises(BudgetExhausted, match="zcdp was closed by an earlier cost, and basic cannot account for ZCDP"):
+        budget.spend(ZCDP(1e-6))
+    with pytest.raises(BudgetExhausted) as caught:
+        budget.spend(PureDP(0.6))
+    assert "closed" not in str(caught.value)

@@ -98,6 +98,14 @@ class AnyOf(Joint[Filter], Filter):
     def _left(self, state: State) -> dict[str, Any]:
         return named([(part.name, part._left(held)) for part, held in self._open(state)])
 
+    def _hint(self, state: State, cost: Cost) -> str:
+        if any(isinstance(cost, part.accepts) for part, _ in self._open(state)):
+            return ""
+        shut = [part.name for part, held in zip(self._parts, state, strict=True) if held is None]
+        still = [part.name for part, _ in self._open(state)]
+        kind = type(cost).__name__
+        return f"; {', '.join(shut)} was closed by an earlier cost, and {', '.join(still)} cannot account for {kind}"
+
     def _plain(self, state: State) -> dict[str, Any]:
         written = tuple(blank if held is None else held for blank, held in zip(self._blank(), state, strict=True))
         return super()._plain(written) | {"closed": [held is None for held in state]}

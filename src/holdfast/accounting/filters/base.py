@@ -100,7 +100,12 @@ class Filter(Account):
                 return
         # outside the lock: what is left may have to be searched for, and nobody should wait for a message
         spent, left = amounts(self._spent(before)), amounts(self._left(before))
-        raise BudgetExhausted(f"the {self.name} filter refuses: spent {spent}; asked {shown(cost)}; left {left}")
+        hint = self._hint(before, cost)
+        raise BudgetExhausted(f"the {self.name} filter refuses: spent {spent}; asked {shown(cost)}; left {left}{hint}")
+
+    def _hint(self, state: State, cost: Cost) -> str:
+        """What else explains a refusal of `cost` at `state`; nothing where the amounts say it all."""
+        return ""
 
     def spent(self) -> dict[str, Any]:
         """What has been spent, rounded up; a position in the ledger, not a guarantee.
