@@ -10,20 +10,46 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_PACKAGES = ("accounting", "bounds", "errors", "mechanisms", "noise")
+_PACKAGES = ("accounting", "bounds", "data", "errors", "holdout", "inference", "mechanisms", "noise")
+#: The door: names that users type first, and the package that each comes from.
+_DOOR = {
+    "Ladder": "holdout",
+    "ReusableHoldout": "holdout",
+    "SparseValidate": "holdout",
+    "Thresholdout": "holdout",
+    "plan": "holdout",
+}
 
 if TYPE_CHECKING:
-    from holdfast import accounting, bounds, errors, mechanisms, noise
+    from holdfast import accounting, bounds, data, errors, holdout, inference, mechanisms, noise
+    from holdfast.holdout import Ladder, ReusableHoldout, SparseValidate, Thresholdout, plan
 
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"holdfast.{name}")
+    if name in _DOOR:
+        return getattr(importlib.import_module(f"holdfast.{_DOOR[name]}"), name)
     raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*_PACKAGES, "__version__"])
+    return sorted([*_PACKAGES, *_DOOR, "__version__"])
 
 
-__all__ = ["__version__", "accounting", "bounds", "errors", "mechanisms", "noise"]
+__all__ = [
+    "Ladder",
+    "ReusableHoldout",
+    "SparseValidate",
+    "Thresholdout",
+    "__version__",
+    "accounting",
+    "bounds",
+    "data",
+    "errors",
+    "holdout",
+    "inference",
+    "mechanisms",
+    "noise",
+    "plan",
+]

@@ -1,0 +1,195 @@
+"""Per-row values of one question: checked against their declared range, then summed up; rows are never kept.
+
+What answers a question needs only a few sums. They are secret: no repr and no error shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+
+#: Relative error of a floating-point sum of up to 10**18 values, with a wide margin: numpy adds in pairs inside a
+#: chunk (at most about 60 roundings deep) and chunks are added by a compensated sum.
+_SUM_ERROR = 1e-13
+
+Rows = npt.ArrayLike | Iterable[npt.ArrayLike]
+"""An array with one value a row, or an iterable of such arrays: chunks, in row order."""
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """What a question's values add up to. Secret: shown in no repr.
+
+    `slack` bounds how far `mean` is from the exact mean of the values because sums are floating point.
+
+    Examples
+    --------
+    >>> rows = summarise([0, 1, 1, 1], n=4)
+    >>> rows, rows.mean
+    (Summary(n=4, low=0, high=1), 0.75)
+    """
+
+    n: int
+    low: float
+    high: float
+    total: float
+    squares: float
+    binary: bool
+
+    @property
+    def mean(self) -> float:
+        """Mean of the values; between the smallest and the largest allowed value."""
+        return min(max(self.total / self.n, self.low), self.high)
+
+    @property
+    def slack(self) -> float:
+        """How far `mean` may be from the exact mean."""
+        return _SUM_ERROR * max(abs(self.low), abs(self.high), self.high - self.low)
+
+    @property
+    def ones(self) -> int:
+        """How many values are 1; only for 0/1 values."""
+        if not self.binary:
+            raise InvalidParameter("values must be declared binary before ones are counted")
+        return round(self.total)
+
+    @property
+    def variance(self) -> float:
+        """Unbiased variance of the values, 0 for one row; needs `squares=True`."""
+        if not self.squares >= 0:
+            raise InvalidParameter("squares must be asked for before a variance is read")
+        if self.n == 1:
+            return 0.0
+        centre = self.total / self.n - self.low
+        return max(0.0, (self.squares - self.n * centre * centre) / (self.n - 1))
+
+    def __repr__(self) -> str:
+        return f"Summary(n={self.n}, low={self.low:g}, high={self.high:g})"
+
+
+def summarise(
+    values: Rows,
+    *,
+    n: int,
+    low: float = 0.0,
+    high: float = 1.0,
+    binary: bool = False,
+    squares: bool = False,
+    name: str = "values",
+) -> Summary:
+    """Check one value a row against a declared range and sum the values up.
+
+    Parameters
+    ----------
+    values : array or iterable of arrays
+        One number a row: an array, a list, a data-frame column, or an iterable of chunks in row order. Chunks are
+        read once and let go, so the whole need not fit in memory.
+    n : int
+        Number of rows there must be.
+    low, high : float
+        The declared range.
+    binary : bool
+        Declare that every value is 0 or 1.
+    squares : bool
+        Also sum the squares about `low`, for the variance. One more pass.
+    name : str
+        What errors call the values.
+
+    Returns
+    -------
+    Summary
+        Time: three passes over the values (least, greatest, sum), a fourth for squares.
+
+    Raises
+    ------
+    InvalidParameter
+        The wrong number of rows, a value outside the range, NaN, or something that is not a number. No message says
+        which row or what value.
+
+    Examples
+    --------
+    >>> summarise((chunk for chunk in ([0.5, 0.25], [0.75])), n=3).mean
+    0.5
+    >>> summarise([0.2, 1.7], n=2)
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: values must lie in [0, 1], one number a row, and some do not
+    """
+    low, high = check.real("low", low), check.real("high", high)
+    if not low < high:
+        raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
+    if binary and (low, high) != (0.0, 1.0):
+        raise InvalidParameter(f"low and high must be 0 and 1 for binary values, got [{low:g}, {high:g}]")
+    rows, total, lost, second = 0, 0.0, 0.0, 0.0
+    for chunk in _chunks(values, name):
+        rows += chunk.size
+        if rows > n:
+            break
+        part = _sum_checked(chunk, low, high, binary, name)
+        total, lost = _add(total, lost, part)
+        if squares and not binary:
+            shifted = chunk.astype(np.float64) - low
+            second += float(np.dot(shifted, shifted))
+    if rows != n:
+        more = "more" if rows > n else f"{rows}"
+        raise InvalidParameter(f"{name} must have one number a row, {n} in all, got {more}")
+    total += lost
+    return Summary(n, low, high, total, (total if binary else second) if squares else float("nan"), binary)
+
+
+def _chunks(values: Rows, name: str) -> Iterator[npt.NDArray[Any]]:
+    """The values as one-dimensional arrays of numbers; a generator is taken chunk by chunk."""
+    if isinstance(values, Iterator):
+        for chunk in values:
+            yield _array(chunk, name)
+    else:
+        yield _array(values, name)
+
+
+def _array(values: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"{name} must be one number a row") from error
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        raise InvalidParameter(
+            f"{name} must be a one-dimensional array of numbers, got {array.ndim} dimensions of {array.dtype}"
+        )
+    return array
+
+
+def _sum_checked(chunk: npt.NDArray[Any], low: float, high: float, binary: bool, name: str) -> float:
+    if chunk.size == 0:
+        return 0.0
+    if chunk.dtype.kind == "b":
+        if low > 0 or high < 1:
+            raise _outside(low, high, binary, name)
+        return float(np.count_nonzero(chunk))
+    # A NaN makes both comparisons false, so one test covers range and NaN.
+    if not (chunk.min() >= low and chunk.max() <= high):
+        raise _outside(low, high, binary, name)
+    if binary and np.count_nonzero(chunk == 1) + np.count_nonzero(chunk == 0) != chunk.size:
+        raise _outside(low, high, binary, name)
+    return float(chunk.sum(dtype=np.float64))
+
+
+def _outside(low: float, high: float, binary: bool, name: str) -> InvalidParameter:
+    where = "be 0 or 1" if binary else f"lie in [{low:g}, {high:g}]"
+    return InvalidParameter(f"{name} must {where}, one number a row, and some do not")
+
+
+def _add(total: float, lost: float, part: float) -> tuple[float, float]:
+    """Neumaier's compensated addition: many chunks lose no more than one."""
+    new = total + part
+    lost += (total - new) + part if abs(total) >= abs(part) else (part - new) + total
+    return new, lost
+
+
+__all__ = ["Rows", "Summary", "summarise"]
