@@ -1,0 +1,63 @@
+"""What a holdout needs to know of a question's statistic: an interval that holds when the question is fixed.
+
+A reusable holdout gives each question a share of its failure probability. Given the transcript so far the question is
+fixed, so any interval that covers the truth of a *fixed* question on independent rows, except with probability
+`share`, may be used. Such an interval, computed from the rows but not shown, is a `Procedure`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from holdfast.bounds.one_question.inputs import Side
+
+
+@runtime_checkable
+class Procedure(Protocol):
+    """An interval for one question, ready to be asked at any share.
+
+    Everything but `interval` is public: the caller may show it. What `interval` returns is secret, because it depends
+    on the rows; only what the holdout's transcript pays for may be shown of it. A repr shows the public part alone.
+
+    Attributes
+    ----------
+    low, high : float
+        The public range of the target; every interval lies inside it.
+    n : int
+        Rows it was computed from; it must be the holdout's `n`, also where only some rows enter (a group, a class).
+    description : str
+        Public words for what is estimated and how, e.g. "AUC (two-sample U-statistic)".
+    mean_only : bool
+        Whether every interval is a public function of a mean of the rows alone. Then a failure that shows the mean's
+        cell shows the interval too; otherwise both ends are to be rounded and counted.
+    """
+
+    @property
+    def low(self) -> float:
+        """Least value that the target can have."""
+
+    @property
+    def high(self) -> float:
+        """Greatest value that the target can have."""
+
+    @property
+    def n(self) -> int:
+        """Rows it was computed from."""
+
+    @property
+    def description(self) -> str:
+        """Public words for what is estimated and how."""
+
+    @property
+    def mean_only(self) -> bool:
+        """Whether the interval is a public function of a mean alone."""
+
+    def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:
+        """Limits that miss the truth of a fixed question with probability at most `exp(log_share)`.
+
+        They must be nested: a smaller share gives an interval at least as wide. With `side` "lower" ("upper") the
+        whole share is spent on the lower (upper) limit and the other one is `high` (`low`).
+        """
+
+
+__all__ = ["Procedure", "Side"]
