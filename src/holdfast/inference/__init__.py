@@ -1,3 +1,7 @@
 """Inference after looking: intervals for adaptively chosen means, corrected p-values, streams of tests."""
 
-__all__: list[str] = []
+from holdfast.inference.answers import GaussianAnswers
+
+__all__ = [
+    "GaussianAnswers",
+]

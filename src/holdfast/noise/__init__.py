@@ -24,6 +24,7 @@ from holdfast.noise.local import (
     one_hot_laplace,
     randomized_response,
 )
+from holdfast.noise.rounded_gaussian import rounded_gaussian
 from holdfast.noise.selection import exponential_choice, noisy_max, permute_and_flip
 
 __all__ = [
@@ -56,5 +57,6 @@ __all__ = [
     "one_hot_laplace",
     "permute_and_flip",
     "randomized_response",
+    "rounded_gaussian",
     "uniform_below",
 ]

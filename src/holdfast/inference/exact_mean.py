@@ -1,0 +1,108 @@
+"""The exact mean of per-row values, as a fraction of their declared range.
+
+The theorems are about the exact mean of a function of each row. A floating-point sum is not one. So every value is put
+on a grid of `2**-40` of its range first, row by row: that is another function of the row, and its sum is a whole number.
+The price is `VALUE_ERROR` of the range in the answer and nothing in the failure probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.data.values import Rows, summarise
+from holdfast.errors import InvalidParameter
+
+VALUE_BITS = 40
+#: Half a step of the grid of values, and four roundings of a subtraction, a division and a product.
+VALUE_ERROR = 2.0 ** -(VALUE_BITS + 1) + 2.0**-50
+#: Whole numbers below `2**VALUE_BITS`, this many at a time, add up in 64 bits.
+_AT_ONCE = 1 << 22
+
+
+def exact_mean(values: Rows, n: int, low: float = 0.0, high: float = 1.0) -> Fraction:
+    """The mean of `(value - low)/(high - low)`, each put on the grid of `2**-40` row by row; in [0, 1], exactly.
+
+    Parameters
+    ----------
+    values : array or iterable of arrays
+        One number a row, inside the range (`data.values.summarise` checks them).
+    n : int
+        Number of rows there must be.
+    low, high : float
+        The declared range.
+
+    Returns
+    -------
+    Fraction
+        At most `VALUE_ERROR` from the mean of the values as they are. Secret. Time: five passes over the values.
+
+    Examples
+    --------
+    >>> exact_mean([0.0, 1.0, 1.0], 3)
+    Fraction(2, 3)
+    >>> exact_mean([True, False], 2)
+    Fraction(1, 2)
+    """
+    total = 0
+
+    def chunks() -> Iterator[Any]:
+        nonlocal total
+        for chunk in values if isinstance(values, Iterator) else (values,):
+            yield chunk
+            # `summarise` has asked for the next chunk, so it has checked this one
+            total += _total(np.asarray(chunk), low, high)
+
+    summarise(chunks(), n=n, low=low, high=high)
+    return Fraction(total, n << VALUE_BITS)
+
+
+def exact_means(table: Any, n: int, low: float = 0.0, high: float = 1.0) -> list[Fraction]:
+    """`exact_mean` of every column of a table with `n` rows.
+
+    Examples
+    --------
+    >>> exact_means([[0, 1], [1, 1]], 2)
+    [Fraction(1, 2), Fraction(1, 1)]
+    """
+    try:
+        array = np.asarray(table)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter("table must be one number a row and question") from error
+    if array.dtype.kind not in "biuf" or array.ndim != 2 or array.shape[0] != n:
+        raise InvalidParameter(f"table must be an array of numbers with {n} rows and one column a question")
+    if array.size and not (array.min() >= low and array.max() <= high):
+        raise InvalidParameter(f"table must lie in [{low:g}, {high:g}], and some of it does not")
+    totals = [0] * array.shape[1]
+    for start in range(0, n, _AT_ONCE):
+        part = _whole(array[start : start + _AT_ONCE], low, high)
+        totals = [total + int(more) for total, more in zip(totals, part.sum(axis=0, dtype=np.int64), strict=True)]
+    shift = _shift(array.dtype, low, high)
+    return [Fraction(total << shift, n << VALUE_BITS) for total in totals]
+
+
+def _total(chunk: NDArray[Any], low: float, high: float) -> int:
+    found = 0
+    for start in range(0, chunk.size, _AT_ONCE):
+        found += int(_whole(chunk[start : start + _AT_ONCE], low, high).sum(dtype=np.int64))
+    return found << _shift(chunk.dtype, low, high)
+
+
+def _shift(dtype: np.dtype[Any], low: float, high: float) -> int:
+    """Whole numbers between 0 and 1 are counted as they are, and scaled afterwards."""
+    return VALUE_BITS if dtype.kind in "biu" and (low, high) == (0.0, 1.0) else 0
+
+
+def _whole(chunk: NDArray[Any], low: float, high: float) -> NDArray[Any]:
+    """Each value as a whole number of grid steps above `low`; values lie in the range."""
+    if _shift(chunk.dtype, low, high):
+        return chunk
+    share = (chunk.astype(np.float64) - low) / (high - low)
+    return np.rint(np.minimum(share, 1.0) * 2.0**VALUE_BITS).astype(np.int64)
+
+
+__all__ = ["VALUE_BITS", "VALUE_ERROR", "exact_mean", "exact_means"]
