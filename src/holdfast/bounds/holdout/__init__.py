@@ -4,6 +4,7 @@ Thresholdout by its original theorem and with free constants, SparseValidate, gu
 the Ladder, each with its inverses, and the sample-splitting baseline that a planner must print next to them.
 """
 
+from holdfast.bounds.holdout.accuracy import ladder_width, sparse_validate_width, split_width, thresholdout_accuracy
 from holdfast.bounds.holdout.design import (
     ThresholdoutPlan,
     noise_allowance,
@@ -22,6 +23,7 @@ from holdfast.bounds.holdout.guess_and_check import (
 from holdfast.bounds.holdout.information_width import thresholdout_information_width
 from holdfast.bounds.holdout.ladder import ladder_tail
 from holdfast.bounds.holdout.median import median_bits, median_rounds, median_size
+from holdfast.bounds.holdout.single_threshold import single_threshold_accuracy, single_threshold_size
 from holdfast.bounds.holdout.sparse_validate import (
     sparse_validate_bits,
     sparse_validate_budget,
@@ -45,6 +47,7 @@ __all__ = [
     "guess_and_check_width",
     "hoeffding_tolerance",
     "ladder_tail",
+    "ladder_width",
     "lemma24_size",
     "median_bits",
     "median_rounds",
@@ -53,16 +56,21 @@ __all__ = [
     "plan_tight",
     "printed_constant_holds",
     "shown_values",
+    "single_threshold_accuracy",
+    "single_threshold_size",
     "sparse_validate_bits",
     "sparse_validate_budget",
     "sparse_validate_size",
     "sparse_validate_transcripts",
+    "sparse_validate_width",
     "split_size",
+    "split_width",
     "theorem25_accuracy",
     "theorem25_budget",
     "theorem25_parameters",
     "theorem25_questions",
     "theorem25_size",
+    "thresholdout_accuracy",
     "thresholdout_budget",
     "thresholdout_epsilon",
     "thresholdout_information_width",

@@ -93,7 +93,7 @@ def tight_sigma(
     >>> round(tight_sigma(0.1, 0.025, 1000, 10, theta=0.05), 13)
     0.0002533896022
     """
-    m, b, noise, rest = _room(tau, questions, budget, theta, share)
+    m, b, noise, rest = room(tau, questions, budget, theta, share)
     log_beta, log_kappa = math.log(check.real("beta", beta, at_least=1e-101, below=1)), math.log(noise_allowance(b))
     release = tau - rest
 
@@ -153,12 +153,12 @@ def plan_tight(
     >>> plan_tight(0.1, 0.05, 1000, 10, method="paper").n
     3285785
     """
-    m, b, _, rest = _room(tau, questions, budget, theta, share)
+    m, b, _, rest = room(tau, questions, budget, theta, share)
     beta = failure_probability(beta)
     sigma = tight_sigma(tau, beta / 2, m, b, theta, share)
 
     def spare(n: int) -> float:
-        left = math.log(beta / 2) - _log_failure(n, sigma, m, b, rest, method)
+        left = math.log(beta / 2) - log_failure(n, sigma, m, b, rest, method)
         return left if left < 0 else max(left, 1e-300)  # rows that just suffice count as enough
 
     start = min(_LIMIT, math.ceil(200 * b * math.log(4 * m / beta) / tau**2))
@@ -169,11 +169,13 @@ def plan_tight(
     return ThresholdoutPlan(n, n, tau, low, beta, m, b, (tau + low) / 2, sigma, "tight")
 
 
-def _log_failure(n: int, sigma: float, m: int, b: int, rest: float, method: Literal["best", "paper"]) -> float:
+def log_failure(n: int, sigma: float, m: int, b: int, rest: float, method: Literal["best", "paper"]) -> float:
+    """Log of the bound on `P[some question is off by more than rest]` after a run that is `2B/(sigma n)`-private."""
     return pure_dp_event(2 * b / (sigma * n), n, math.log(2 * m) - 2 * rest * rest * n, method).log_value
 
 
-def _room(tau: float, questions: int, budget: int, theta: float | None, share: float) -> tuple[int, int, float, float]:
+def room(tau: float, questions: int, budget: int, theta: float | None, share: float) -> tuple[int, int, float, float]:
+    """Questions, budget, and the room `(tau - theta)/2` split into what noise and what generalisation may use."""
     tau = accuracy(tau)
     m = count("questions", questions)
     b = count("budget", budget, at_least=1, at_most=m)
@@ -299,10 +301,10 @@ def thresholdout_budget(n: int, tau: float, beta: float, questions: int, method:
 
 
 def _tight_budget(n: int, tau: float, beta: float, m: int, guess: int) -> int:
-    _, _, _, rest = _room(tau, m, 1, None, 0.5)
+    _, _, _, rest = room(tau, m, 1, None, 0.5)
 
     def excess(b: int) -> float:
-        return _log_failure(n, tight_sigma(tau, beta / 2, m, b), m, b, rest, "best") - math.log(beta / 2)
+        return log_failure(n, tight_sigma(tau, beta / 2, m, b), m, b, rest, "best") - math.log(beta / 2)
 
     return turning_point(excess, max(1, min(m, 10 * guess)), m)
 
@@ -344,7 +346,7 @@ def split_size(tau: float, beta: float, questions: int, budget: int, theta: floa
     >>> round(split_size(0.1, 0.05, 1000, 10), 4)
     103193.7586
     """
-    m, b, noise, rest = _room(tau, questions, budget, theta, 0.5)
+    m, b, noise, rest = room(tau, questions, budget, theta, 0.5)
     beta = failure_probability(beta)
     return up(b * math.log(2 * m * b / beta) / (2 * (noise + rest) ** 2), 16)
 
