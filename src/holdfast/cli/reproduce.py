@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +10,12 @@ import typer
 from holdfast import check
 from holdfast.bounds.registry import shown
 from holdfast.cli import output
+from holdfast.cli.progress import progress_bar
 from holdfast.errors import HoldfastError, InvalidParameter
 
 if TYPE_CHECKING:
     from holdfast.experiments.output import Written
-    from holdfast.experiments.registry import Experiment, Outcome, Progress
+    from holdfast.experiments.registry import Experiment, Outcome
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +43,7 @@ def reproduce(
     results: list[dict[str, Any]] = []
     failed: list[str] = []
     for experiment in chosen:
-        with _progress(experiment.name, shown=not as_json) as progress:
+        with progress_bar(experiment.name, shown=not as_json) as progress:
             settings = Settings(quick=quick, seed=seed, progress=progress)
             outcome = experiment.run(settings)
         written = write(experiment, outcome, settings, out)
@@ -99,26 +97,3 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     return shown(value) if isinstance(value, float) else str(value)
-
-
-@contextmanager
-def _progress(name: str, *, shown: bool) -> Iterator[Progress]:
-    """A bar on standard error when that is a terminal; otherwise nothing."""
-    from holdfast.experiments.registry import silent
-
-    if not (shown and sys.stderr.isatty()):
-        yield silent
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn(name),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda fraction, what: bar.update(task, completed=fraction, description=what)

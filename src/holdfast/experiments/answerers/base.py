@@ -1,0 +1,89 @@
+"""What a simulated analyst talks to: one question in, one reply out, whatever stands behind it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+
+Values = npt.NDArray[Any]
+"""One number in [0, 1] a row; arrays of bool are the fast case."""
+
+
+class Reply(NamedTuple):
+    """What an analyst is told: a value, the interval it comes with, and whether the guess passed.
+
+    `interval` is None when nothing is claimed, `passed` None when a question cannot fail. A refusal is no reply at
+    all, but None.
+    """
+
+    value: float
+    interval: tuple[float, float] | None = None
+    passed: bool | None = None
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is fixed before the first question: rows, questions, how many may fail, and the confidence.
+
+    Examples
+    --------
+    >>> Design(n=1000, questions=100).beta
+    0.05
+    """
+
+    n: int
+    questions: int
+    failures: int = 10
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        check.whole("n", self.n, at_least=2, at_most=10**9)
+        check.whole("questions", self.questions, at_least=2, at_most=10**7)
+        check.whole("failures", self.failures, at_least=1, at_most=10**7)
+        if self.failures > self.questions:
+            raise InvalidParameter(f"failures must be at most the questions, {self.questions}, got {self.failures}")
+        check.probability("confidence", self.confidence)
+
+    @property
+    def beta(self) -> float:
+        """The failure probability, for all answers at once."""
+        return float(f"{1 - self.confidence:.12g}")
+
+
+class Answerer(ABC):
+    """Answers questions about one sample that it never shows.
+
+    Attributes
+    ----------
+    needs_guess : bool
+        Whether it looks at the guess. A simulation makes a training sample only for those that do.
+    failures : int
+        How many guesses it has refuted so far.
+    """
+
+    needs_guess: bool = False
+    failures: int = 0
+
+    @abstractmethod
+    def ask(self, values: Values, guess: float) -> Reply | None:
+        """Answer one question, given as its value on every row; None is a refusal."""
+
+    def ask_many(self, values: Values, guesses: Sequence[float] | npt.NDArray[np.float64]) -> list[Reply | None]:
+        """Answer several questions that were fixed together, one a row of `values`, in that order."""
+        return [self.ask(row, float(guess)) for row, guess in zip(values, guesses, strict=True)]
+
+    @property
+    def tolerance(self) -> float | None:
+        """How far a guess may be from the sample before it fails, where the analyst is told; otherwise None."""
+        return None
+
+
+__all__ = ["Answerer", "Design", "Reply", "Values"]

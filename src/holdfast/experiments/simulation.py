@@ -1,0 +1,187 @@
+"""Many analyses of fresh samples by one analyst against one answerer: how often every interval held, and how far off.
+
+Run i of a simulation draws the same rows for every answerer, so that two answerers differ by their answers alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holdfast import check
+from holdfast.experiments.analysts.interview import Run
+from holdfast.experiments.analysts.registry import Analyse
+from holdfast.experiments.answerers.base import Answerer, Design
+from holdfast.noise import Seeded, Source
+
+LIMIT = 0.95
+"""Confidence of the limits on a simulated coverage."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a number of runs amount to.
+
+    `covered` counts the runs in which every interval held its truth; `claimed` is 0 when the answerer claims none, and
+    then coverage is None. `coverage_low` and `coverage_high` are Clopper and Pearson's limits, one-sided each at 95%.
+    `worst` and `largest` are the mean and the largest, over runs, of the worst error of a run.
+    """
+
+    answerer: str
+    certified: bool
+    runs: int
+    covered: int
+    claimed: int
+    asked: float
+    refused: float
+    failures: float
+    mean_error: float
+    worst: float
+    largest: float
+    half_width: float | None
+    extra: dict[str, float]
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of the runs in which every interval held."""
+        return self.covered / self.runs if self.claimed else None
+
+    @property
+    def coverage_low(self) -> float | None:
+        """Lower limit of the coverage, 95% one-sided."""
+        return clopper_pearson(self.covered, self.runs)[0] if self.claimed else None
+
+    @property
+    def coverage_high(self) -> float | None:
+        """Upper limit of the coverage, 95% one-sided."""
+        return clopper_pearson(self.covered, self.runs)[1] if self.claimed else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "answerer": self.answerer,
+            "certified": self.certified,
+            "runs": self.runs,
+            "covered": self.covered if self.claimed else None,
+            "coverage": self.coverage,
+            "coverage_low": self.coverage_low,
+            "coverage_high": self.coverage_high,
+            "half_width": self.half_width,
+            "mean_error": self.mean_error,
+            "worst_error": self.worst,
+            "largest_error": self.largest,
+            "asked": self.asked,
+            "refused": self.refused,
+            "failures": self.failures,
+            **self.extra,
+        }
+
+
+def clopper_pearson(count: int, trials: int, confidence: float = LIMIT) -> tuple[float, float]:
+    """Exact lower and upper limits of a probability, each one-sided.
+
+    Examples
+    --------
+    >>> [round(limit, 5) for limit in clopper_pearson(2000, 2000)]
+    [0.9985, 1.0]
+    """
+    from scipy.special import betaincinv
+
+    check.whole("count", count, at_least=0, at_most=trials)
+    low = 0.0 if count == 0 else float(betaincinv(count, trials - count + 1, 1 - confidence))
+    high = 1.0 if count == trials else float(betaincinv(count + 1, trials - count, confidence))
+    return low, high
+
+
+def one_run(
+    analyse: Analyse, make: Callable[[Design, Source], Answerer], design: Design, seed: int, number: int
+) -> Run:
+    """Run `number` of the simulation that starts from `seed`: rows and noise depend on nothing else."""
+    rows, noise = np.random.SeedSequence([seed, number]).spawn(2)
+    source = Seeded(int(noise.generate_state(1, np.uint64)[0]))
+    return analyse(make(design, source), design, np.random.default_rng(rows))
+
+
+def simulate(
+    analyse: Analyse,
+    make: Callable[[Design, Source], Answerer],
+    design: Design,
+    *,
+    runs: int,
+    seed: int = 1,
+    name: str = "",
+    certified: bool = True,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Simulated:
+    """Let one analyst loose on one answerer, `runs` times, each time on a fresh sample.
+
+    Parameters
+    ----------
+    analyse : callable
+        `analyse(answerer, design, rng)` is one whole analysis; those of the library are in `analysts.ANALYSTS`.
+    make : callable
+        `make(design, source)` builds a fresh answerer; those of the library are in `answerers.answerers()`.
+    design : Design
+        Rows, questions, failures and confidence.
+    runs : int
+        How many analyses.
+    seed : int
+        Where the simulation starts. Run i sees the same rows whichever answerer is asked.
+    name, certified
+        What the result is called, and whether a theorem backs the intervals.
+    progress : callable
+        Told the share of the runs that are done.
+
+    Examples
+    --------
+    >>> from holdfast.experiments.analysts import analyst
+    >>> from holdfast.experiments.answerers import answerer
+    >>> design = Design(n=500, questions=200)
+    >>> simulate(analyst("adversarial").run, answerer("naive").make, design, runs=20).coverage
+    0.0
+    """
+    runs = check.whole("runs", runs, at_least=1, at_most=10**7)
+    seed = check.whole("seed", seed, at_least=0)
+    done = []
+    for number in range(runs):
+        done.append(_digest(one_run(analyse, make, design, seed, number)))
+        progress((number + 1) / runs)
+    table = {key: np.array([row[key] for row in done]) for key in done[0]}
+    widths = table.pop("half_width")
+    covered, claimed = int(table.pop("covered").sum()), int(table.pop("claimed").sum())
+    largest = float(table["worst"].max())
+    averages = {key: float(column.mean()) for key, column in table.items()}
+    known = ("asked", "refused", "failures", "mean_error", "worst")
+    return Simulated(
+        answerer=name,
+        certified=certified,
+        runs=runs,
+        covered=covered,
+        claimed=claimed,
+        largest=largest,
+        half_width=None if np.isnan(widths).all() else float(np.nanmean(widths)),
+        extra={key: value for key, value in averages.items() if key not in known},
+        **{key: averages[key] for key in known},
+    )
+
+
+def _digest(run: Run) -> dict[str, float]:
+    """What is kept of a run; its arrays are let go."""
+    return {
+        "covered": run.covered,
+        "claimed": run.claimed,
+        "asked": run.asked,
+        "refused": run.refused,
+        "failures": run.failures,
+        "mean_error": run.mean_error,
+        "worst": run.worst,
+        "half_width": run.half_width if run.claimed else math.nan,
+        **run.extra,
+    }
+
+
+__all__ = ["LIMIT", "Simulated", "clopper_pearson", "one_run", "simulate"]
