@@ -1,0 +1,108 @@
+"""`holdfast correct`: the level and the adjusted p-value of a test that was chosen after looking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from holdfast import check
+from holdfast.bounds.registry import shown
+from holdfast.cli import output
+from holdfast.errors import GuaranteeUnavailable, LedgerConflict
+
+if TYPE_CHECKING:
+    from holdfast.inference.correction import Correction
+
+_SPENT = (
+    "What was run before the test, in order; repeat it: pure-dp:EPSILON, approx-dp:EPSILON,DELTA, zcdp:RHO, gdp:MU or "
+    "bits:BITS. Privacy is for neighbours that replace one row."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("correct")(correct)
+
+
+def correct(
+    n: int = typer.Option(..., "--n", help="The number of rows."),
+    p: float = typer.Option(None, "--p", help="The ordinary p-value; without it only the level is shown."),
+    spent: list[str] = typer.Option([], "--spent", help=_SPENT),  # noqa: B008
+    alpha: float = typer.Option(0.05, "--alpha", help="The level to keep."),
+    nulls: str = typer.Option("product", "--nulls", help="product: rows independent under the null; any: any law."),
+    candidates: int = typer.Option(None, "--candidates", help="Also say what Bonferroni over this many tests gives."),
+    currency: str = typer.Option(
+        "transfer", "--currency", help="transfer: any order. max-information: also show it; needs private steps first."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Correct a p-value for what was run on the same rows before the test was chosen."""
+    from holdfast.inference.after_looking import AfterLooking
+    from holdfast.inference.spent import parse
+
+    check.choice("currency", currency, ("transfer", "max-information"))
+    looking = AfterLooking(n, nulls=nulls, alpha=alpha)  # type: ignore[arg-type]
+    for text in spent:
+        looking.record(parse(text))
+    others = {} if candidates is None else {"bonferroni": looking.bonferroni(candidates)}
+    found = looking.plan() if p is None else looking.correct(p)
+    note = _order(looking, alpha, insist=currency == "max-information")
+    if as_json:
+        output.print_json(found.to_dict() | {"spent": [str(e) for e in looking.entries], "note": note} | others)
+    else:
+        _show(found, [str(entry) for entry in looking.entries], others, p, note)
+    if found.hopeless:
+        raise GuaranteeUnavailable(_why(found))
+
+
+def _order(looking: Any, alpha: float, insist: bool) -> str:
+    """What to say about the order of the steps; raises where max-information was insisted on and is refused."""
+    try:
+        bound = looking.max_information(alpha / 2)
+    except LedgerConflict as error:
+        if insist:
+            raise
+        return (
+            "these steps have no max-information in this order; the interleaved transfer bound, which has no order, "
+            f"was used ({str(error).split(':', 1)[0]})"
+        )
+    except GuaranteeUnavailable:
+        if insist:
+            raise
+        return ""
+    return f"max-information {shown(bound.bits)} bits at beta {shown(bound.beta)}" if insist else ""
+
+
+def _show(found: Correction, spent: list[str], others: dict[str, float], p: float | None, note: str) -> None:
+    rows: list[tuple[str, object]] = []
+    if p is not None:
+        rows.append(("adjusted p", f"{shown(found.adjusted or 0.0)} (ordinary {shown(p)})"))
+        rows.append(("verdict", "reject" if found.rejected else "do not reject"))
+    if found.level.is_vacuous:
+        rows.append(("corrected level", f"none: nothing can be rejected at {found.alpha:g}"))
+    else:
+        level = f"2**{found.level.log2_level:.1f}" if found.hopeless else shown(found.level.value)
+        rows.append(("corrected level", f"reject at {found.alpha:g} when the ordinary p is at most {level}"))
+    if "bonferroni" in others:
+        verdict = "" if p is None else " (reject)" if p <= others["bonferroni"] else " (do not reject)"
+        rows.append(("Bonferroni", f"{shown(others['bonferroni'])}{verdict}"))
+    rows.append(("spent, in order", "; ".join(spent) or "nothing"))
+    if found.level.bits is not None and not found.level.is_vacuous:
+        rows.append(("bits, beta", f"{shown(found.level.bits)}, {shown(found.level.beta or 0.0)}"))
+    rows += [("route", found.route), ("rests on", str(found.guarantee))]
+    if note:
+        rows.append(("note", note))
+    output.facts("Correction after looking", rows)
+
+
+def _why(found: Correction) -> str:
+    if found.level.is_vacuous:
+        return (
+            f"no p-value rejects at {found.alpha:g} after what was run: the failure probability of the guarantee alone "
+            "uses the level up. Spend less before the test, make delta smaller, or test on fresh rows"
+        )
+    return (
+        f"to reject at {found.alpha:g} after what was run the p-value would have to be below 2**"
+        f"{found.level.log2_level:.0f}, which no computed p-value is. Spend less before the test, or use fresh rows"
+    )

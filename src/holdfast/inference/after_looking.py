@@ -1,0 +1,336 @@
+"""Tests chosen after looking: a record of what was run on the rows, and the correction of every p-value that follows.
+
+The idea. Before choosing a test you looked at the data, through private mechanisms, through answers that take few
+values, or both. On fresh rows a true null's p-value is at most `u` with probability at most `u`; after looking, with
+probability at most `2**k u + beta`, where `(k, beta)` follows from what was run (Rogers, Roth, Smith and Thakkar 2016,
+Theorem 1.3, with the transfer bounds of docs/max-information.md). So reject when `p <= (alpha - beta) / 2**k`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from holdfast import check
+from holdfast.accounting.costs import ApproxDP, Bits, Cost, PointwiseDP, PureDP
+from holdfast.bounds.currency import MaxInformation
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.bounds.max_information_ledger import MaxInformationLedger
+from holdfast.bounds.p_value import Level
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter, LedgerConflict
+from holdfast.inference.correction import Correction
+from holdfast.inference.neighbours import require_replace_one
+from holdfast.inference.p_values import p_values_of
+from holdfast.inference.routes import NONE, Nulls, Route, routes
+from holdfast.inference.spent import Entry, readings, supported
+
+_ASSUMPTIONS = {
+    "product": "rows independent, neighbours replace one row",
+    "any": "any law of the sample, neighbours replace one row",
+}
+
+
+class AfterLooking:
+    """Everything that was run on `n` rows before a test, in order, and what it does to the test's p-value.
+
+    What is recorded must be fixed before the data, or be a cap: the correction is a function of the costs, and a cost
+    that the data chose is itself an answer. Where costs are chosen along the way, put a privacy filter in front and
+    record its caps once.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows, public.
+    nulls : str
+        "product" (default): under the null the rows are independent. "any": they may have any joint law, which only
+        looks and very small privacy parameters survive.
+    alpha : float
+        The level to keep, in (0, 1); 0.05 by default.
+
+    Examples
+    --------
+    >>> from holdfast.accounting import Bits, PureDP
+    >>> looking = AfterLooking(n=1000)
+    >>> looking.record(PureDP(0.02), what="noisy-max choice of a feature")
+    AfterLooking(n=1000, nulls='product', steps=1)
+    >>> round(looking.level(0.05).value, 4), round(looking.adjusted(0.001), 4)
+    (0.0219, 0.0031)
+    >>> round(looking.record(Bits(1)).level(0.05).value, 4)      # one raw yes/no look as well
+    0.0101
+    """
+
+    def __init__(self, n: int, *, nulls: Nulls = "product", alpha: float = 0.05) -> None:
+        self._n = check.whole("n", n, at_least=1)
+        self._nulls: Nulls = check.choice("nulls", nulls, ("product", "any"))  # type: ignore[assignment]
+        self._alpha = check.probability("alpha", alpha)
+        self._entries: tuple[Entry, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self._n
+
+    @property
+    def nulls(self) -> Nulls:
+        """Which nulls the correction covers."""
+        return self._nulls
+
+    @property
+    def alpha(self) -> float:
+        """The level to keep unless a call says otherwise."""
+        return self._alpha
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What was recorded, in order."""
+        return self._entries
+
+    def record(self, step: Any, *, what: str = "", values: int | None = None, neighbours: str = "replace-one") -> Self:
+        """Record one step that was run on the rows, and return the record itself.
+
+        Parameters
+        ----------
+        step : Cost, or anything with a `cost`
+            A cost, a mechanism of `holdfast.mechanisms`, an answer or a private choice. A SparseValidate or any other
+            answerer whose answers take few values is recorded by its `Bits`.
+        what : str
+            A note for people.
+        values : int, optional
+            How many values the step's output could take, everything shown included. A private choice among `values`
+            candidates is then also read as a look with that many outcomes, whichever is better.
+        neighbours : str
+            What the step's privacy is certified for. Only "replace-one" is accepted; for "add-remove" the error says
+            which cost to record instead.
+
+        Raises
+        ------
+        InvalidParameter
+            For anything else; nothing is recorded then.
+        """
+        cost = step if isinstance(step, Cost) else getattr(step, "cost", None)
+        if not isinstance(cost, Cost):
+            raise InvalidParameter(f"a step must be a cost or something with a cost, got a {type(step).__name__}")
+        cost = supported(cost)
+        if values is None and not isinstance(step, Cost):
+            values = getattr(step, "values", None)
+        values = None if values is None else check.whole("values", values, at_least=1)
+        if not isinstance(what, str):
+            raise InvalidParameter(f"what must be a text, got a {type(what).__name__}")
+        require_replace_one(neighbours, cost)
+        self._entries = (*self._entries, Entry(cost, values, what))
+        return self
+
+    def level(self, alpha: float | None = None) -> Level:
+        """Return the largest level at which a test may reject so that false discoveries keep `alpha`."""
+        return self._best_level(self._level_to_keep(alpha))[0]
+
+    def adjusted(self, p: float) -> float:
+        """Return the adjusted p-value: the smallest `alpha` at which `p` is rejected, 1 if there is none.
+
+        Non-decreasing in `p` and never below it. Cost: microseconds after looks, milliseconds after pure privacy, about
+        a second after approximate or concentrated privacy.
+        """
+        p = check.probability("p", p, zero=True, one=True)
+        found = min((route.adjusted(p) for route in self._routes()), default=1.0)
+        return min(1.0, max(p, found))
+
+    def correct(self, p: float, alpha: float | None = None) -> Correction:
+        """Correct one p-value and say which route was taken."""
+        p = check.probability("p", p, zero=True, one=True)
+        return self._correction(self._level_to_keep(alpha), p)
+
+    def plan(self, alpha: float | None = None) -> Correction:
+        """Say what a p-value would have to be, before there is one."""
+        return self._correction(self._level_to_keep(alpha), None)
+
+    def test(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Correction:
+        """Run a test that yields one p-value and correct it.
+
+        Works with any SciPy or statsmodels test: what it returns may be a number, a pair `(statistic, p-value)` or an
+        object with `pvalue`. `function` is called with the other arguments as they are. The p-value must be valid for a
+        test fixed in advance; nothing else is asked of it. What is published of the result is a look at the data
+        itself: before further choices are made from it, use `decide`, or record what was shown.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.stats import ttest_1samp
+        >>> from holdfast.accounting import PureDP
+        >>> rows = np.random.default_rng(5).normal(0.2, 1.0, 1000)
+        >>> found = AfterLooking(1000).record(PureDP(0.02)).test(ttest_1samp, rows, 0.0)
+        >>> found.rejected, found.adjusted > found.p
+        (True, True)
+        """
+        if not callable(function):
+            raise InvalidParameter(f"function must be a test to call, got a {type(function).__name__}")
+        return self.correct_result(function(*args, **kwargs))
+
+    def correct_result(self, result: Any) -> Correction:
+        """Correct the p-value inside a test's result: a number, a pair, or an object with `pvalue`."""
+        found = p_values_of(result)
+        if len(found) != 1:
+            raise InvalidParameter(
+                f"the result holds {len(found)} p-values; choose one, or use correct_family, which also corrects for "
+                "their number"
+            )
+        return self.correct(found[0])
+
+    def correct_family(self, result: Any) -> tuple[Correction, ...]:
+        """Correct several p-values at once, with Holm's method for their number.
+
+        For a fitted statsmodels model, an object with `pvalues`, or a list. The probability of any false rejection
+        among them is at most `alpha`, whatever their dependence.
+
+        Examples
+        --------
+        >>> [round(c.adjusted, 4) for c in AfterLooking(100).correct_family([0.01, 0.04, 0.5])]
+        [0.03, 0.08, 0.5]
+        """
+        found = p_values_of(result)
+        order = sorted(range(len(found)), key=found.__getitem__)
+        stepped, running = [0.0] * len(found), 0.0
+        for place, i in enumerate(order):
+            running = max(running, min(1.0, (len(found) - place) * found[i]))
+            stepped[i] = running
+        return tuple(self.correct(p) for p in stepped)
+
+    def decide(self, result: Any, alpha: float | None = None) -> bool:
+        """Correct a p-value, publish only whether it is rejected, and record that bit.
+
+        So the analysis may go on: what follows is corrected for this answer too.
+        """
+        found = p_values_of(result)
+        if len(found) != 1:
+            raise InvalidParameter(f"the result must hold one p-value, got {len(found)}")
+        rejected = found[0] <= self.level(alpha).value
+        self._entries = (*self._entries, Entry(Bits(1.0), 2, "a published decision"))
+        return rejected
+
+    def max_information(self, beta: float) -> MaxInformation:
+        """Return the max-information of what was recorded, which has an order: private steps first.
+
+        Only for those who need max-information itself; levels and adjusted p-values use the smaller transfer bound,
+        which has no order. An approximately private step after a look is refused.
+
+        Raises
+        ------
+        LedgerConflict
+            For a look followed by an approximately private step; the message names what the interleaved bound gives.
+
+        Examples
+        --------
+        >>> from holdfast.accounting import ApproxDP, Bits
+        >>> looking = AfterLooking(10_000).record(Bits(4)).record(ApproxDP(0.001, 1e-12))
+        >>> looking.max_information(0.025)
+        Traceback (most recent call last):
+            ...
+        holdfast.errors.LedgerConflict: an approximately private step cannot be added after a look: ...
+        >>> round(looking.level(0.05).value, 6)
+        0.001585
+        """
+        beta = check.probability("beta", beta)
+        ledger = MaxInformationLedger(self._n)
+        try:
+            for entry in self._entries:
+                ledger = _enter(ledger, entry.cost)
+        except LedgerConflict as error:
+            found = self.plan()
+            if found.level.is_vacuous:
+                offer = "Here that bound rejects nothing: delta times n times the looks' outcomes is not below alpha"
+            else:
+                offer = (
+                    f"Here that bound (AfterLooking.level) rejects at {found.level.value:.4g} to keep {found.alpha:g}"
+                )
+            raise LedgerConflict(f"{error}. {offer}") from None
+        bound = ledger.max_information(beta)
+        if self._nulls == "any" and bound.scope == "product":
+            raise GuaranteeUnavailable(
+                "this max-information holds for independent rows only, and the nulls may have any law"
+            )
+        return bound
+
+    def bonferroni(self, candidates: int, alpha: float | None = None) -> float:
+        """Return the level of Bonferroni's correction over a list of `candidates` tests fixed in advance."""
+        candidates = check.whole("candidates", candidates, at_least=1)
+        return self._level_to_keep(alpha) / candidates
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as plain data that `from_state` reads back."""
+        return {
+            "version": 1,
+            "n": self._n,
+            "nulls": self._nulls,
+            "alpha": self._alpha,
+            "entries": [entry.to_dict() for entry in self._entries],
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> AfterLooking:
+        """Read a record back.
+
+        Examples
+        --------
+        >>> from holdfast.accounting import Bits
+        >>> before = AfterLooking(100).record(Bits(3))
+        >>> AfterLooking.from_state(before.state()).entries == before.entries
+        True
+        """
+        if not isinstance(state, Mapping) or state.get("version") != 1:
+            raise InvalidParameter("a stored record must be a dict of version 1")
+        missing = {"n", "nulls", "alpha", "entries"} - set(state)
+        if missing or not isinstance(state["entries"], list):
+            raise InvalidParameter("a stored record must hold n, nulls, alpha and a list of entries")
+        made = cls(state["n"], nulls=state["nulls"], alpha=state["alpha"])
+        made._entries = tuple(Entry.from_dict(entry) for entry in state["entries"])
+        return made
+
+    def __repr__(self) -> str:
+        return f"AfterLooking(n={self._n}, nulls={self._nulls!r}, steps={len(self._entries)})"
+
+    def __str__(self) -> str:
+        steps = "\n".join(f"  {i}. {entry}" for i, entry in enumerate(self._entries, 1)) or "  nothing was run"
+        return f"{self!r}\n{steps}"
+
+    def _level_to_keep(self, alpha: float | None) -> float:
+        return self._alpha if alpha is None else check.probability("alpha", alpha)
+
+    def _routes(self) -> Iterable[Route]:
+        for totals in readings(self._entries):
+            yield from routes(totals, self._n, self._nulls)
+
+    def _best_level(self, alpha: float) -> tuple[Level, Route | None]:
+        best: tuple[Level, Route | None] = (NONE, None)
+        for route in self._routes():
+            found = route.level(alpha)
+            if best[1] is None or found.log2_level > best[0].log2_level:
+                best = (found, route)
+        level, taken = best
+        if level.value > alpha:  # no correction gives anything for free
+            level = Level(alpha, level.log2_level, level.bits, level.beta, level.parameters)
+        return level, taken
+
+    def _correction(self, alpha: float, p: float | None) -> Correction:
+        level, route = self._best_level(alpha)
+        name = route.name if route is not None else "no theorem covers this"
+        theorem = route.theorem if route is not None else ""
+        parameters = ({k: v for k, v in route.parameters.items() if v} if route is not None else {}) | {"n": self._n}
+        guarantee = Guarantee(theorem, parameters, _ASSUMPTIONS[self._nulls])
+        adjusted = None if p is None else self.adjusted(p)
+        return Correction(alpha, level, name, guarantee, p, adjusted)
+
+
+def _enter(ledger: MaxInformationLedger, cost: Cost) -> MaxInformationLedger:
+    match cost:
+        case Bits(bits):
+            return ledger.with_look(bits)
+        case PureDP(epsilon):
+            return ledger.with_private(epsilon)
+        case ApproxDP(epsilon, delta) | PointwiseDP(epsilon, delta):
+            return ledger.with_private(epsilon, delta)
+    raise GuaranteeUnavailable(
+        f"max-information is computed from PureDP, ApproxDP and Bits, not from {type(cost).__name__}; "
+        "convert it to ApproxDP first"
+    )
+
+
+__all__ = ["AfterLooking"]
