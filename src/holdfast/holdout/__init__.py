@@ -1,5 +1,47 @@
-"""Holdouts: stateful answerers over a guess and a guarded sample, and the plans that say what each can certify."""
+"""Holdouts: stateful answerers over a guess and a guarded sample, and the plans that say what each can certify.
 
-from holdfast.holdout.reusable import ReusableHoldout
+Names are imported when they are first used, so that asking for one holdout does not load the others.
+"""
 
-__all__ = ["ReusableHoldout"]
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+#: Each name and the module of this package that it lives in.
+_HOME = {
+    "Claim": "threshold_claim",
+    "GaussianThresholdout": "gaussian_thresholdout",
+    "NoiseScales": "noise_scales",
+    "ReusableHoldout": "reusable",
+    "SparseValidate": "sparse_validate",
+    "Thresholdout": "thresholdout",
+}
+
+if TYPE_CHECKING:
+    from holdfast.holdout.gaussian_thresholdout import GaussianThresholdout
+    from holdfast.holdout.noise_scales import NoiseScales
+    from holdfast.holdout.reusable import ReusableHoldout
+    from holdfast.holdout.sparse_validate import SparseValidate
+    from holdfast.holdout.threshold_claim import Claim
+    from holdfast.holdout.thresholdout import Thresholdout
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"holdfast.holdout.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'holdfast.holdout' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)
+
+
+__all__ = [
+    "Claim",
+    "GaussianThresholdout",
+    "NoiseScales",
+    "ReusableHoldout",
+    "SparseValidate",
+    "Thresholdout",
+]

@@ -212,7 +212,7 @@ class SparseRun:
             at = 0
             while at < len(indices) and self._left > 0:
                 stop = len(indices) if length is None else min(len(indices), at + length - self._in_epoch)
-                hit = _first_above(noisy, at, stop, self._threshold())
+                hit = first_above(noisy, at, stop, self._threshold())
                 if hit is not None:
                     hits.append(hit)
                     stop = hit + 1
@@ -348,7 +348,7 @@ def replicate(
     return answers if shown is None else shown
 
 
-def _first_above(noisy: npt.NDArray[np.int64], start: int, stop: int, threshold: int) -> int | None:
+def first_above(noisy: npt.NDArray[np.int64], start: int, stop: int, threshold: int) -> int | None:
     """The first place in `[start, stop)` strictly above the threshold, sought in growing windows."""
     window = _WINDOW
     while start < stop:
@@ -360,4 +360,4 @@ def _first_above(noisy: npt.NDArray[np.int64], start: int, stop: int, threshold:
     return None
 
 
-__all__ = ["Answer", "Answers", "Noises", "Rules", "Sampler", "SparseRun", "replicate"]
+__all__ = ["Answer", "Answers", "Noises", "Rules", "Sampler", "SparseRun", "first_above", "replicate"]

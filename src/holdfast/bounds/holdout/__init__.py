@@ -24,6 +24,7 @@ from holdfast.bounds.holdout.information_width import thresholdout_information_w
 from holdfast.bounds.holdout.ladder import ladder_tail
 from holdfast.bounds.holdout.median import median_bits, median_rounds, median_size
 from holdfast.bounds.holdout.single_threshold import single_threshold_accuracy, single_threshold_size
+from holdfast.bounds.holdout.run_failure import thresholdout_failure
 from holdfast.bounds.holdout.sparse_validate import (
     sparse_validate_bits,
     sparse_validate_budget,
@@ -73,6 +74,7 @@ __all__ = [
     "thresholdout_accuracy",
     "thresholdout_budget",
     "thresholdout_epsilon",
+    "thresholdout_failure",
     "thresholdout_information_width",
     "thresholdout_size",
     "tight_sigma",

@@ -1,0 +1,220 @@
+"""SparseValidate: any validation of the holdout, answered exactly, as long as few answers say "failed"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+
+from holdfast import check
+from holdfast.accounting.costs import Bits
+from holdfast.bounds.exact import down, up
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.bounds.holdout.sparse_validate import sparse_validate_bits, sparse_validate_transcripts
+from holdfast.errors import InvalidParameter
+from holdfast.holdout.secret import Secret, read_state
+from holdfast.mechanisms.answer import Answer
+
+Validation = Callable[[Any], Any]
+"""A procedure on the holdout that returns False or 0 for "fine", True or 1 (up to `values`) for "failed"."""
+
+
+class SparseValidate(Secret):
+    """Runs any procedure on the holdout and says whether it failed, within two budgets (Dwork et al. 2015, 2.5).
+
+    A validation takes the whole holdout and returns 0 ("fine") or 1 ("failed"), or, with `values = L`, one of
+    `0, ..., L`. It may be anything: a refit, a clustering, a significance test. No range, no smoothness, no noise.
+    After `questions` questions or `budget` nonzero answers every answer is bottom (`value` and `passed` None) and the
+    validation is not called.
+
+    What it certifies: Theorem 27 (corrected). If for every *fixed* validation that could have been question `i` a bad
+    event has probability at most `b`, then for the adaptively chosen one it has probability at most `bound(i) * b`.
+    `level` and `share` do the arithmetic. Any distribution of the rows.
+
+    An error inside a validation, and a result that is none of the allowed values, depend on the rows. They count as the
+    answer `values` (1 in the Boolean case), and the error is not shown: a visible error would be one more answer that
+    nobody paid for. Try a validation on training rows first. What interrupts the program (`KeyboardInterrupt`) is
+    raised, and the question counts as failed. How long a validation takes, and what it prints or keeps, can tell
+    something about the rows too; that is not covered. An array is handed over read-only.
+
+    Parameters
+    ----------
+    holdout : object
+        What validations are called with. It is kept and never shown.
+    questions : int
+        Questions in all.
+    budget : int
+        Nonzero answers in all.
+    values : int
+        Nonzero answers that are possible; 1 for pass/fail, `ceil(1/tau)` for a corrected value.
+
+    Examples
+    --------
+    >>> validate = SparseValidate([3, 1, 4, 1, 5], questions=100, budget=2)
+    >>> print(validate.query(lambda rows: max(rows) > 9).passed, validate.query(lambda rows: max(rows) > 4).passed)
+    True False
+    >>> validate
+    SparseValidate(questions=100, budget=2, values=1, asked=2, failed=1)
+    >>> validate.bound(3), round(validate.level(1e-6, 3), 12)
+    (4, 4e-06)
+    """
+
+    def __init__(self, holdout: Any, questions: int, budget: int, *, values: int = 1) -> None:
+        super().__init__()
+        if isinstance(holdout, np.ndarray):
+            holdout = holdout.view()
+            holdout.flags.writeable = False
+        self._holdout = holdout
+        self._questions = check.whole("questions", questions, at_least=1, at_most=10**15)
+        self._budget = check.whole("budget", budget, at_least=1, at_most=self._questions)
+        self._values = check.whole("values", values, at_least=1, at_most=10**15)
+        self._asked = self._failed = 0
+
+    @property
+    def asked(self) -> int:
+        """Questions answered so far."""
+        return self._asked
+
+    @property
+    def failed(self) -> int:
+        """Nonzero answers so far."""
+        return self._failed
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every further answer is bottom."""
+        return self._asked >= self._questions or self._failed >= self._budget
+
+    @property
+    def cost(self) -> Bits:
+        """Bits of the whole run: the logarithm of the number of transcripts."""
+        return Bits(sparse_validate_bits(self._questions + 1, self._budget, self._values))
+
+    def query(self, validation: Validation) -> Answer:
+        """Run a validation on the holdout.
+
+        Parameters
+        ----------
+        validation : callable
+            Called with the holdout, unless the budgets are spent.
+
+        Returns
+        -------
+        Answer
+            `value` is 0, ..., `values`; `passed` is True for 0. Bottom: both None.
+        """
+        if not callable(validation):
+            raise InvalidParameter(f"validation must be callable, got a {type(validation).__name__}")
+        with self._alone():
+            if self.exhausted:
+                return self._answer(None)
+            # Booked as failed before it runs: an interrupt loses budget and never gains any.
+            self._asked, self._failed = self._asked + 1, self._failed + 1
+            value = self._run(validation)
+            if value == 0:
+                self._failed -= 1
+            return self._answer(value)
+
+    def bound(self, question: int, method: Literal["best", "answered", "paper"] = "best") -> int:
+        """By what a fixed validation's probability grows for the adaptively chosen one: `ell_i` of Theorem 27.
+
+        `sum_j C(i-1, j) L^j` over `j <= budget`; "answered" counts only up to `budget - 1`, enough for events about
+        questions that are still answered; "paper" is the printed sum.
+
+        Parameters
+        ----------
+        question : int
+            Its number, counted from 1.
+        method : str
+            "best", "answered" or "paper".
+        """
+        question = check.whole("question", question, at_least=1, at_most=self._questions)
+        return sparse_validate_transcripts(question, self._budget, self._values, method)
+
+    def level(self, fixed: float, question: int | None = None) -> float:
+        """What an answer certifies: the probability of a bad event about this question, chosen adaptively.
+
+        If a fixed validation that has no business to pass passes with probability at most `fixed` (or a sound one fails
+        with probability at most `fixed`), the adaptively chosen one does so with probability at most this.
+
+        Parameters
+        ----------
+        fixed : float
+            Probability for a fixed validation.
+        question : int, optional
+            Its number; the last one answered unless given.
+        """
+        fixed = check.probability("fixed", fixed, zero=True, one=True)
+        bits = self._bits(max(1, self._asked) if question is None else question)
+        return min(1.0, up(fixed * 2.0 ** min(bits, 1000.0), 8)) if fixed else 0.0
+
+    def share(self, beta: float, question: int | None = None) -> float:
+        """The level at which to run a fixed test so that all questions together fail with probability at most `beta`.
+
+        `beta / (questions * bound(question))`.
+
+        Parameters
+        ----------
+        beta : float
+            For the whole run.
+        question : int, optional
+            The next one unless given.
+        """
+        beta = check.probability("beta", beta)
+        following = min(self._asked + 1, self._questions)
+        bits = self._bits(following if question is None else question)
+        return down(beta / self._questions * 2.0 ** -min(bits, 1000.0), 8)
+
+    def _bits(self, question: int) -> float:
+        question = check.whole("question", question, at_least=1, at_most=self._questions)
+        return sparse_validate_bits(question, self._budget, self._values)
+
+    def _run(self, validation: Validation) -> int:
+        try:
+            result = validation(self._holdout)
+            if not isinstance(result, (bool, np.bool_, Integral)):
+                return self._values
+            value = int(result)
+            return value if 0 <= value <= self._values else self._values
+        except Exception:
+            return self._values
+
+    def _answer(self, value: int | None) -> Answer:
+        remaining = {"questions": self._questions - self._asked, "failures": self._budget - self._failed}
+        public = {"question": max(1, self._asked), "budget": self._budget, "values": self._values}
+        guarantee = Guarantee("holdout.sparse-validate-transcripts", public, "any distribution of the rows")
+        if value is None:
+            return Answer(None, None, guarantee, None, remaining, None)
+        return Answer(float(value), None, guarantee, None, remaining, value == 0)
+
+    def state(self) -> dict[str, Any]:
+        """Counts and public parameters as plain data. The holdout is not in it: give it to `from_state` again."""
+        with self._alone():
+            return {
+                "kind": "sparse-validate",
+                "secret": True,
+                "parameters": {"questions": self._questions, "budget": self._budget, "values": self._values},
+                "asked": self._asked,
+                "failed": self._failed,
+            }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], holdout: Any) -> SparseValidate:
+        """Continue from `state()` on the same holdout."""
+        kept = read_state(state, "sparse-validate", ("parameters", "asked", "failed"))
+        validate = cls(holdout, **kept["parameters"])
+        validate._asked = check.whole("asked", kept["asked"], at_least=0, at_most=validate._questions)
+        most = min(validate._asked, validate._budget)
+        validate._failed = check.whole("failed", kept["failed"], at_least=0, at_most=most)
+        return validate
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseValidate(questions={self._questions}, budget={self._budget}, values={self._values}, "
+            f"asked={self._asked}, failed={self._failed})"
+        )
+
+
+__all__ = ["SparseValidate", "Validation"]

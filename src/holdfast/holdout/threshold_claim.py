@@ -1,0 +1,155 @@
+"""What a Thresholdout run certifies, when it does, and parameters for which it does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from holdfast import check
+from holdfast.bounds.holdout.design import ThresholdoutPlan, split_size, thresholdout_budget, thresholdout_size
+from holdfast.bounds.holdout.run_failure import thresholdout_failure
+from holdfast.bounds.holdout.theorem25 import theorem25_parameters, theorem25_size
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+from holdfast.holdout.noise_scales import NoiseScales
+
+if TYPE_CHECKING:
+    from holdfast.holdout.thresholdout import Thresholdout
+
+#: Steps that the grid may add to a noise: |discrete Laplace| is at most |Laplace| plus a step in law, for two noises,
+#: and threshold, mean and candidate are each off by half a step; rounded up to whole steps.
+_ROUNDING_STEPS = 4
+#: The default grid makes scales larger by less than this, so a plan asks for that much less noise.
+_GRID_ROOM = 2.0**-9
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Every one of the first `questions` answers is within `tau` of the truth, with probability at least `1 - beta`.
+
+    `certified=False` marks a claim that rests on printed constants without a proof.
+    """
+
+    tau: float
+    beta: float
+    questions: int
+    certified: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", check.real("tau", self.tau, above=0))
+        object.__setattr__(self, "beta", check.probability("beta", self.beta))
+        object.__setattr__(self, "questions", check.whole("questions", self.questions, at_least=1, at_most=10**18))
+        if not isinstance(self.certified, bool):
+            raise InvalidParameter("certified must be True or False")
+
+    def holds(self, holdout: Thresholdout) -> bool:
+        """Whether the run's public parameters satisfy a theorem that gives this claim.
+
+        Either `holdout.thresholdout-failure` with the noise that is really drawn, grid included, or Theorem 25 itself:
+        its threshold and at most its sigma in Figure 1's form, and its number of rows. The proof of Theorem 25 uses
+        Laplace tails `e^(-t/2)` where `e^(-t)` is true, which more than covers the grid.
+        """
+        if not self.certified:
+            return False
+        on_grid, scales = holdout.scales_on_grid, holdout.scales_on_grid.realised
+        failure = thresholdout_failure(
+            holdout.n,
+            self.tau,
+            self.questions,
+            holdout.budget,
+            holdout.threshold,
+            scales.threshold,
+            scales.comparison,
+            scales.release,
+            scales.refresh,
+            holdout.unit,
+            _ROUNDING_STEPS * float(on_grid.grid.step),
+            holdout.cost.epsilon,
+        )
+        return failure <= self.beta or self._theorem25(holdout)
+
+    def _theorem25(self, holdout: Thresholdout) -> bool:
+        tau = self.tau / holdout.unit
+        if not 1e-50 <= tau < 1 or not holdout.budget <= self.questions:
+            return False
+        threshold, sigma = theorem25_parameters(tau, self.beta, self.questions)
+        asked = NoiseScales.of("figure-1", holdout.sigma, holdout.budget, holdout.n, holdout.unit)
+        room = 1 + _GRID_ROOM
+        drawn = holdout.scales_on_grid.realised
+        figure = drawn.refresh and all(
+            a <= b <= room * a
+            for a, b in (
+                (asked.threshold, drawn.threshold),
+                (asked.comparison, drawn.comparison),
+                (asked.release, drawn.release),
+            )
+        )
+        near = math.isclose(holdout.threshold, threshold * holdout.unit, rel_tol=1e-9)
+        near = near and math.isclose(holdout.sigma, sigma, rel_tol=1e-9)
+        return figure and near and holdout.n >= theorem25_size(tau, self.beta, self.questions, holdout.budget, "exact")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+class Planned(NamedTuple):
+    """Parameters of a run and its claim."""
+
+    n: int
+    threshold: float
+    sigma: float
+    budget: int
+    claim: Claim
+
+
+def planned(
+    tau: float,
+    beta: float,
+    questions: int,
+    budget: int | None,
+    n: int | None,
+    method: Literal["best", "theorem-25", "paper"],
+    low: float,
+    high: float,
+) -> Planned:
+    """Parameters for `Thresholdout.plan`: the plan of `holdout.thresholdout-size` with room for the grid."""
+    low, high = check.real("low", low), check.real("high", high)
+    if not low < high:
+        raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
+    unit = high - low
+    share = check.real("tau", tau, above=0) / unit
+    if n is not None:
+        n = check.whole("n", n, at_least=1, at_most=10**15)
+    if budget is None:
+        if n is None:
+            raise InvalidParameter("budget or n must be given: the most overfits, or the rows that pay for them")
+        found = thresholdout_budget(n, share, beta, questions, method)
+        if found.budget == 0:
+            raise _too_few(n, tau, share, beta, questions, 1, thresholdout_size(share, beta, questions, 1, method))
+        budget = found.budget
+    plan = thresholdout_size(share, beta, questions, budget, method)
+    assert plan.sigma is not None
+    assert plan.threshold is not None
+    tight = plan.branch == "tight"
+    sigma = plan.sigma * (1 - _GRID_ROOM) if tight else plan.sigma
+    least = math.ceil(plan.n * (1 + _GRID_ROOM)) if tight else plan.n
+    if n is not None and n < least:
+        if n >= plan.n and budget > 1:  # the last part in a thousand is the grid's
+            return planned(tau, beta, questions, budget - 1, n, method, low, high)
+        raise _too_few(n, tau, share, beta, questions, budget, plan)
+    claim = Claim(tau, beta, plan.questions, plan.certified)
+    return Planned(least if n is None else n, plan.threshold * unit, sigma, budget, claim)
+
+
+def _too_few(
+    n: int, tau: float, share: float, beta: float, questions: int, budget: int, plan: ThresholdoutPlan
+) -> GuaranteeUnavailable:
+    return GuaranteeUnavailable(
+        f"{n} rows are too few for Thresholdout to certify {tau:g} at {100 * (1 - beta):.6g}% for {questions} "
+        f"questions and {budget} overfits: it needs {math.ceil(plan.n * (1 + _GRID_ROOM))}. Splitting the rows needs "
+        f"{math.ceil(split_size(share, beta, questions, budget))}; ReusableHoldout and SparseValidate need fewer still"
+    )
+
+
+__all__ = ["Claim", "Planned", "planned"]

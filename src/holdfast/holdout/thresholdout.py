@@ -1,0 +1,612 @@
+"""Thresholdout: answers with the candidate while it agrees with the holdout, with a noisy holdout value when not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Literal, Protocol, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.accounting.costs import PureDP
+from holdfast.bounds.exact import decimal_fraction, float_up
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.bounds.holdout.ranges import laplace_scale
+from holdfast.data.values import Rows, Summary, summarise
+from holdfast.errors import InvalidParameter
+from holdfast.holdout.noise_scales import NoiseScales, ScalesOnGrid, Variant
+from holdfast.holdout.secret import Secret, read_state, source_state
+from holdfast.holdout.threshold_answers import ThresholdAnswers
+from holdfast.holdout.threshold_claim import Claim, planned
+from holdfast.mechanisms.answer import Answer
+from holdfast.mechanisms.sparse_run import first_above
+from holdfast.noise.entropy import Seeded, Source, resolve
+from holdfast.noise.grid import Grid, check_grid, upper_reading
+from holdfast.noise.laplace import discrete_laplace
+
+Side = Literal["two-sided", "holdout_above", "train_above"]
+SIDES = ("two-sided", "holdout_above", "train_above")
+
+
+class Draws(Protocol):
+    """Integer noise of a scale in steps: one int, or an array of `size`. Tests inject their own."""
+
+    @overload
+    def __call__(self, scale: int, size: None = None, /) -> int: ...
+    @overload
+    def __call__(self, scale: int, size: int, /) -> npt.NDArray[np.int64]: ...
+
+
+class Thresholdout(Secret):
+    """Figure 1 of Dwork et al. 2015: a holdout that speaks only when the candidate value disagrees with it.
+
+    A question comes with a candidate value, usually the training mean, and with the holdout's values. With
+    `gamma ~ Lap(2 sigma)` kept until an overfit and `eta ~ Lap(4 sigma)` fresh for each question: if
+    `|holdout mean - candidate| > threshold + gamma + eta`, strictly, the answer is the holdout mean plus a fresh
+    `Lap(sigma)`, one unit of the budget is gone and gamma is drawn anew; otherwise the answer is the candidate itself,
+    unchanged and free. Noise is drawn in the order of the figure: gamma when the holdout is made; then for each
+    question eta, and after an overfit xi, then gamma. When the budget is gone every question is answered with bottom,
+    an `Answer` whose value and `passed` are None, and nothing is drawn.
+
+    The whole run is `2B/(sigma n)`-differentially private, so the branch and the remaining budget may be shown. The
+    candidate may depend on everything but the holdout. A question asked twice is two questions.
+
+    What it certifies is in `claim`: with a claim whose parameters satisfy the theorem, every answer carries an interval
+    of half-width tau; without, answers are marked `certified=False`. Use `Thresholdout.plan` for parameters that do. At
+    ordinary sizes there are none (docs/thresholdout.md): `ReusableHoldout` certifies there.
+
+    Parameters
+    ----------
+    n : int
+        Rows in the holdout.
+    threshold : float
+        The threshold `T`, in the unit of the answers, at least 0.
+    sigma : float
+        Laplace scale for answers of range 1; all noise is multiplied by the length of the range.
+    budget : int
+        Overfits, at least 1.
+    side : str
+        "two-sided"; "holdout_above" catches holdout mean above the candidate (for losses: training too optimistic);
+        "train_above" catches the candidate above the holdout mean (for accuracies). Only that side is caught and only
+        that side spends.
+    low, high : float
+        Range of the values.
+    sensitivity : float, optional
+        For statistics that are not means: how far replacing one row moves them. Then `low` and `high` are not used and
+        the noise is multiplied by `sensitivity * n`.
+    clamp : bool
+        Clip released values into the range. Post-processing; the answer is then biased near the ends.
+    variant : str
+        How the same epsilon is divided: "figure-1", "single-threshold" or "numeric-sparse" (`NoiseScales.of`).
+    claim : Claim, optional
+        The accuracy to certify.
+    scales : NoiseScales, optional
+        Other noise scales, in the unit of the answers, instead of those of `variant`.
+    grid : noise.Grid, optional
+        Where noise and statistics lie; by default at least 2048 steps in every scale and in the sensitivity.
+    source : noise.Source, optional
+        `noise.Seeded` in simulations; the operating system's randomness unless given.
+    draws : callable, optional
+        Integer noise injected by tests, `draws(scale_in_steps, size or None)`; replaces `source`.
+
+    Notes
+    -----
+    Noise is exact discrete Laplace on a grid of step `2**k`, and comparisons are comparisons of integers. The mean is
+    rounded to the grid, so a row moves its index by at most `ceil((range/n + rounding of sums)/step)` steps, and scales
+    are rounded up so that no epsilon exceeds the continuous one; they grow by less than 0.1%. `scales_on_grid` holds
+    the integers.
+
+    The sparse-vector run of `mechanisms` is not used, because Figure 1 draws in another order (threshold first and
+    again right after the release, where the run draws it with the next question), releases the holdout mean and not the
+    value that was compared, and adds eta to the threshold. The scan for the next overfit is shared.
+
+    Time: a question costs the sum over its rows and some microseconds; a batch one vectorised draw and a scan from each
+    overfit to the next.
+
+    Examples
+    --------
+    >>> holdout = Thresholdout(n=10_000, threshold=0.04, sigma=0.001, budget=3)
+    >>> holdout.query_means(candidate=0.70, holdout_mean=0.69).value
+    0.7
+    >>> answer = holdout.query_means(candidate=0.90, holdout_mean=0.60)
+    >>> answer.passed, abs(answer.value - 0.60) < 0.05, answer.remaining
+    (False, True, {'overfits': 2})
+    >>> holdout
+    Thresholdout(n=10000, threshold=0.04, budget=3, asked=2, overfits=1)
+    >>> holdout.cost
+    PureDP(epsilon=0.6)
+    """
+
+    def __init__(
+        self,
+        n: int,
+        threshold: float,
+        sigma: float,
+        budget: int,
+        *,
+        side: Side = "two-sided",
+        low: float = 0.0,
+        high: float = 1.0,
+        sensitivity: float | Fraction | None = None,
+        clamp: bool = False,
+        variant: Variant = "figure-1",
+        claim: Claim | None = None,
+        scales: NoiseScales | None = None,
+        grid: Grid | None = None,
+        source: Source | None = None,
+        draws: Draws | None = None,
+    ) -> None:
+        super().__init__()
+        self._n = check.whole("n", n, at_least=1, at_most=10**15)
+        self._threshold = check.real("threshold", threshold, at_least=0)
+        self._sigma = laplace_scale(sigma)
+        self._budget = check.whole("budget", budget, at_least=1, at_most=10**15)
+        self._side = check.choice("side", side, SIDES)
+        self._low, self._high = check.real("low", low), check.real("high", high)
+        if not self._low < self._high:
+            raise InvalidParameter(f"low must be below high, got [{self._low:g}, {self._high:g}]")
+        if not isinstance(clamp, bool):
+            raise InvalidParameter("clamp must be True or False")
+        self._clamp = clamp
+        self._declared = sensitivity
+        if sensitivity is None:
+            length = decimal_fraction(self._high) - decimal_fraction(self._low)
+            moved, slack = length / self._n, 2 * Fraction(Summary(self._n, self._low, self._high, 0, 0, False).slack)
+        else:
+            moved, slack = upper_reading("sensitivity", sensitivity), Fraction(0)
+            length = moved * self._n
+            if clamp:
+                raise InvalidParameter("clamp must be False when a sensitivity is declared: there is no range")
+        self._unit = float_up(length)
+        self._variant = variant
+        self._scales = scales
+        wanted = NoiseScales.of(variant, self._sigma, self._budget, self._n, self._unit) if scales is None else scales
+        self._on_grid = ScalesOnGrid.of(wanted, moved, slack, check_grid(grid))
+        self._index = self._on_grid.grid.near_index(self._threshold, "threshold")
+        self._claim = claim
+        self._certified = False if claim is None else claim.holds(self)
+        self._source = resolve(source)
+        self._draws: Draws = self._noise if draws is None else draws
+        self._injected = draws is not None
+        self._asked, self._left, self._fresh = 0, self._budget, True
+        self._secret = self._index + self._draws(self._on_grid.threshold)
+
+    @classmethod
+    def plan(
+        cls,
+        tau: float,
+        beta: float,
+        questions: int,
+        budget: int | None = None,
+        *,
+        n: int | None = None,
+        method: Literal["best", "theorem-25", "paper"] = "best",
+        low: float = 0.0,
+        high: float = 1.0,
+        side: Side = "two-sided",
+        clamp: bool = False,
+        source: Source | None = None,
+    ) -> Thresholdout:
+        """A holdout whose answers are all within `tau` of the truth, with probability at least `1 - beta`.
+
+        Parameters
+        ----------
+        tau : float
+            Accuracy of every answer, in the unit of the answers.
+        beta : float
+            Probability that any answer is worse.
+        questions : int
+            Questions at most; later ones are answered but not certified.
+        budget : int, optional
+            Overfits. If not given, the most that `n` affords.
+        n : int, optional
+            Rows at hand. If not given, the least that suffices.
+        method : str
+            "best" (constants of the proof chosen freely), "theorem-25" (exact constants) or "paper" (printed ones).
+        low, high, side, clamp, source
+            As for `Thresholdout`.
+
+        Raises
+        ------
+        GuaranteeUnavailable
+            When `n` rows are too few; the message says how many suffice.
+
+        Examples
+        --------
+        >>> holdout = Thresholdout.plan(tau=0.1, beta=0.05, questions=1000, budget=10)
+        >>> holdout.n, holdout.certified
+        (1737317, True)
+        >>> print(holdout.query_means(0.7, 0.72).interval)
+        (0.6, 0.7999999999999999)
+        >>> Thresholdout.plan(tau=0.1, beta=0.05, questions=1000, budget=10, n=10_000)
+        Traceback (most recent call last):
+        ...
+        holdfast.errors.GuaranteeUnavailable: 10000 rows are too few for Thresholdout to certify 0.1 at 95% for 1000 ...
+        """
+        found = planned(tau, beta, questions, budget, n, method, low, high)
+        return cls(
+            found.n,
+            found.threshold,
+            found.sigma,
+            found.budget,
+            side=side,
+            low=low,
+            high=high,
+            clamp=clamp,
+            claim=found.claim,
+            source=source,
+        )
+
+    # What everyone may know -------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Rows in the holdout."""
+        return self._n
+
+    @property
+    def threshold(self) -> float:
+        """The public threshold; the noisy one is secret."""
+        return self._threshold
+
+    @property
+    def sigma(self) -> float:
+        """Laplace scale for answers of range 1."""
+        return self._sigma
+
+    @property
+    def budget(self) -> int:
+        """Overfits in all."""
+        return self._budget
+
+    @property
+    def left(self) -> int:
+        """Overfits that are left."""
+        return self._left
+
+    @property
+    def asked(self) -> int:
+        """Questions answered so far; bottom does not count."""
+        return self._asked
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every further answer is bottom."""
+        return self._left < 1
+
+    @property
+    def side(self) -> str:
+        """Which disagreement is caught."""
+        return self._side
+
+    @property
+    def unit(self) -> float:
+        """Length of the answers' range, or sensitivity times n."""
+        return self._unit
+
+    @property
+    def claim(self) -> Claim | None:
+        """The accuracy asked for."""
+        return self._claim
+
+    @property
+    def certified(self) -> bool:
+        """Whether the parameters satisfy the theorem behind the claim."""
+        return self._certified
+
+    @property
+    def scales_on_grid(self) -> ScalesOnGrid:
+        """Grid, sensitivity and noise scales in whole steps."""
+        return self._on_grid
+
+    @property
+    def cost(self) -> PureDP:
+        """What the whole run may spend: `2B/(sigma n)`."""
+        return self._on_grid.run_cost(self._budget)
+
+    @property
+    def spent(self) -> PureDP:
+        """What has been spent: the sum of the answers' costs.
+
+        The first question of an epoch pays for the threshold, an overfit for its comparison and its value; what lies
+        between is free. On every transcript the privacy loss is at most this sum, so it may be charged as it is, by
+        basic composition. Whether an overfit happens depends on the data: a filter must reserve it beforehand.
+        """
+        overfits = self._budget - self._left
+        thresholds = overfits + (not self._fresh) if self._on_grid.refresh else int(not self._fresh or overfits > 0)
+        return PureDP(float_up(thresholds * self._on_grid.first + overfits * self._on_grid.overfit))
+
+    # Questions --------------------------------------------------------------------------------------------------------
+
+    def query(self, train_values: Rows, holdout_values: Rows, train_n: int | None = None) -> Answer:
+        """Ask for the mean of a function, given its values on the training and on the holdout rows.
+
+        Parameters
+        ----------
+        train_values : array
+            One number a training row, in the range.
+        holdout_values : array or iterator of chunks
+            One number a holdout row, in the range; `n` in all.
+        train_n : int, optional
+            Number of training rows, needed only if `train_values` is an iterator of chunks.
+
+        Returns
+        -------
+        Answer
+            `passed` is True where the candidate stands, False after an overfit, None for bottom.
+
+        Examples
+        --------
+        >>> holdout = Thresholdout(n=4, threshold=0.5, sigma=0.001, budget=1)
+        >>> holdout.query([1, 0, 1, 1, 1], [1, 1, 0, 1]).value
+        0.8
+        """
+        rows = _rows(train_values, "train_values") if train_n is None else train_n
+        candidate = self._mean(train_values, rows, "train_values")
+        return self.query_values(candidate, holdout_values)
+
+    def query_values(self, candidate: float, holdout_values: Rows) -> Answer:
+        """Ask with any candidate value: a training mean, a cross-validation score, a guess; never from the holdout."""
+        candidate = self._number("candidate", candidate)
+        return self._ask(candidate, self._mean(holdout_values, self._n, "holdout_values"))
+
+    def query_means(self, candidate: float, holdout_mean: float) -> Answer:
+        """Ask with the holdout's value computed elsewhere; with `sensitivity`, any statistic of the holdout."""
+        return self._ask(self._number("candidate", candidate), self._number("holdout_mean", holdout_mean, hide=True))
+
+    def query_batch(self, candidates: npt.ArrayLike, holdout: npt.ArrayLike) -> ThresholdAnswers:
+        """Ask many questions at once, with the law of asking them one after the other.
+
+        Comparison noise is drawn for the whole batch; then, from each overfit to the next, one scan.
+
+        Parameters
+        ----------
+        candidates : array of float
+            One candidate a question.
+        holdout : array of float
+            One holdout mean a question, or one row a question with a value for each of the `n` holdout rows.
+
+        Examples
+        --------
+        >>> holdout = Thresholdout(n=10_000, threshold=0.04, sigma=0.0005, budget=1)
+        >>> answers = holdout.query_batch([0.7, 0.9, 0.6], [0.7, 0.6, 0.6])
+        >>> answers.overfit.tolist(), answers.answered, [a.passed for a in answers]
+        ([False, True, False], 2, [True, False, None])
+        """
+        guesses = self._numbers("candidates", candidates)
+        means = self._batch_means(holdout, len(guesses))
+        grid = self._on_grid.grid
+        with self._alone():
+            state = (self._asked, self._left, self._fresh)
+            values, overfit = guesses.copy(), np.zeros(len(guesses), dtype=np.bool_)
+            at = 0
+            if self._left > 0 and len(guesses):
+                indices = grid.indices(means)
+                noisy = self._gaps(indices, grid.indices(guesses))
+                noisy -= self._draws(self._on_grid.comparison, len(guesses))
+                while at < len(guesses) and self._left > 0:
+                    hit = first_above(noisy, at, len(guesses), self._secret)
+                    stop = len(guesses) if hit is None else hit + 1
+                    self._asked, self._fresh = self._asked + stop - at, False
+                    if hit is not None:
+                        overfit[hit], values[hit] = True, self._release(int(indices[hit]))
+                    at = stop
+            values[at:] = np.nan
+        return ThresholdAnswers(values, overfit, at, lambda: self._replay(values, overfit, at, state))
+
+    # What stays inside ------------------------------------------------------------------------------------------------
+
+    def _ask(self, candidate: float, mean: float) -> Answer:
+        grid = self._on_grid.grid
+        guess, index = grid.near_index(candidate, "candidate"), grid.near_index(mean, "holdout mean")
+        with self._alone():
+            if self._left < 1:
+                return self._answer(None, False, False, self._asked, 0)
+            gap = index - guess if self._side == "holdout_above" else guess - index
+            if self._side == "two-sided":
+                gap = abs(gap)
+            over = gap > self._secret + self._draws(self._on_grid.comparison)
+            first, self._asked, self._fresh = self._fresh, self._asked + 1, False
+            value = self._release(index) if over else candidate
+            return self._answer(value, over, first, self._asked, self._left)
+
+    def _release(self, index: int) -> float:
+        """Book an overfit and show the noisy value; a failure in between loses budget and never gains any."""
+        self._left -= 1
+        value = self._on_grid.grid.value(index + self._draws(self._on_grid.release))
+        if self._on_grid.refresh:
+            self._fresh = True
+            self._secret = self._index + self._draws(self._on_grid.threshold)
+        return min(max(value, self._low), self._high) if self._clamp else value
+
+    def _gaps(self, means: npt.NDArray[np.int64], guesses: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        gaps: npt.NDArray[np.int64] = means - guesses if self._side == "holdout_above" else guesses - means
+        return np.abs(gaps, out=gaps) if self._side == "two-sided" else gaps
+
+    def _noise(self, scale: int, size: int | None = None, /) -> Any:
+        return discrete_laplace(scale, size, source=self._source)
+
+    def _answer(self, value: float | None, over: bool, first: bool, asked: int, left: int) -> Answer:
+        remaining: dict[str, float] = {"overfits": left}
+        certified = self._certified
+        if self._claim is not None:
+            remaining["questions"] = max(0, self._claim.questions - asked)
+            certified = certified and asked <= self._claim.questions
+        guarantee = self._guarantee(certified)
+        if value is None:
+            return Answer(None, None, guarantee, PureDP(0.0), remaining, None)
+        paid = (self._on_grid.first if first else Fraction(0)) + (self._on_grid.overfit if over else Fraction(0))
+        interval = self._interval(value, over) if certified else None
+        return Answer(value, interval, guarantee, PureDP(float_up(paid)), remaining, not over)
+
+    def _interval(self, value: float, over: bool) -> tuple[float, float]:
+        """Within tau on the sides that were checked; within the range where there is one."""
+        assert self._claim is not None
+        low, high = (self._low, self._high) if self._declared is None else (-np.inf, np.inf)
+        tau = self._claim.tau
+        below = low if not over and self._side == "holdout_above" else max(low, value - tau)
+        above = high if not over and self._side == "train_above" else min(high, value + tau)
+        return min(below, high), max(above, low)
+
+    def _guarantee(self, certified: bool) -> Guarantee:
+        public = {"n": self._n, "threshold": self._threshold, "sigma": self._sigma, "budget": self._budget}
+        if self._claim is None or not certified:
+            words = "the run is private; no accuracy is certified"
+            return Guarantee("holdout.thresholdout-epsilon", public, words, certified=False)
+        wanted = {"tau": self._claim.tau, "beta": self._claim.beta, "questions": self._claim.questions}
+        return Guarantee("holdout.thresholdout-failure", wanted | public, "holdout rows i.i.d.")
+
+    def _replay(
+        self,
+        values: npt.NDArray[np.float64],
+        overfit: npt.NDArray[np.bool_],
+        answered: int,
+        state: tuple[int, int, bool],
+    ) -> Iterator[Answer]:
+        asked, left, fresh = state
+        for i, value in enumerate(values.tolist()):
+            if i >= answered:
+                yield self._answer(None, False, False, asked, left)
+                continue
+            over = bool(overfit[i])
+            asked, left = asked + 1, left - over
+            yield self._answer(value, over, fresh, asked, left)
+            fresh = over and self._on_grid.refresh
+
+    def _mean(self, values: Rows, n: int, name: str) -> float:
+        if self._declared is not None:
+            raise InvalidParameter("a declared sensitivity takes query_means: the statistic is not a mean over rows")
+        return summarise(values, n=n, low=self._low, high=self._high, name=name).mean
+
+    def _number(self, name: str, value: Any, *, hide: bool = False) -> float:
+        low, high = (None, None) if self._declared is not None else (self._low, self._high)
+        try:
+            return check.real(name, value, at_least=low, at_most=high)
+        except InvalidParameter:
+            if hide:  # the value may be an exact statistic
+                where = "a finite number" if low is None else f"a number in [{low:g}, {high:g}]"
+                raise InvalidParameter(f"{name} must be {where}") from None
+            raise
+
+    def _numbers(self, name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        try:
+            array = np.asarray(values)
+        except (TypeError, ValueError):
+            raise InvalidParameter(f"{name} must be one number a question") from None
+        if array.dtype.kind not in "biuf" or array.ndim != 1:
+            raise InvalidParameter(f"{name} must be one number a question")
+        numbers = array.astype(np.float64)
+        low, high = (-1e300, 1e300) if self._declared is not None else (self._low, self._high)
+        if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
+            raise InvalidParameter(f"{name} must lie in [{low:g}, {high:g}], and some do not")
+        return numbers
+
+    def _batch_means(self, holdout: npt.ArrayLike, questions: int) -> npt.NDArray[np.float64]:
+        try:
+            array = np.asarray(holdout)
+        except (TypeError, ValueError):
+            raise InvalidParameter("holdout must be means or a matrix with one row a question") from None
+        if array.ndim == 2:
+            rows = [self._mean(row, self._n, "holdout") for row in array]
+            means = np.array(rows, dtype=np.float64)
+        else:
+            means = self._numbers("holdout", array)
+        if len(means) != questions:
+            raise InvalidParameter(f"holdout must have one entry a question, {questions}, got {len(means)}")
+        return means
+
+    # Saving -----------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """The run as plain data, the noisy threshold among it. Store it as a secret and never serve it.
+
+        With `noise.Seeded` it holds the generator too. Resume once: two runs from one state answer twice what was paid.
+        """
+        if self._injected:
+            raise InvalidParameter("draws that a test injected cannot be saved")
+        with self._alone():
+            return {
+                "kind": "thresholdout",
+                "secret": True,
+                "parameters": self._parameters(),
+                "asked": self._asked,
+                "left": self._left,
+                "fresh": self._fresh,
+                "noisy_threshold": self._secret,
+                "source": source_state(self._source),
+            }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Thresholdout:
+        """Continue from `state()`.
+
+        Examples
+        --------
+        >>> holdout = Thresholdout(n=100, threshold=0.1, sigma=0.01, budget=2)
+        >>> Thresholdout.from_state(holdout.state()).state() == holdout.state()
+        True
+        """
+        fields = ("parameters", "asked", "left", "fresh", "noisy_threshold", "source")
+        kept = read_state(state, "thresholdout", fields)
+        parameters = dict(kept["parameters"])
+        claim, scales, moved = parameters.pop("claim"), parameters.pop("scales"), parameters.pop("sensitivity")
+        holdout = cls(
+            **parameters | {"grid": Grid(parameters["grid"])},
+            claim=None if claim is None else Claim(**claim),
+            scales=None if scales is None else NoiseScales(**scales),
+            sensitivity=Fraction(*moved) if isinstance(moved, list) else moved,
+            draws=_no_noise,
+        )
+        left = check.whole("left", kept["left"], at_least=0, at_most=holdout._budget)
+        holdout._asked = check.whole("asked", kept["asked"], at_least=holdout._budget - left)
+        holdout._left = left
+        if not isinstance(kept["fresh"], bool) or not isinstance(kept["noisy_threshold"], int):
+            raise InvalidParameter("state must be what thresholdout.state() gave")
+        holdout._fresh, holdout._secret = kept["fresh"], kept["noisy_threshold"]
+        holdout._source = resolve(None if kept["source"] is None else Seeded.from_state(kept["source"]))
+        holdout._draws, holdout._injected = holdout._noise, False
+        return holdout
+
+    def _parameters(self) -> dict[str, Any]:
+        moved = self._declared
+        return {
+            "n": self._n,
+            "threshold": self._threshold,
+            "sigma": self._sigma,
+            "budget": self._budget,
+            "side": self._side,
+            "low": self._low,
+            "high": self._high,
+            "sensitivity": [moved.numerator, moved.denominator] if isinstance(moved, Fraction) else moved,
+            "clamp": self._clamp,
+            "variant": self._variant,
+            "claim": None if self._claim is None else self._claim.to_dict(),
+            "scales": None if self._scales is None else self._scales.to_dict(),
+            "grid": self._on_grid.grid.exponent,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Thresholdout(n={self._n}, threshold={self._threshold:g}, budget={self._budget}, asked={self._asked}, "
+            f"overfits={self._budget - self._left})"
+        )
+
+
+def _rows(values: Any, name: str) -> int:
+    """Number of rows of an array; an iterator has none that could be known beforehand."""
+    if isinstance(values, Iterator):
+        raise InvalidParameter(f"{name} in chunks needs train_n, the number of training rows")
+    try:
+        rows = len(values)
+    except TypeError:
+        raise InvalidParameter(f"{name} must be one number a row") from None
+    return check.whole(f"rows of {name}", rows, at_least=1)
+
+
+def _no_noise(scale: int, size: int | None = None, /) -> Any:
+    return 0
+
+
+__all__ = ["SIDES", "Claim", "Draws", "NoiseScales", "Side", "Thresholdout"]
