@@ -23,8 +23,8 @@ from holdfast.bounds.holdout.guess_and_check import (
 from holdfast.bounds.holdout.information_width import thresholdout_information_width
 from holdfast.bounds.holdout.ladder import ladder_tail
 from holdfast.bounds.holdout.median import median_bits, median_rounds, median_size
-from holdfast.bounds.holdout.single_threshold import single_threshold_accuracy, single_threshold_size
 from holdfast.bounds.holdout.run_failure import thresholdout_failure
+from holdfast.bounds.holdout.single_threshold import single_threshold_accuracy, single_threshold_size
 from holdfast.bounds.holdout.sparse_validate import (
     sparse_validate_bits,
     sparse_validate_budget,
