@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainccinv, betaincinv
 
 from holdfast import check
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
+from holdfast.bounds.one_question.binomial_exact import binomial_limits
 from holdfast.errors import InvalidParameter
 from holdfast.noise.inputs import plain_array
 
@@ -30,7 +30,6 @@ Simulator = Callable[[Any, int], Any]
 Statistic = Callable[[Any], npt.ArrayLike]
 """A number for each run, read off the outputs of `simulate`; it should be large on one input and small on the other."""
 
-_SAFETY = 1e-12  # relative error allowed to the incomplete beta function, taken off in the safe direction
 _CANDIDATES = 256
 _SHOWN = 3
 
@@ -219,10 +218,7 @@ def clopper_pearson(
     counts = plain_array("successes", successes, "iuf", f"whole numbers from 0 to {trials}")
     if counts.size and not (counts.min() >= 0 and counts.max() <= trials and (counts == np.floor(counts)).all()):
         raise InvalidParameter(f"successes must be whole numbers from 0 to {trials}")
-    k = counts.astype(np.float64)
-    low = np.where(k > 0, betaincinv(np.maximum(k, 1), trials - np.maximum(k, 1) + 1, level), 0.0)
-    high = np.where(k < trials, betainccinv(k + 1, np.maximum(trials - k, 1), level), 1.0)
-    return low * (1 - _SAFETY), np.minimum(high * (1 + _SAFETY), 1.0)
+    return binomial_limits(counts.astype(np.float64), trials, level)
 
 
 class _Event(NamedTuple):

@@ -9,9 +9,10 @@ import math
 from collections.abc import Sequence
 
 from holdfast import check
-from holdfast.bounds.exact import down, up
+from holdfast.bounds.exact import down
 from holdfast.bounds.holdout.counting import log_choose
 from holdfast.bounds.holdout.ranges import count, failure_probability
+from holdfast.bounds.one_question.range_bound import hoeffding_half_width
 from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
@@ -101,7 +102,7 @@ def hoeffding_tolerance(n: int, share: float) -> float:
     0.04616590007
     """
     n, share = count("n", n), check.probability("share", share)
-    return up(math.sqrt(math.log(2 / share) / (2 * n)), 8)
+    return hoeffding_half_width(n, math.log(share) - math.log(2))
 
 
 @theorem(
@@ -165,7 +166,7 @@ def guess_and_check_width(
         log_share -= f * math.log(shown_values(grid))
     elif grid is not None:
         check.real("grid", grid, at_least=1e-300)
-    return up(math.sqrt((math.log(2) - log_share) / (2 * n)), 16)
+    return hoeffding_half_width(n, log_share - math.log(2))
 
 
 __all__ = ["guess_and_check_share", "guess_and_check_width", "hoeffding_tolerance", "shown_values"]

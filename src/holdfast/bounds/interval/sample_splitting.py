@@ -6,6 +6,7 @@ import math
 from typing import Literal
 
 from holdfast import check
+from holdfast.bounds.divergence import binary_kl
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.width import MOST, Noise, Width, door, failure_probability
 from holdfast.bounds.registry import theorem
@@ -174,21 +175,15 @@ def kl_width(n: int, p: float, beta: float) -> float:
     p = check.probability("p", p, zero=True, one=True)
     beta = failure_probability(beta)
     target = -math.log(beta) / n
-    if p in (0.0, 1.0) or _kl(1.0, p) <= target:
+    if p in (0.0, 1.0) or binary_kl(1.0, p) <= target:
         return 1.0 - p
     low, high = 0.0, 1.0 - p
     for _ in range(200):
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        low, high = (middle, high) if _kl(p + middle, p) < target else (low, middle)
+        low, high = (middle, high) if binary_kl(p + middle, p) < target else (low, middle)
     return min(up(high, 16), 1.0 - p)
-
-
-def _kl(q: float, p: float) -> float:
-    """Binary divergence in nats, for 0 < p < 1 and q >= p."""
-    rise = q * math.log1p((q - p) / p)
-    return rise + ((1 - q) * math.log1p((p - q) / (1 - p)) if q < 1 else 0.0)
 
 
 __all__ = ["kl_width", "non_adaptive", "splitting"]

@@ -1,4 +1,39 @@
 """Intervals for one fixed question on independent rows, at a given share of the failure probability.
 
-A holdout that fixes its questions by a short transcript may use any of them at the transcript's share.
+A holdout that fixes its questions by a short transcript may use any of them at the transcript's share. All take the
+share by its natural logarithm, `log_share`, and return `(low, high)`, rounded outwards.
 """
+
+from holdfast.bounds.one_question.binomial_exact import binomial_limits, clopper_pearson
+from holdfast.bounds.one_question.divergence_bound import kl
+from holdfast.bounds.one_question.families import (
+    FAMILIES,
+    Family,
+    expected_half_width,
+    least_tolerance,
+    mean_interval,
+    tightest,
+)
+from holdfast.bounds.one_question.inputs import Side
+from holdfast.bounds.one_question.limits import Limits
+from holdfast.bounds.one_question.range_bound import hoeffding, hoeffding_half_width
+from holdfast.bounds.one_question.two_sample import two_sample_u
+from holdfast.bounds.one_question.variance_bound import empirical_bernstein
+
+__all__ = [
+    "FAMILIES",
+    "Family",
+    "Limits",
+    "Side",
+    "binomial_limits",
+    "clopper_pearson",
+    "empirical_bernstein",
+    "expected_half_width",
+    "hoeffding",
+    "hoeffding_half_width",
+    "kl",
+    "least_tolerance",
+    "mean_interval",
+    "tightest",
+    "two_sample_u",
+]
