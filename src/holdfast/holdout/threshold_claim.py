@@ -61,7 +61,7 @@ class Claim:
             scales.threshold,
             scales.comparison,
             scales.release,
-            scales.refresh,
+            "refresh" if scales.refresh else "single",
             holdout.unit,
             _ROUNDING_STEPS * float(on_grid.grid.step),
             holdout.cost.epsilon,

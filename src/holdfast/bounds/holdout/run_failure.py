@@ -9,7 +9,7 @@ from holdfast.bounds.exact import up
 from holdfast.bounds.generalisation import pure_dp_event
 from holdfast.bounds.holdout.ranges import count
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.sparse_vector import sparse_vector_epsilon
+from holdfast.bounds.sparse_vector import Form, sparse_vector_epsilon
 
 _SHARES = 24
 _ROUNDS = 4
@@ -33,7 +33,7 @@ def thresholdout_failure(
     threshold_scale: float,
     comparison_scale: float,
     release_scale: float,
-    refresh: bool = True,
+    form: Form = "refresh",
     unit: float = 1.0,
     rounding: float = 0.0,
     epsilon: float | None = None,
@@ -57,14 +57,20 @@ def thresholdout_failure(
         Rows in the holdout.
     tau : float
         Accuracy.
-    questions, budget : int
-        Questions and overfits at most.
+    questions : int
+        Questions at most.
+    budget : int
+        Overfits at most.
     threshold : float
         Threshold `T`.
-    threshold_scale, comparison_scale, release_scale : float
-        Laplace scales, in the unit of the answers.
-    refresh : bool
-        Whether each overfit draws a fresh threshold.
+    threshold_scale : float
+        Laplace scale of the threshold noise, in the unit of the answers.
+    comparison_scale : float
+        Laplace scale of the comparison noise.
+    release_scale : float
+        Laplace scale of the noise on released values.
+    form : str
+        "refresh" if each overfit draws a fresh threshold, "single" if one serves the whole run.
     unit : float
         Length of the answers' range.
     rounding : float
@@ -97,9 +103,9 @@ def thresholdout_failure(
         )
     ]
     lost = check.real("rounding", rounding, at_least=0)
+    check.choice("form", form, ("refresh", "single"))
     if epsilon is None:
-        form = "refresh" if refresh else "single"
-        epsilon = sparse_vector_epsilon(unit / n, scales[0], scales[1], b, scales[2], form)  # type: ignore[arg-type]
+        epsilon = sparse_vector_epsilon(unit / n, scales[0], scales[1], b, scales[2], form)
     room, spent = tau - threshold, check.real("epsilon", epsilon, at_least=0)
     if room <= lost:
         return 1.0
@@ -108,7 +114,7 @@ def thresholdout_failure(
         noise, rest = share * room - lost, (1 - share) * room
         if noise <= 0 or rest <= 0:
             return 0.0
-        first = _comparisons(noise, scales[0], scales[1], m, b if refresh else 1)
+        first = _comparisons(noise, scales[0], scales[1], m, b if form == "refresh" else 1)
         second = math.log(b) - max(0.0, tau - rest - lost) / scales[2]
         exponent = math.log(2 * m) - 2 * (rest / unit) ** 2 * n
         third = pure_dp_event(spent, n, exponent).log_value if exponent < 0 else 0.0
