@@ -3,11 +3,21 @@
 from holdfast.inference.after_looking import AfterLooking
 from holdfast.inference.answers import GaussianAnswers
 from holdfast.inference.correction import Correction
+from holdfast.inference.filtered_answers import FilteredAnswers
+from holdfast.inference.laplace_answers import LaplaceAnswers
 from holdfast.inference.neighbours import from_add_remove
+from holdfast.inference.split_answers import SplitAnswers
+from holdfast.inference.statistic_answers import Choice, LowSensitivityAnswers, MinimisationAnswers
 
 __all__ = [
     "AfterLooking",
+    "Choice",
     "Correction",
+    "FilteredAnswers",
     "GaussianAnswers",
+    "LaplaceAnswers",
+    "LowSensitivityAnswers",
+    "MinimisationAnswers",
+    "SplitAnswers",
     "from_add_remove",
 ]

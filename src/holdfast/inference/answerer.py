@@ -89,14 +89,16 @@ class Answerer(ABC):
     def _take(self, count: int = 1) -> int:
         """Reserve `count` questions and return the number of the first, from 1; refuse when they do not fit."""
         with self._lock:
-            if self.asked + count > self.questions:
-                left = self.questions - self.asked
-                raise BudgetExhausted(
-                    f"{self.questions} questions were planned, {left} are left and {count} were asked"
-                )
-            first = self.asked + 1
-            self.asked += count
-            return first
+            return self._count(count)
+
+    def _count(self, count: int = 1) -> int:
+        """`_take` for a caller that holds the lock."""
+        left = self.questions - self.asked
+        if count > left:
+            raise BudgetExhausted(f"{self.questions} questions were planned, {left} are left, and {count} were asked")
+        first = self.asked + 1
+        self.asked += count
+        return first
 
     def __repr__(self) -> str:
         plan = ", ".join(f"{k}={v!r}" for k, v in self.parameters().items())

@@ -1,7 +1,7 @@
 """The exact mean of per-row values, as a fraction of their declared range.
 
 The theorems are about the exact mean of a function of each row. A floating-point sum is not one. So every value is put
-on a grid of `2**-40` of its range first, row by row: that is another function of the row, and its sum is a whole number.
+on a grid of `2**-40` of its range first, row by row: that is another function of the row, with a whole number as sum.
 The price is `VALUE_ERROR` of the range in the answer and nothing in the failure probability.
 """
 

@@ -4,11 +4,13 @@ Every function takes `n, questions, beta, noise` and returns a `Width`: the half
 what it rests on. `best` is the one to use; the others are there to compare, to cite and to check.
 """
 
-from holdfast.bounds.interval.constant_noise import posterior_shift
+from holdfast.bounds.interval.any_statistic import low_sensitivity
+from holdfast.bounds.interval.constant_noise import filtered_width, posterior_shift, shift_bound
 from holdfast.bounds.interval.discrete_noise import discrete_noise_cost
 from holdfast.bounds.interval.event_divergence import russo_zou_kl
 from holdfast.bounds.interval.extended_monitor import bns
 from holdfast.bounds.interval.first_transfer import dfh
+from holdfast.bounds.interval.minimisation import minimisation
 from holdfast.bounds.interval.mutual_information import russo_zou, xu_raginsky
 from holdfast.bounds.interval.planning import Plan, max_questions, required_n
 from holdfast.bounds.interval.posterior_sensitivity import jung
@@ -25,15 +27,19 @@ __all__ = [
     "bns",
     "dfh",
     "discrete_noise_cost",
+    "filtered_width",
     "jung",
     "kl_width",
+    "low_sensitivity",
     "max_questions",
+    "minimisation",
     "non_adaptive",
     "posterior_shift",
     "required_n",
     "russo_zou",
     "russo_zou_kl",
     "scheduled",
+    "shift_bound",
     "splitting",
     "xu_raginsky",
 ]
