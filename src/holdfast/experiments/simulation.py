@@ -6,7 +6,7 @@ Run i of a simulation draws the same rows for every answerer, so that two answer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +115,7 @@ def simulate(
     seed: int = 1,
     name: str = "",
     certified: bool = True,
+    look: Callable[[Run], Mapping[str, float]] | None = None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Simulated:
     """Let one analyst loose on one answerer, `runs` times, each time on a fresh sample.
@@ -133,6 +134,8 @@ def simulate(
         Where the simulation starts. Run i sees the same rows whichever answerer is asked.
     name, certified
         What the result is called, and whether a theorem backs the intervals.
+    look : callable, optional
+        What else to measure of each run, by name; the means over the runs join `extra`.
     progress : callable
         Told the share of the runs that are done.
 
@@ -148,7 +151,8 @@ def simulate(
     seed = check.whole("seed", seed, at_least=0)
     done = []
     for number in range(runs):
-        done.append(_digest(one_run(analyse, make, design, seed, number)))
+        run = one_run(analyse, make, design, seed, number)
+        done.append(_digest(run) | (dict(look(run)) if look else {}))
         progress((number + 1) / runs)
     table = {key: np.array([row[key] for row in done]) for key in done[0]}
     widths = table.pop("half_width")

@@ -1,13 +1,19 @@
 """Every answerer of the library, by name: one function and one `add` line each.
 
-Where an answerer has parameters beyond the design, they are the plain choice that its own documentation makes.
+Where an answerer has parameters beyond the design, they are the plain choice that its own documentation makes. Modules
+are imported when an answerer is made, so that listing them costs nothing.
 """
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+
+from holdfast.errors import GuaranteeUnavailable
 from holdfast.experiments.answerers.base import Answerer, Design
 from holdfast.experiments.answerers.naive import Naive
 from holdfast.experiments.answerers.registry import add
+from holdfast.experiments.answerers.validated import Validated
 from holdfast.experiments.answerers.wrapped import Wrapped
 from holdfast.noise import Source
 
@@ -23,13 +29,109 @@ def _reusable(design: Design, source: Source) -> Answerer:
     return Wrapped(holdout.check, needs_guess=True)
 
 
+def _sparse_validate(design: Design, source: Source) -> Answerer:
+    return Validated(design)
+
+
+def _thresholdout(design: Design, source: Source) -> Answerer:
+    """Figure 1 with the threshold of the paper's experiments and noise that leaves it room; no theorem reaches it."""
+    from holdfast.holdout import Thresholdout
+
+    root = math.sqrt(design.n)
+    holdout = Thresholdout(design.n, 4 / root, 1 / (4 * root), design.failures, source=source, clamp=True)
+    return Wrapped(lambda values, guess: holdout.query_values(guess, values), needs_guess=True)
+
+
+def _thresholdout_certified(design: Design, source: Source) -> Answerer:
+    from holdfast.holdout import Thresholdout
+
+    tau = _thresholdout_accuracy(design)
+    if not tau < 0.5:
+        raise GuaranteeUnavailable(
+            f"Thresholdout certifies nothing at {design.n} rows, {design.questions} questions and {design.failures} "
+            "overfits: no accuracy below 0.5 is proved"
+        )
+    holdout = Thresholdout.plan(
+        tau, design.beta, design.questions, design.failures, n=design.n, source=source, clamp=True
+    )
+    return Wrapped(lambda values, guess: holdout.query_values(guess, values), needs_guess=True)
+
+
+@lru_cache(maxsize=32)
+def _thresholdout_accuracy(design: Design) -> float:
+    from holdfast.bounds.holdout.accuracy import thresholdout_accuracy
+
+    # The planner keeps a part in 512 of the rows for the grid, and the accuracy falls at most as fast as the rows grow.
+    return thresholdout_accuracy(design.n, design.beta, design.questions, design.failures) * (1 + 2**-8)
+
+
+def _gaussian_thresholdout(design: Design, source: Source) -> Answerer:
+    from holdfast.holdout import GaussianThresholdout
+
+    holdout = GaussianThresholdout(design.n, source=source)
+    return Wrapped(lambda values, guess: holdout.query_values(guess, values), needs_guess=True)
+
+
 def _gaussian(design: Design, source: Source) -> Answerer:
-    from holdfast.inference import GaussianAnswers
+    from holdfast.inference.answers import GaussianAnswers
 
     answers = GaussianAnswers(design.n, design.questions, design.confidence, source=source)
     return Wrapped(lambda values, guess: answers.mean(values))
 
 
+def _gaussian_constant(design: Design, source: Source) -> Answerer:
+    from holdfast.inference.answers import GaussianAnswers
+
+    answers = GaussianAnswers(design.n, design.questions, design.confidence, method="posterior-shift", source=source)
+    return Wrapped(lambda values, guess: answers.mean(values))
+
+
+def _filtered(design: Design, source: Source) -> Answerer:
+    from holdfast.inference.filtered_answers import FilteredAnswers
+
+    answers = FilteredAnswers(design.n, design.questions, design.confidence, source=source)
+    return Wrapped(lambda values, guess: answers.mean(values))
+
+
+def _laplace(design: Design, source: Source) -> Answerer:
+    from holdfast.inference.laplace_answers import LaplaceAnswers
+
+    answers = LaplaceAnswers(design.n, design.questions, design.confidence, source=source)
+    return Wrapped(lambda values, guess: answers.mean(values))
+
+
+def _splitting(design: Design, source: Source) -> Answerer:
+    from holdfast.inference.split_answers import SplitAnswers
+
+    answers = SplitAnswers(design.n, design.questions, design.confidence)
+    return Wrapped(lambda values, guess: answers.mean(values))
+
+
 add("naive", "the exact sample mean every time", _naive, certified=False)
 add("reusable-holdout", "guess and check by transcript coding, the default", _reusable, needs_guess=True)
-add("gaussian", "Gaussian noise, scheduled where that is tighter", _gaussian)
+add("sparse-validate", "pass or a corrected value from SparseValidate", _sparse_validate, needs_guess=True)
+add(
+    "thresholdout-certified",
+    "Thresholdout at the least accuracy that is proved",
+    _thresholdout_certified,
+    needs_guess=True,
+)
+add("gaussian", "Gaussian noise on the falling schedule of Theorem B", _gaussian)
+add("gaussian-constant", "Gaussian noise of one scale, Theorem A", _gaussian_constant)
+add("filtered", "Gaussian noise under the filter", _filtered)
+add("laplace", "Laplace noise", _laplace)
+add("splitting", "fresh rows for every question, no noise", _splitting)
+add(
+    "thresholdout",
+    "Figure 1 of Dwork et al. at threshold 4/sqrt(n), scale 1/(4 sqrt(n))",
+    _thresholdout,
+    certified=False,
+    needs_guess=True,
+)
+add(
+    "gaussian-thresholdout",
+    "Thresholdout as the paper's figures ran it",
+    _gaussian_thresholdout,
+    certified=False,
+    needs_guess=True,
+)

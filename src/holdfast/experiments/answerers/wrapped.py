@@ -12,7 +12,7 @@ from holdfast.mechanisms.answer import Answer
 
 
 class Wrapped(Answerer):
-    """Turns `Answer` into `Reply`, an exhausted budget into a refusal, and counts the guesses that failed.
+    """Turns `Answer` into `Reply`, an exhausted budget or bottom into a refusal, and counts the guesses that failed.
 
     Parameters
     ----------
@@ -49,6 +49,8 @@ class Wrapped(Answerer):
         try:
             answer = self._question(values, guess)
         except BudgetExhausted:
+            return None
+        if answer.value is None and answer.passed is None:  # bottom
             return None
         self.failures += answer.passed is False
         return Reply(np.nan if answer.value is None else answer.value, answer.interval, answer.passed)
