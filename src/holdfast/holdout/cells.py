@@ -10,32 +10,44 @@ from holdfast.bounds.holdout.guess_and_check import shown_values
 
 @dataclass(frozen=True)
 class Cells:
-    """`count` cells of equal length that cover `[low, high]`; a failure shows the index of one.
+    """`count` cells that cover `[low, high]`; a failure shows the index of one.
+
+    Cells have one length, or, when `curved`, one length on the arcsine scale: near the ends of the range, where means
+    are more certain, they are shorter in proportion.
 
     Examples
     --------
     >>> cells = Cells.of_half_width(0.1, 0.0, 1.0)
     >>> cells.count, cells.index(0.37), round(cells.midpoint(1), 12)
     (5, 1, 0.3)
+    >>> curved = Cells(0.0, 1.0, 5, curved=True)
+    >>> [round(curved.edge(i), 4) for i in range(6)]
+    [0.0, 0.0955, 0.3455, 0.6545, 0.9045, 1.0]
     """
 
     low: float
     high: float
     count: int
+    curved: bool = False
 
     @classmethod
-    def of_half_width(cls, grid: float, low: float, high: float) -> Cells:
-        """The fewest equal cells of half-width at most `grid`."""
-        return cls(low, high, shown_values(grid, high - low))
+    def of_half_width(cls, grid: float, low: float, high: float, curved: bool = False) -> Cells:
+        """The fewest cells of half-width at most `grid`; for curved cells that is the half-width in the middle."""
+        return cls(low, high, shown_values(grid, (high - low) * (math.pi / 2 if curved else 1)), curved)
 
     def index(self, value: float) -> int:
         """The cell that holds `value`; a value on an edge is in one of its two cells, whichever rounding says."""
-        place = (value - self.low) / (self.high - self.low) * self.count
-        return min(max(math.floor(place), 0), self.count - 1)
+        place = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+        if self.curved:
+            place = math.asin(math.sqrt(place)) / (math.pi / 2)
+        return min(math.floor(place * self.count), self.count - 1)
 
     def edge(self, index: int) -> float:
         """The lower end of cell `index`; `high` for `index = count`."""
-        return self.high if index == self.count else self.low + (self.high - self.low) * (index / self.count)
+        place = index / self.count
+        if self.curved:
+            place = math.sin(place * math.pi / 2) ** 2
+        return self.high if index == self.count else self.low + (self.high - self.low) * place
 
     def midpoint(self, index: int) -> float:
         """What is shown for cell `index`."""

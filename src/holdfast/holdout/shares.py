@@ -13,8 +13,7 @@ from typing import Any
 from holdfast import check
 from holdfast.bounds.exact import decimal_fraction, float_down
 from holdfast.bounds.holdout.counting import log_choose
-from holdfast.bounds.interval.width import LEAST_BETA, MOST
-from holdfast.errors import InvalidParameter
+from holdfast.bounds.interval.width import MOST
 
 _LOG_SERIES = math.log(6 / math.pi**2)
 #: Exact binomial coefficients stay cheap up to this many factors; beyond it log-gamma takes over.
@@ -46,10 +45,7 @@ class Shares:
     failures: int | None = None
 
     def __post_init__(self) -> None:
-        confidence = check.probability("confidence", self.confidence)
-        if not 1 - confidence >= LEAST_BETA:
-            raise InvalidParameter(f"confidence must leave at least {LEAST_BETA:g} to chance, got {confidence}")
-        object.__setattr__(self, "confidence", confidence)
+        object.__setattr__(self, "confidence", check.probability("confidence", self.confidence))
         for name, least in (("questions", 1), ("failures", 0)):
             value: Any = getattr(self, name)
             if value is not None:

@@ -35,6 +35,16 @@ def shown_values(grid: float, length: float = 1.0) -> int:
     return max(1, math.ceil(ratio * (1 - 1e-12)))
 
 
+@theorem(
+    "holdout.guess-and-check-share",
+    statement="Failure probability that question t may spend after f failures of guess and check.",
+    source="Rogers et al. 2020 (Guess and Check), number of shown values corrected; weights derived, reviewed",
+    conditions="any interval that holds for a fixed question at this share; a pass shows nothing but pass; failure i "
+    "shows one of counts[i] things fixed before the data; questions and max_failures, when given, are fixed in advance "
+    "and enforced",
+    unit="probability",
+    provenance="mixed",
+)
 def guess_and_check_share(
     beta: float,
     question: int,
@@ -53,6 +63,26 @@ def guess_and_check_share(
     - `a_t = 6/(pi^2 t^2)`; with `questions` fixed in advance and enforced, `a_t = 1/questions`;
     - `c_f = 6/(pi^2 (f+1)^2)`; with failures capped at `max_failures` (the run stops at the next one without showing
       a value), `c_f = 1/(max_failures + 1)`.
+
+    Parameters
+    ----------
+    beta : float
+        Probability that any released claim is wrong.
+    question : int
+        Number of the question, counted from 1.
+    failures : int
+        Failures before it.
+    counts : sequence of float
+        How many things each of those failures could have shown.
+    questions : int
+        Number of questions when fixed in advance.
+    max_failures : int
+        Cap on failures when fixed in advance.
+
+    Returns
+    -------
+    float
+        Rounded down; 0 where it leaves the floating range.
 
     Examples
     --------

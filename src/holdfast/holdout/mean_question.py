@@ -1,0 +1,142 @@
+"""A question about the mean of one value a row: checked at the door, summed up, decided at its share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from holdfast import check
+from holdfast.data.values import Rows, Summary, summarise
+from holdfast.errors import InvalidParameter
+from holdfast.holdout.decisions import (
+    Claim,
+    Guess,
+    check_mean,
+    check_procedure,
+    claim_mean,
+    claim_procedure,
+    refuse_small,
+)
+from holdfast.holdout.families import FAMILIES, MEAN_FAMILIES, SPREAD_FAMILIES, SpreadInterval, at_spread
+from holdfast.holdout.mean_interval import MeanInterval
+from holdfast.holdout.transcript import Outcome
+
+SHOWS = ("value", "bit")
+
+
+@dataclass(frozen=True)
+class MeanQuestion:
+    """What is public about a question: its kind, its range and how its interval is made."""
+
+    kind: str
+    family: str
+    spread: float | None
+    low: float
+    high: float
+    binary: bool
+    n: int
+
+    def __post_init__(self) -> None:
+        check.choice("family", self.family, ("auto", *FAMILIES))
+        if not isinstance(self.binary, bool):
+            raise InvalidParameter(f"binary must be True or False, got a {type(self.binary).__name__}")
+        if self.binary and (self.low, self.high) != (0.0, 1.0):
+            raise InvalidParameter(
+                f"binary must be False unless the range is [0, 1], got [{self.low:g}, {self.high:g}]"
+            )
+        if self.spread is not None:
+            check.real("spread", self.spread, at_least=0, at_most=(self.high - self.low) / 2)
+
+    def guess(self, guess: Any, tolerance: Any, show: Any, grid: Any) -> Guess:
+        """Check the public parts of a guess."""
+        return checked_guess(guess, tolerance, show, grid, self.low, self.high)
+
+    def claim(self, name: str, bound: Any, label: str | None = None) -> Claim:
+        """Check a one-sided claim."""
+        return Claim(check.real(label or name, bound, at_least=self.low, at_most=self.high), name == "at_least")
+
+    def describe(self, asked: Guess | Claim) -> dict[str, Any]:
+        """The question in plain public data: what a key stands for."""
+        how = {"family": self.family, "spread": self.spread, "binary": self.binary}
+        return {"kind": self.kind, "low": self.low, "high": self.high} | how | asked.to_dict()
+
+    def read(self, values: Rows, name: str) -> Reading:
+        """Check and sum the rows. Secret from here on."""
+        squares = self.family in SPREAD_FAMILIES or (self.family == "auto" and self.spread is not None)
+        declared = self.binary or self.family == "clopper-pearson"
+        rows = summarise(values, n=self.n, low=self.low, high=self.high, binary=declared, squares=squares, name=name)
+        return Reading(self, rows)
+
+    def chosen(self, near: float, log_share: float, binary: bool) -> str:
+        """The family's name, from what is known before the data: the range, the declared type, spread and share."""
+        if self.family != "auto":
+            return self.family
+        if binary:
+            return "clopper-pearson"
+        if self.spread is not None:
+            plain = self._interval("kl").half_width(near, log_share)
+            if self._at_spread(self.spread).half_width(near, log_share) < plain:
+                return "empirical-bernstein"
+        return "kl"
+
+    def least_tolerance(self, guess: float, log_share: float) -> float:
+        """The smallest tolerance with which some rows (of the given spread) pass."""
+        name = self.chosen(guess, log_share, self.binary)
+        interval = self._at_spread(self.spread or 0.0) if name in SPREAD_FAMILIES else self._interval(name)
+        return interval.least_tolerance(guess, log_share)
+
+    def decide_check(self, rows: Summary, asked: Guess, log_share: float) -> Outcome:
+        """Pass or fail, and what that shows."""
+        name = self.chosen(asked.guess, log_share, rows.binary)
+        if name in MEAN_FAMILIES:
+            return check_mean(rows, self._interval(name), asked, log_share)
+        tolerance = asked.tolerance
+        if tolerance is None:
+            likely = self._interval("kl") if self.spread is None else self._at_spread(self.spread)
+            tolerance = likely.default_tolerance(asked.guess, log_share)
+        outcome = check_procedure(SpreadInterval(rows), asked, log_share, tolerance, name)
+        if not outcome.passed:
+            refuse_small(tolerance, self._at_spread(0.0), asked.guess, log_share)
+        return outcome
+
+    def decide_claim(self, rows: Summary, asked: Claim, log_share: float) -> Outcome:
+        """Pass or fail."""
+        name = self.chosen(asked.bound, log_share, rows.binary)
+        if name in MEAN_FAMILIES:
+            return claim_mean(rows, self._interval(name), asked, log_share)
+        return claim_procedure(SpreadInterval(rows), asked, log_share, name)
+
+    def _interval(self, name: str) -> MeanInterval:
+        return MeanInterval(MEAN_FAMILIES[name], self.n, self.low, self.high)
+
+    def _at_spread(self, spread: float) -> MeanInterval:
+        return MeanInterval(at_spread(spread), self.n, self.low, self.high)
+
+
+@dataclass(frozen=True, repr=False)
+class Reading:
+    """A question together with the sums of its rows. Secret: its repr shows neither."""
+
+    question: MeanQuestion
+    rows: Summary
+
+    def decide(self, asked: Guess | Claim) -> Callable[[float], Outcome]:
+        """What to do with a share."""
+        if isinstance(asked, Guess):
+            return partial(self.question.decide_check, self.rows, asked)
+        return partial(self.question.decide_claim, self.rows, asked)
+
+
+def checked_guess(guess: Any, tolerance: Any, show: Any, grid: Any, low: float, high: float) -> Guess:
+    """Check the public parts of a guess about something in `[low, high]`."""
+    guess = check.real("guess", guess, at_least=low, at_most=high)
+    if tolerance is not None:
+        tolerance = check.real("tolerance", tolerance, above=0)
+    if grid is not None:
+        grid = check.real("grid", grid, at_least=(high - low) * 1e-9)
+    return Guess(guess, tolerance, check.choice("show", show, SHOWS) == "value", grid)
+
+
+__all__ = ["SHOWS", "MeanQuestion", "Reading", "checked_guess"]

@@ -1,0 +1,61 @@
+"""A question about a metric that brings its own interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+from holdfast.holdout.decisions import Claim, Guess, check_procedure, claim_procedure
+from holdfast.holdout.mean_question import checked_guess
+from holdfast.holdout.procedure import Procedure
+from holdfast.holdout.transcript import Outcome
+
+
+@dataclass(frozen=True, repr=False)
+class ProcedureQuestion:
+    """A metric's interval, bound to a holdout of `n` rows."""
+
+    procedure: Procedure
+    n: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.procedure, Procedure):
+            raise InvalidParameter(f"procedure must have an interval, got a {type(self.procedure).__name__}")
+        if self.procedure.n != self.n:
+            raise InvalidParameter(
+                f"procedure must be computed from the holdout's {self.n} rows, got {self.procedure.n}"
+            )
+
+    def guess(self, guess: Any, tolerance: Any, show: Any, grid: Any) -> Guess:
+        """Check the public parts of a guess; a tolerance is needed, since nothing is known before the data."""
+        tolerance = check.real("tolerance", tolerance, above=0)
+        return checked_guess(guess, tolerance, show, grid, self.procedure.low, self.procedure.high)
+
+    def claim(self, name: str, bound: Any) -> Claim:
+        """Check a one-sided claim."""
+        bound = check.real(name, bound, at_least=self.procedure.low, at_most=self.procedure.high)
+        return Claim(bound, name == "at_least")
+
+    def describe(self, asked: Guess | Claim) -> dict[str, Any]:
+        """The question in plain public data: what a key stands for."""
+        ends = {"low": self.procedure.low, "high": self.procedure.high}
+        return {"kind": "metric", "description": self.procedure.description} | ends | asked.to_dict()
+
+    def decide(self, asked: Guess | Claim) -> Callable[[float], Outcome]:
+        """What to do with a share."""
+        return partial(self._decide, asked)
+
+    def _decide(self, asked: Guess | Claim, log_share: float) -> Outcome:
+        name = self.procedure.description
+        if isinstance(asked, Claim):
+            return claim_procedure(self.procedure, asked, log_share, name)
+        if asked.tolerance is None:
+            raise InvalidParameter("tolerance must be given for a metric")
+        return check_procedure(self.procedure, asked, log_share, asked.tolerance, name)
+
+
+__all__ = ["ProcedureQuestion"]
