@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any
 _HOME = {
     "Claim": "threshold_claim",
     "GaussianThresholdout": "gaussian_thresholdout",
+    "HoldoutPlan": "planning_result",
     "NoiseScales": "noise_scales",
     "ReusableHoldout": "reusable",
     "SparseValidate": "sparse_validate",
     "Thresholdout": "thresholdout",
+    "plan": "planning",
 }
 
 if TYPE_CHECKING:
     from holdfast.holdout.gaussian_thresholdout import GaussianThresholdout
     from holdfast.holdout.noise_scales import NoiseScales
+    from holdfast.holdout.planning import plan
+    from holdfast.holdout.planning_result import HoldoutPlan
     from holdfast.holdout.reusable import ReusableHoldout
     from holdfast.holdout.sparse_validate import SparseValidate
     from holdfast.holdout.threshold_claim import Claim
@@ -40,8 +44,10 @@ def __dir__() -> list[str]:
 __all__ = [
     "Claim",
     "GaussianThresholdout",
+    "HoldoutPlan",
     "NoiseScales",
     "ReusableHoldout",
     "SparseValidate",
     "Thresholdout",
+    "plan",
 ]

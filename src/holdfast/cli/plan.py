@@ -1,0 +1,87 @@
+"""`holdfast plan`: what every kind of holdout certifies for a given use, best first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from holdfast.cli import output
+from holdfast.cli.progress import progress_bar
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+
+if TYPE_CHECKING:
+    from holdfast.holdout.planning_result import HoldoutPlan
+
+_SUFFIXES = (".svg", ".png", ".html", ".json")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("plan")(plan)
+
+
+def plan(
+    n: int = typer.Option(None, "--n", help="Rows in the holdout; leave out to see how many are needed."),
+    questions: int = typer.Option(1000, "--questions", help="Questions in all, fixed in advance."),
+    failures: int = typer.Option(None, "--failures", help="Failures after which the run shall go on.  [default: 10]"),
+    confidence: float = typer.Option(0.95, "--confidence", help="Probability that every certified answer is right."),
+    half_width: float = typer.Option(None, "--half-width", help="Wanted half-width: shows what would reach it."),
+    span: tuple[float, float] = typer.Option((0.0, 1.0), "--range", metavar="LOW HIGH", help="Range of a row's value."),
+    guess: float = typer.Option(
+        None, "--guess", help="Where the means are expected, e.g. 0.95: narrower near the ends."
+    ),
+    no_guess: bool = typer.Option(False, "--no-guess", help="No guesses will be available: recommend without them."),
+    binary: bool = typer.Option(False, "--binary", help="Every value is one of the two ends of the range."),
+    plot: Path = typer.Option(None, "--plot", help="Draw half-widths against questions: .svg, .png, .html or .json."),  # noqa: B008
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Compare what every kind of holdout certifies, best first; exit status 3 when none does what was asked."""
+    from holdfast.holdout.planning import plan as make
+
+    if no_guess and guess is not None:
+        raise InvalidParameter(f"--guess and --no-guess exclude each other, got --guess {guess:g}")
+    if plot is not None:
+        _check_plot(plot, n)
+    with progress_bar("planning", shown=not as_json):
+        found = make(
+            n,
+            questions,
+            failures,
+            confidence,
+            half_width,
+            low=span[0],
+            high=span[1],
+            guess=False if no_guess else guess,
+            binary=binary,
+        )
+    drawn = None if plot is None else _draw(found, plot, as_json)
+    if as_json:
+        output.print_json(found.to_dict() | ({} if drawn is None else {"plot": str(drawn)}))
+    else:
+        output.table(found.title(), found.columns(), found.cells())
+        for sentence in found.words()[0 if found.feasible else 1 :]:
+            output.say(sentence)
+        if drawn is not None:
+            output.say(f"Plot in {drawn}")
+    if not found.feasible:
+        raise GuaranteeUnavailable(found.words()[0])
+
+
+def _check_plot(path: Path, n: int | None) -> None:
+    """Find out before the work, not after it, that a plot cannot be drawn."""
+    if path.suffix.lower() not in _SUFFIXES:
+        raise InvalidParameter(f"--plot must be a file that ends in {', '.join(_SUFFIXES)}, got {str(path)!r}")
+    if not path.parent.is_dir():
+        raise InvalidParameter(f"--plot must be a file in a folder that exists, {path.parent} does not")
+    if n is None:
+        raise InvalidParameter("--plot needs --n: it draws half-widths for that many rows")
+
+
+def _draw(found: HoldoutPlan, path: Path, as_json: bool) -> Path:
+    from holdfast.holdout.planning_plot import save
+
+    with progress_bar("plot", shown=not as_json) as progress:
+        save(found.plot(progress=progress), path)
+    return path
