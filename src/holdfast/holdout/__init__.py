@@ -13,7 +13,10 @@ _HOME = {
     "Claim": "threshold_claim",
     "GaussianThresholdout": "gaussian_thresholdout",
     "HoldoutPlan": "planning_result",
+    "Ladder": "ladder",
+    "MedianMechanism": "median",
     "NoiseScales": "noise_scales",
+    "RejectionCompressor": "compressor",
     "ReusableHoldout": "reusable",
     "SparseValidate": "sparse_validate",
     "Thresholdout": "thresholdout",
@@ -21,7 +24,10 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
+    from holdfast.holdout.compressor import RejectionCompressor
     from holdfast.holdout.gaussian_thresholdout import GaussianThresholdout
+    from holdfast.holdout.ladder import Ladder
+    from holdfast.holdout.median import MedianMechanism
     from holdfast.holdout.noise_scales import NoiseScales
     from holdfast.holdout.planning import plan
     from holdfast.holdout.planning_result import HoldoutPlan
@@ -45,7 +51,10 @@ __all__ = [
     "Claim",
     "GaussianThresholdout",
     "HoldoutPlan",
+    "Ladder",
+    "MedianMechanism",
     "NoiseScales",
+    "RejectionCompressor",
     "ReusableHoldout",
     "SparseValidate",
     "Thresholdout",

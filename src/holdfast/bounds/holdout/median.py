@@ -35,7 +35,8 @@ def median_bits(universe: float, questions: int, tau: float, method: Literal["be
     """Base-2 logarithm of the number of transcripts.
 
     *paper* (Lemma 38): `rounds (log2 m + log2(1/alpha))`, one value short per answer. *best* (derived): at most
-    `sum_{j <= rounds} C(m, j) K^j` transcripts with `K = floor(1/alpha) + 1` values for a private answer.
+    `sum_{j <= rounds} C(m, j) K^j` transcripts with `K = floor(1/alpha + 1/2) + 1` values for a private answer, the
+    nearest multiples of `alpha` of numbers in [0, 1].
 
     Examples
     --------
@@ -46,7 +47,7 @@ def median_bits(universe: float, questions: int, tau: float, method: Literal["be
     rounds = median_rounds(universe, m, tau, method)
     if method == "paper":
         return rounds * (math.log2(m) + math.log2(1 / alpha))
-    return sparse_validate_bits(m + 1, max(1, int(rounds)), math.floor(1 / alpha) + 1)
+    return sparse_validate_bits(m + 1, max(1, int(rounds)), math.floor(1 / alpha + 0.5) + 1)
 
 
 @theorem(

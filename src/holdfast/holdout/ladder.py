@@ -1,0 +1,242 @@
+"""The Ladder: a leaderboard that moves only on clear improvements, so that its history says little about the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.bounds.exact import up
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.bounds.holdout.accuracy import ladder_width
+from holdfast.bounds.holdout.counting import log_choose
+from holdfast.bounds.holdout.ladder import ladder_tail
+from holdfast.data.values import Rows, summarise
+from holdfast.errors import InvalidParameter
+from holdfast.holdout.secret import Secret, read_state
+from holdfast.holdout.shares import Shares
+from holdfast.mechanisms.answer import Answer
+
+Mode = Literal["fixed-step", "parameter-free"]
+_SUMS = 1e-12  # floating-point sums, with a wide margin
+
+
+class Ladder(Secret):
+    """Blum and Hardt 2015: submissions are scored on one holdout; only the best score so far is ever shown.
+
+    A submission is one loss in [0, 1] for each holdout row. Let `R` be the score shown.
+
+    - *fixed-step*: a mean loss below `R - step` sets `R` to it, rounded to the nearest multiple of `step`.
+    - *parameter-free*: a mean loss below `R - s/sqrt(n)` sets `R` to it, rounded to the nearest multiple of `1/n`; `s`
+      is the standard deviation of the differences between its losses and those of the leader, row by row.
+
+    Anything else repeats `R`. `Answer.passed` says whether the submission took the lead. After `submissions`
+    submissions the answer is bottom: `value` and `passed` None.
+
+    The interval of an answer holds the best true loss among all submissions so far, at all times at once, with
+    probability at least `1 - beta`:
+
+    - *fixed-step* (`holdout.ladder-tail`, transcripts counted): `[R - step - e, R + step/2 + e]`. No
+      submission is more than a step below `R`, and the leader's own mean is within half a step of it.
+    - *parameter-free* (derived here; the paper has no such statement): given the transcript a submission is fixed,
+      so at submission `i` after `f` moves the mean is within `e_i = sqrt(ln(2/beta_i)/(2n))` of the truth, with the
+      shares `beta_i = beta / (m C(i-1, f) (n+1)^f) * 6/(pi^2 (f+1)^2)` of `holdout.guess-and-check-width`: a move
+      shows one of `n + 1` values. As `s/sqrt(n) <= 1/sqrt(n-1)`, the best true loss is in
+      `[R - 1/sqrt(n-1) - E, R + 1/(2n) + E]`, `E` the largest `e_i` so far. Every move costs `ln(n+1)`.
+
+    Parameters
+    ----------
+    n : int
+        Rows in the holdout.
+    submissions : int
+        Submissions in all.
+    step : float, optional
+        Step size of "fixed-step", fixed before the first submission; the one with the narrowest interval unless given.
+    mode : str
+        "fixed-step" or "parameter-free".
+    beta : float
+        Probability that an interval fails.
+    scores : str
+        "losses": small is good. "correctness": values are 1 for a correct row, and the score shown is an accuracy.
+
+    Examples
+    --------
+    >>> ladder = Ladder(n=8, submissions=10, step=0.25, scores="correctness")
+    >>> ladder.submit([1, 0, 1, 0, 1, 1, 0, 0]).value
+    0.5
+    >>> print(ladder.submit([1, 1, 1, 0, 1, 1, 0, 0]).passed, ladder.submit([1] * 8).value, ladder.leader)
+    False 1.0 3
+    """
+
+    def __init__(
+        self,
+        n: int,
+        submissions: int,
+        step: float | None = None,
+        *,
+        mode: Mode = "fixed-step",
+        beta: float = 0.05,
+        scores: Literal["losses", "correctness"] = "losses",
+    ) -> None:
+        super().__init__()
+        self._n = check.whole("n", n, at_least=1, at_most=10**15)
+        self._submissions = check.whole("submissions", submissions, at_least=1, at_most=10**15)
+        self._mode = check.choice("mode", mode, ("fixed-step", "parameter-free"))
+        self._beta = check.real("beta", beta, at_least=1e-100, below=1)
+        self._scores = check.choice("scores", scores, ("losses", "correctness"))
+        if self._mode == "fixed-step":
+            chosen = ladder_width(self._n, self._beta, self._submissions).step if step is None else step
+            self._step = check.real("step", chosen, at_least=1e-9, at_most=1)
+            self._error = _error(self._n, self._beta, self._step, self._submissions)
+        else:
+            if step is not None:
+                raise InvalidParameter(f"step must be left out in mode parameter-free, got {step}")
+            self._step, self._error = 1 / self._n, 0.0
+            self._shares = Shares(1 - self._beta, questions=self._submissions)
+        self._submitted = self._moves = self._leader = 0
+        self._shown: int | None = None  # the score in steps
+        self._losses: npt.NDArray[np.float64] | None = None  # of the leader, parameter-free only
+
+    @property
+    def n(self) -> int:
+        """Rows in the holdout."""
+        return self._n
+
+    @property
+    def step(self) -> float:
+        """Step of the scores shown."""
+        return self._step
+
+    @property
+    def submitted(self) -> int:
+        """Submissions scored so far."""
+        return self._submitted
+
+    @property
+    def leader(self) -> int:
+        """Number of the leading submission, counted from 1; 0 before the first."""
+        return self._leader
+
+    @property
+    def best(self) -> float | None:
+        """The score shown; None before the first submission."""
+        return None if self._shown is None else self._score(self._shown * self._step)
+
+    def submit(self, values: Rows) -> Answer:
+        """Score a submission.
+
+        Parameters
+        ----------
+        values : array or iterator of chunks
+            One loss, or with `scores="correctness"` one correctness, a row, in [0, 1].
+
+        Returns
+        -------
+        Answer
+            The best score so far.
+        """
+        if self._mode == "parameter-free":
+            chunks: Any = list(values) if isinstance(values, Iterator) else [values]
+            mean = summarise(iter(chunks), n=self._n).mean
+            losses = np.concatenate([np.asarray(chunk, dtype=np.float64) for chunk in chunks])
+            losses = 1 - losses if self._scores == "correctness" else losses
+        else:
+            mean, losses = summarise(values, n=self._n).mean, None
+        loss = self._score(mean)
+        with self._alone():
+            if self._submitted >= self._submissions:
+                return self._answer(None)
+            moved = self._moves
+            self._submitted += 1
+            index = math.floor(loss / self._step + 0.5)
+            if losses is not None:
+                share = self._shares.log_share(self._submitted, self._moves, self._moves * math.log(self._n + 1))
+                self._error = max(self._error, up(math.sqrt((math.log(2) - share) / (2 * self._n)), 16))
+            if self._shown is None or (loss < self._shown * self._step - self._margin(losses) and index < self._shown):
+                self._shown, self._losses, self._leader = index, losses, self._submitted
+                self._moves += 1
+            return self._answer(self._moves > moved)
+
+    def _margin(self, losses: npt.NDArray[np.float64] | None) -> float:
+        """By how much a submission must beat the score shown."""
+        if losses is None or self._losses is None:
+            return self._step
+        if self._n == 1:
+            return 1.0
+        return float(np.std(losses - self._losses, ddof=1)) / math.sqrt(self._n)
+
+    def _score(self, loss: float) -> float:
+        return 1 - loss if self._scores == "correctness" else loss
+
+    def _answer(self, moved: bool | None) -> Answer:
+        remaining = {"submissions": self._submissions - self._submitted}
+        public = {"n": self._n, "submissions": self._submissions, "step": self._step, "beta": self._beta}
+        known = "holdout.ladder-tail" if self._mode == "fixed-step" else "holdout.guess-and-check-width"
+        guarantee = Guarantee(known, public, "holdout rows i.i.d.")
+        if moved is None or self._shown is None:
+            return Answer(None, None, guarantee, None, remaining, None)
+        loss = self._shown * self._step
+        behind = self._step if self._mode == "fixed-step" else 1 / math.sqrt(max(1, self._n - 1))
+        low = max(0.0, loss - behind - self._error - _SUMS)
+        high = min(1.0, loss + self._step / 2 + self._error + _SUMS)
+        ends = sorted((self._score(low), self._score(high)))
+        return Answer(self._score(loss), (ends[0], ends[1]), guarantee, None, remaining, moved)
+
+    def state(self) -> dict[str, Any]:
+        """The run as plain data; parameter-free it holds the leader's losses row by row. Store it as a secret."""
+        with self._alone():
+            return {
+                "kind": "ladder",
+                "secret": True,
+                "parameters": {
+                    "n": self._n,
+                    "submissions": self._submissions,
+                    "step": self._step if self._mode == "fixed-step" else None,
+                    "mode": self._mode,
+                    "beta": self._beta,
+                    "scores": self._scores,
+                },
+                "submitted": self._submitted,
+                "moves": self._moves,
+                "leader": self._leader,
+                "shown": self._shown,
+                "error": self._error,
+                "losses": None if self._losses is None else self._losses.tolist(),
+            }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Ladder:
+        """Continue from `state()`."""
+        fields = ("parameters", "submitted", "moves", "leader", "shown", "error", "losses")
+        kept = read_state(state, "ladder", fields)
+        ladder = cls(**kept["parameters"])
+        most = ladder._submissions
+        ladder._submitted = check.whole("submitted", kept["submitted"], at_least=0, at_most=most)
+        ladder._moves = check.whole("moves", kept["moves"], at_least=0, at_most=ladder._submitted)
+        ladder._leader = check.whole("leader", kept["leader"], at_least=0, at_most=ladder._submitted)
+        ladder._shown = None if kept["shown"] is None else check.whole("shown", kept["shown"], at_least=0)
+        ladder._error = check.real("error", kept["error"], at_least=ladder._error)
+        if kept["losses"] is not None:
+            summarise(kept["losses"], n=ladder._n, name="losses")
+            ladder._losses = np.array(kept["losses"], dtype=np.float64)
+        return ladder
+
+    def __repr__(self) -> str:
+        return f"Ladder(n={self._n}, submissions={self._submissions}, mode={self._mode}, submitted={self._submitted})"
+
+
+def _error(n: int, beta: float, step: float, submissions: int) -> float:
+    """The least deviation that `holdout.ladder-tail` bounds by `beta`."""
+    cells = math.floor(1 / step + 0.5) + 1
+    log = math.log(2) - math.log(beta) + log_choose(submissions + cells, cells + 1)
+    error = up(math.sqrt(log / (2 * n)), 16)
+    while error <= 1 and ladder_tail(n, error, step, submissions) > beta:
+        error = up(error, 64)
+    return error
+
+
+__all__ = ["Ladder", "Mode"]
