@@ -16,7 +16,7 @@ def binary_kl(q: float, p: float) -> float:
     (0.143841036226, 0.0)
     """
     first, second = _terms(q, p)
-    return first + second
+    return max(0.0, first + second)
 
 
 def binary_kl_at_least(q: float, p: float) -> float:

@@ -7,8 +7,11 @@ fixed, so any interval that covers the truth of a *fixed* question on independen
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn, Protocol, runtime_checkable
 
+from holdfast.bounds.one_question import inputs
 from holdfast.bounds.one_question.inputs import Side
 
 
@@ -55,9 +58,43 @@ class Procedure(Protocol):
     def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:
         """Limits that miss the truth of a fixed question with probability at most `exp(log_share)`.
 
-        They must be nested: a smaller share gives an interval at least as wide. With `side` "lower" ("upper") the
-        whole share is spent on the lower (upper) limit and the other one is `high` (`low`).
+        With `side` "lower" ("upper") the whole share is spent on the lower (upper) limit and the other one is `high`
+        (`low`). A smaller share need not give a wider interval: bets, for example, are placed for one share.
         """
 
 
-__all__ = ["Procedure", "Side"]
+@dataclass(frozen=True, repr=False, eq=False)
+class OnRows:
+    """A `Procedure` made of a function `limits(log_share, side)` that keeps the rows, or their sums, to itself.
+
+    Examples
+    --------
+    >>> OnRows(0.0, 1.0, 100, "a constant", lambda log_share, side: (0.25, 1.5)).interval(-3.0)
+    (0.25, 1.0)
+    """
+
+    low: float
+    high: float
+    n: int
+    description: str
+    limits: Callable[[float, Side], tuple[float, float]]
+    mean_only: bool = False
+
+    def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:
+        """Limits that miss the truth of a fixed question with probability at most `exp(log_share)`."""
+        log_share = inputs.share(log_share)
+        below, above = inputs.tails(log_share, side)
+        lower, upper = self.limits(log_share, side)
+        return (
+            self.low if below is None else min(max(lower, self.low), self.high),
+            self.high if above is None else max(min(upper, self.high), self.low),
+        )
+
+    def __repr__(self) -> str:
+        return f"OnRows({self.description}, n={self.n}, low={self.low:g}, high={self.high:g})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a question's interval holds sums of guarded rows and is not pickled; make it again from rows")
+
+
+__all__ = ["OnRows", "Procedure", "Side"]

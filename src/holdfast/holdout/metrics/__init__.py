@@ -1,0 +1,14 @@
+"""Metrics that are more than a mean of the rows, each as a `Procedure`: an interval for a fixed question at any share.
+
+`ReusableHoldout.check` takes any of them in place of per-row values.
+"""
+
+from holdfast.holdout.metrics.auc import auc
+from holdfast.holdout.metrics.f1 import f1, f_beta
+from holdfast.holdout.metrics.group import group_mean
+from holdfast.holdout.metrics.mean import mean
+from holdfast.holdout.metrics.precision_recall import precision, recall
+from holdfast.holdout.metrics.ratio import ratio
+from holdfast.holdout.metrics.weighted import weighted_mean
+
+__all__ = ["auc", "f1", "f_beta", "group_mean", "mean", "precision", "ratio", "recall", "weighted_mean"]
