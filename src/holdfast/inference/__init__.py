@@ -1,6 +1,7 @@
 """Inference after looking: intervals for adaptively chosen means, corrected p-values, streams of tests."""
 
 from holdfast.inference.after_looking import AfterLooking
+from holdfast.inference.answer_plan import AnswerPlan, answer_plan
 from holdfast.inference.answers import GaussianAnswers
 from holdfast.inference.correction import Correction
 from holdfast.inference.filtered_answers import FilteredAnswers
@@ -11,6 +12,7 @@ from holdfast.inference.statistic_answers import Choice, LowSensitivityAnswers, 
 
 __all__ = [
     "AfterLooking",
+    "AnswerPlan",
     "Choice",
     "Correction",
     "FilteredAnswers",
@@ -19,5 +21,6 @@ __all__ = [
     "LowSensitivityAnswers",
     "MinimisationAnswers",
     "SplitAnswers",
+    "answer_plan",
     "from_add_remove",
 ]
