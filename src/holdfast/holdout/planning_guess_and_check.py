@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from holdfast.bounds.one_question.families import Family, least_tolerance
 from holdfast.holdout.families import MEAN_FAMILIES
 from holdfast.holdout.mean_interval import FINEST, MeanInterval
 from holdfast.holdout.planning_use import Found, Use, method
@@ -22,8 +23,8 @@ class Run:
     rounded up by one, so that widths fall smoothly with the rows.
     """
 
-    def __init__(self, n: int, use: Use, family: str) -> None:
-        self.use = use
+    def __init__(self, n: int, use: Use, family: Family) -> None:
+        self.use, self.family = use, family
         self.interval = MeanInterval(MEAN_FAMILIES[family], n, 0.0, 1.0)
         curved = self.interval.family.curved
         self.guess = use.guess if curved and use.guess is not None else 0.5
@@ -44,8 +45,12 @@ class Run:
         return self.use.shares.log_share(self.use.questions, failures, failures * math.log(self.cells))
 
     def tolerance(self, failures: int) -> float:
-        """The least tolerance with which the last question can pass after this many failures."""
-        return self.interval.least_tolerance(self.guess, self.log_share(failures))
+        """The least tolerance with which the last question passes, after this many failures, if the mean is the guess.
+
+        A holdout's own `least_tolerance` asks for some mean that passes: the same for Hoeffding, a little less near the
+        ends of the range, where it may be a mean far from the guess.
+        """
+        return least_tolerance(self.family, self.guess, self.interval.n, self.log_share(failures))
 
     def corrected(self, failures: int) -> float:
         """How far the truth can be from what a failing last question shows, after this many failures before it."""
@@ -56,7 +61,7 @@ class Run:
         return max(cells.midpoint(index) - lower, upper - cells.midpoint(index))
 
 
-def _found(n: int, use: Use, family: str) -> Found:
+def _found(n: int, use: Use, family: Family) -> Found:
     run = Run(n, use, family)
     clean = run.tolerance(0)
     extra = {"before_failures": clean}
@@ -67,7 +72,7 @@ def _found(n: int, use: Use, family: str) -> Found:
     return Found(after, True, None if run.interval.family.curved else 4 * after, extra)
 
 
-def _spare(n: int, use: Use, tau: float, family: str) -> float:
+def _spare(n: int, use: Use, tau: float, family: Family) -> float:
     run = Run(n, use, family)
     after = run.tolerance(run.worst)
     return math.log(tau / after) if after <= tau else min(math.log(tau / after), -5e-324)

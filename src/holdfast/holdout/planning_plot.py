@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import math
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from holdfast.holdout.planning_use import Use
 if TYPE_CHECKING:
     from holdfast.holdout.planning_result import HoldoutPlan, Progress
 
-_PER_DECADE = 3
+_PER_DECADE = 2
 _MISSING = "a plot needs the extra plots: pip install 'holdfast[plots]'"
 
 
@@ -57,12 +58,12 @@ def curve(plan: HoldoutPlan, questions: Sequence[int] | None, progress: Progress
 
 
 def spaced_counts(last: int) -> list[int]:
-    """Whole numbers from 1 to `last`, three in a decade.
+    """Whole numbers from 1 to `last`, two in a decade.
 
     Examples
     --------
     >>> spaced_counts(100)
-    [1, 2, 5, 10, 22, 46, 100]
+    [1, 3, 10, 32, 100]
     """
     steps = math.ceil(_PER_DECADE * math.log10(last)) if last > 1 else 0
     return sorted({min(last, round(10 ** (i / _PER_DECADE))) for i in range(steps)} | {last})
@@ -71,13 +72,11 @@ def spaced_counts(last: int) -> list[int]:
 def plot(plan: HoldoutPlan, questions: Sequence[int] | None, progress: Progress | None) -> Any:
     """An Altair chart of `curve`."""
     try:
-        import altair as alt
+        alt: Any = importlib.import_module("altair")
     except ImportError:
         raise HoldfastError(_MISSING) from None
     rows = [row for row in curve(plan, questions, progress) if row["half_width"] < plan.length]
     order = [row.name for row in plan.methods]
-    for row in rows:
-        row["kind"] = "certified" if row["certified"] else "not certified for adaptive use"
     floor = plan.length / 2
     line = (
         alt.Chart(alt.Data(values=rows))
@@ -86,16 +85,21 @@ def plot(plan: HoldoutPlan, questions: Sequence[int] | None, progress: Progress 
             x=alt.X("questions:Q", scale=alt.Scale(type="log"), title="questions"),
             y=alt.Y("half_width:Q", scale=alt.Scale(type="log"), title="half-width"),
             color=alt.Color(
-                "method:N", title=None, sort=order, legend=alt.Legend(orient="bottom", columns=3, labelLimit=0)
+                "method:N",
+                title=None,
+                sort=order,
+                scale=alt.Scale(scheme="tableau20"),
+                legend=alt.Legend(orient="bottom", columns=3, labelLimit=0),
             ),
-            strokeDash=alt.StrokeDash("kind:N", title=None, legend=alt.Legend(orient="bottom", labelLimit=0)),
-            tooltip=["method:N", "questions:Q", "half_width:Q", "kind:N"],
+            strokeDash=alt.condition("datum.certified", alt.value([1, 0]), alt.value([4, 4])),
+            tooltip=["method:N", "questions:Q", "half_width:Q", "certified:N"],
         )
     )
     rule = alt.Chart(alt.Data(values=[{"half_width": floor, "what": "says nothing above"}]))
     marks = rule.mark_rule(strokeDash=[2, 2], color="gray").encode(y="half_width:Q")
     labels = rule.mark_text(align="right", dy=-6, color="gray", x="width").encode(y="half_width:Q", text="what:N")
-    return (line + marks + labels).properties(width=640, height=400, title=plan.title())
+    title = alt.Title(plan.title(), subtitle="dashed: not certified for questions chosen after seeing answers")
+    return (line + marks + labels).properties(width=640, height=400, title=title)
 
 
 def save(chart: Any, path: Path) -> None:

@@ -12,6 +12,7 @@ from holdfast.errors import InvalidParameter
 from holdfast.holdout.planning_use import METHODS
 
 Progress = Callable[[float, str], None]
+_SHORT = {"a guess": "guess", "Laplace noise": "noise", "Gaussian noise": "noise", "values declared binary": "0/1"}
 
 
 @dataclass(frozen=True)
@@ -134,38 +135,31 @@ class HoldoutPlan:
         }
 
     def columns(self) -> tuple[str, ...]:
-        """Headings of the table."""
-        wanted = () if self.half_width is None else ("rows needed",)
-        both = ("most questions", "most failures") if self.half_width is not None and self.n is not None else ()
-        return (
-            "method",
-            "half-width",
-            "before failures",
-            "corrected",
-            "sure pass",
-            *wanted,
-            *both,
-            "shows",
-            "needs",
-            "remarks",
-        )
+        """Headings of the table; `sure pass` and `clean` (before any failure) give way to what was asked for."""
+        if self.half_width is None:
+            return ("method", "half-width", "clean", "sure pass", "needs", "remark")
+        both = ("questions", "failures") if self.n is not None else ()
+        return ("method", "half-width", "rows needed", *both, "needs", "remark")
 
     def cells(self) -> list[tuple[str, ...]]:
         """The table's cells, one tuple a method."""
         return [self._cells(row) for row in self.methods]
 
     def _cells(self, row: PlannedMethod) -> tuple[str, ...]:
-        wanted = () if self.half_width is None else (count(row.n_required),)
-        both: tuple[str, ...] = ()
-        if self.half_width is not None and self.n is not None:
-            failures = "none fit" if row.max_failures is None else count(row.max_failures)
-            both = (count(row.max_questions), failures)
+        if self.half_width is None:
+            middle: tuple[str, ...] = (length(row.before_failures), length(row.sure_pass))
+        else:
+            middle = (count(row.n_required),)
+            if self.n is not None:
+                fits = "none" if row.max_failures is None else count(row.max_failures)
+                middle += (count(row.max_questions), fits)
         marks = ["recommended"] if row.name == self.recommended else []
-        marks += ["the limit, not for adaptive use"] if row.reference else []
+        marks += ["limit, not adaptive"] if row.reference else []
         marks += [] if row.certified or row.reference else ["not certified"]
-        marks += ["says nothing here"] if row.vacuous else []
-        numbers = (length(row.half_width), length(row.before_failures), length(row.corrected), length(row.sure_pass))
-        return (row.name, *numbers, *wanted, *both, row.answers, ", ".join(row.needs) or "nothing", "; ".join(marks))
+        marks += ["says nothing"] if row.vacuous else []
+        marks += [] if row.answers == "values" else [f"{row.answers} only"]
+        needs = ", ".join(_SHORT.get(need, need) for need in row.needs) or "-"
+        return (row.name, length(row.half_width), *middle, needs, "; ".join(marks))
 
     def title(self) -> str:
         """What was asked, in one line."""
@@ -206,7 +200,7 @@ class HoldoutPlan:
         Parameters
         ----------
         questions : sequence of int
-            Numbers of questions; by default from 1 to ten times the planned number, three in a decade.
+            Numbers of questions; by default from 1 to ten times the planned number, two in a decade.
         progress : callable
             Called with the part done and a word, since each point takes up to half a second.
 
