@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from holdfast import check
 from holdfast.bounds.registry import shown
 from holdfast.cli import output
 from holdfast.cli.progress import progress_bar
-from holdfast.errors import GuaranteeUnavailable
+from holdfast.errors import GuaranteeUnavailable, HoldfastError, InvalidParameter
 
 if TYPE_CHECKING:
-    from holdfast.experiments.answerers import Entry
+    from holdfast.experiments.analysts import Analyst
+    from holdfast.experiments.answerers import Design, Entry
     from holdfast.experiments.simulation import Simulated
 
 _COLUMNS = (
     "answerer",
     "certified",
     "coverage",
-    "at least",
+    "95% limits",
     "half-width",
     "mean error",
     "worst error",
@@ -27,6 +31,9 @@ _COLUMNS = (
     "failures",
     "refused",
 )
+_PICTURES = (".svg", ".png", ".html", ".json")
+#: Questions in all from which more than one process pays.
+_LARGE = 100_000
 
 
 def register(app: typer.Typer) -> None:
@@ -37,17 +44,18 @@ def register(app: typer.Typer) -> None:
 def simulate(
     analyst: str = typer.Option("greedy", "--analyst", help="Who asks; `--list` names them."),
     against: str = typer.Option("reusable-holdout", "--against", help="Who answers, or `all`; `--list` names them."),
-    n: int = typer.Option(1000, "--n", help="Guarded rows."),
-    questions: int = typer.Option(300, "--questions", help="Questions planned and asked."),
+    n: int = typer.Option(1000, "--n", help="Guarded rows; the analyst owns as many training rows besides."),
+    questions: int = typer.Option(300, "--questions", help="Questions planned, and asked unless refused."),
     failures: int = typer.Option(10, "--failures", help="Guesses that may fail."),
-    confidence: float = typer.Option(0.95, "--confidence", help="Confidence of all answers at once."),
+    confidence: float = typer.Option(0.95, "--confidence", help="Confidence of all answers of a run at once."),
     runs: int = typer.Option(200, "--runs", help="Analyses, each of a fresh sample."),
     seed: int = typer.Option(1, "--seed", help="Where the simulation starts."),
+    jobs: int = typer.Option(0, "--jobs", help="Processes; 0 takes one a core for long simulations."),
+    plot: Path = typer.Option(None, "--plot", help="Also draw errors and half-widths: .svg, .png or .html."),  # noqa: B008
     listing: bool = typer.Option(False, "--list", help="Name the analysts and the answerers."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Set an analyst on a holdout: how often every interval held its truth, and how far off the answers were."""
-    from holdfast.experiments import simulation
+    """Set an analyst on a holdout: how often every interval of a run held its truth, and how far off answers were."""
     from holdfast.experiments.analysts import analyst as find_analyst
     from holdfast.experiments.answerers import Design, answerer, answerers
 
@@ -55,54 +63,114 @@ def simulate(
         _list(as_json)
         return
     asks = find_analyst(analyst)
-    naive = answerer("naive")
-    chosen = list(answerers().values()) if against == "all" else [naive, answerer(against)]
+    known = answerers()
+    check.choice("against", against, [*known, "all"])
+    chosen = list(known.values()) if against == "all" else list(dict.fromkeys([answerer("naive"), known[against]]))
     design = Design(n, questions, failures, confidence)
-    found: list[Simulated] = []
-    left_out: dict[str, str] = {}
+    runs = check.whole("runs", runs, at_least=1, at_most=10**7)
+    seed = check.whole("seed", seed, at_least=0)
+    jobs = check.whole("jobs", jobs, at_least=0, at_most=1024) or (_cores() if runs * questions >= _LARGE else 1)
+    if plot is not None:
+        _can_draw(plot)
     with progress_bar(f"{analyst} analyst", shown=not as_json) as progress:
-        for i, entry in enumerate(dict.fromkeys(chosen)):
-
-            def report(share: float, i: int = i, entry: Entry = entry) -> None:
-                progress((i + share) / len(chosen), entry.name)
-
-            try:
-                found.append(
-                    simulation.simulate(
-                        asks.run,
-                        entry.make,
-                        design,
-                        runs=runs,
-                        seed=seed,
-                        name=entry.name,
-                        certified=entry.certified,
-                        progress=report,
-                    )
-                )
-            except GuaranteeUnavailable as error:
-                left_out[entry.name] = str(error)
+        found, left_out = _run_all(asks, chosen, design, runs, seed, jobs, progress)
     if against in left_out:
         raise GuaranteeUnavailable(left_out[against])
+    title = f"{runs} analyses by the {analyst} analyst: {questions} questions about {n} rows, nominal {confidence:g}"
+    if plot is not None:
+        from holdfast.experiments.simulation_plot import chart
+
+        chart(found, title).save(str(plot))
     if as_json:
         given = {"n": n, "questions": questions, "failures": failures, "confidence": confidence}
         head = {"analyst": analyst, "against": against, **given, "runs": runs, "seed": seed}
         output.print_json(head | {"answerers": [s.to_dict() for s in found], "left_out": left_out})
-        return
-    title = f"{runs} analyses by the {analyst} analyst: {questions} questions about {n} rows, nominal {confidence:g}"
+    else:
+        _show(title, found, left_out, confidence, plot)
+    broken = [s for s in found if s.certified and s.coverage_high is not None and s.coverage_high < confidence]
+    if broken:
+        names = ", ".join(s.answerer for s in broken)
+        raise HoldfastError(f"a certified answerer covers less often than it says, which is a defect: {names}")
+
+
+def _run_all(
+    asks: Analyst, chosen: list[Entry], design: Design, runs: int, seed: int, jobs: int, progress: Any
+) -> tuple[list[Simulated], dict[str, str]]:
+    from holdfast.experiments import simulation
+
+    found: list[Simulated] = []
+    left_out: dict[str, str] = {}
+    for i, entry in enumerate(chosen):
+
+        def report(share: float, i: int = i, entry: Entry = entry) -> None:
+            progress((i + share) / len(chosen), entry.name)
+
+        try:
+            found.append(
+                simulation.simulate(
+                    asks.run,
+                    entry.make,
+                    design,
+                    runs=runs,
+                    seed=seed,
+                    name=entry.name,
+                    certified=entry.certified,
+                    progress=report,
+                    jobs=jobs,
+                )
+            )
+        except GuaranteeUnavailable as error:
+            left_out[entry.name] = str(error)
+    return found, left_out
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _can_draw(plot: Path) -> None:
+    """Find out before a long run that its picture has no place or no painter."""
+    from holdfast.experiments.output import INSTALL_HINT, can_plot
+
+    if plot.suffix not in _PICTURES:
+        raise InvalidParameter(f"--plot must be a file that ends in {', '.join(_PICTURES)}, got {plot.name!r}")
+    if not plot.parent.is_dir():
+        raise InvalidParameter(f"--plot must be in a folder that exists, {plot.parent} does not")
+    if not can_plot():
+        raise HoldfastError(INSTALL_HINT)
+
+
+def _show(title: str, found: list[Simulated], left_out: dict[str, str], confidence: float, plot: Path | None) -> None:
     output.table(title, _COLUMNS, [_row(s) for s in found])
     for name, why in left_out.items():
-        output.say(f"{name}: {why}")
+        output.say(f"{name} left out: {why}.")
+    for s in found:
+        extra = ", ".join(f"{name} {value:.4f}" for name, value in s.extra.items())
+        if extra:
+            output.say(f"{s.answerer}: {extra}.")
+    for s in found:
+        if s.coverage is None or s.coverage_low is None or s.coverage_high is None:
+            continue
+        if s.coverage_low >= confidence:
+            verdict = f"every interval held in at least {s.coverage_low:.2%} of analyses: the promise is kept"
+        elif s.coverage_high < confidence:
+            verdict = f"every interval held in at most {s.coverage_high:.2%} of analyses: nothing like {confidence:.2%}"
+        else:
+            verdict = f"too few runs to tell {s.coverage:.2%} from {confidence:.2%}"
+        output.say(f"{s.answerer}: {verdict}.")
+    if plot is not None:
+        output.say(f"The picture is in {plot}.")
 
 
 def _row(s: Simulated) -> list[str]:
-    def cell(value: float | None, digits: int = 4) -> str:
-        return "" if value is None else f"{value:.{digits}f}"
+    def cell(value: float | None) -> str:
+        return "" if value is None else f"{value:.4f}"
 
     return [
         s.answerer,
         "yes" if s.certified else "no",
         "no interval" if s.coverage is None else cell(s.coverage),
-        cell(s.coverage_low),
+        "" if s.coverage is None else f"{cell(s.coverage_low)} to {cell(s.coverage_high)}",
         cell(s.half_width),
         cell(s.mean_error),
         cell(s.worst),

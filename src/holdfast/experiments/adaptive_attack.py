@@ -15,6 +15,7 @@ from holdfast.experiments.answerers.base import Design
 from holdfast.experiments.answerers.registry import Entry, answerers
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 from holdfast.experiments.simulation import Simulated, simulate
+from holdfast.experiments.simulation_plot import chart
 
 ROWS, QUESTIONS, FAILURES, CONFIDENCE = 6400, 640, 10, 0.95
 RUNS, QUICK_RUNS = 1000, 10
@@ -64,7 +65,9 @@ def run(settings: Settings) -> Outcome:
         judge_variant(variant, result) for variant, result in others if result.certified
     )
     parameters = {"n": ROWS, "questions": QUESTIONS, "failures": FAILURES, "confidence": CONFIDENCE, "runs": runs}
-    return Outcome(tables, checks, _finding(found), parameters, lambda: _chart(found))
+    return Outcome(
+        tables, checks, _finding(found), parameters, lambda: chart(found, f"The adaptive attack, {runs} runs each")
+    )
 
 
 def _look(run: Run) -> Mapping[str, float]:
@@ -203,24 +206,6 @@ def _finding(found: list[Simulated]) -> str:
         f"of {naive.half_width or 0:.4f}, and leave their intervals in {naive.runs - naive.covered} of {naive.runs} "
         f"runs. Of {len(certified)} certified answerers {inside} stay inside in every run."
     )
-
-
-def _chart(found: list[Simulated]) -> Any:
-    import altair as alt
-
-    rows = [
-        {"answerer": r.answerer, "error": r.largest, "half": r.half_width, "certified": "yes" if r.certified else "no"}
-        for r in found
-    ]
-    base = alt.Chart(alt.InlineData(values=rows), title=f"The adaptive attack, {found[0].runs} runs each").encode(
-        y=alt.Y("answerer:N", sort=[r.answerer for r in found], title=None, axis=alt.Axis(labelLimit=300))
-    )
-    bars = base.mark_bar(height=10).encode(
-        x=alt.X("error:Q", title="largest error of any answer in any run; tick: promised half-width"),
-        color=alt.Color("certified:N", legend=alt.Legend(orient="bottom")),
-    )
-    ticks = base.mark_tick(thickness=3, size=22, color="black").encode(x="half:Q")
-    return (bars + ticks).properties(width=520, height=28 * len(rows))
 
 
 __all__ = ["CONFIDENCE", "FAILURES", "QUESTIONS", "ROWS", "RUNS", "VARIANTS", "judge", "judge_variant", "run"]

@@ -6,8 +6,9 @@ Run i of a simulation draws the same rows for every answerer, so that two answer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from holdfast.noise import Seeded, Source
 
 LIMIT = 0.95
 """Confidence of the limits on a simulated coverage."""
+_PARTS = 20
+"""Parts of the work a process gets, one after the other, so that progress shows."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ def simulate(
     certified: bool = True,
     look: Callable[[Run], Mapping[str, float]] | None = None,
     progress: Callable[[float], None] = lambda share: None,
+    jobs: int = 1,
 ) -> Simulated:
     """Let one analyst loose on one answerer, `runs` times, each time on a fresh sample.
 
@@ -138,6 +142,8 @@ def simulate(
         What else to measure of each run, by name; the means over the runs join `extra`.
     progress : callable
         Told the share of the runs that are done.
+    jobs : int
+        Processes to use. The result does not depend on it; with more than one, what is handed over must pickle.
 
     Examples
     --------
@@ -149,11 +155,13 @@ def simulate(
     """
     runs = check.whole("runs", runs, at_least=1, at_most=10**7)
     seed = check.whole("seed", seed, at_least=0)
-    done = []
-    for number in range(runs):
-        run = one_run(analyse, make, design, seed, number)
-        done.append(_digest(run) | (dict(look(run)) if look else {}))
-        progress((number + 1) / runs)
+    jobs = check.whole("jobs", jobs, at_least=1, at_most=1024)
+    done: list[dict[str, float]] = []
+    size = max(1, math.ceil(runs / (_PARTS * jobs)) if jobs > 1 else 1)
+    parts = [range(start, min(start + size, runs)) for start in range(0, runs, size)]
+    for rows in _spread(partial(_some, analyse, make, design, seed, look), parts, jobs):
+        done += rows
+        progress(len(done) / runs)
     table = {key: np.array([row[key] for row in done]) for key in done[0]}
     widths = table.pop("half_width")
     covered, claimed = int(table.pop("covered").sum()), int(table.pop("claimed").sum())
@@ -171,6 +179,35 @@ def simulate(
         extra={key: value for key, value in averages.items() if key not in known},
         **{key: averages[key] for key in known},
     )
+
+
+def _some(
+    analyse: Analyse,
+    make: Callable[[Design, Source], Answerer],
+    design: Design,
+    seed: int,
+    look: Callable[[Run], Mapping[str, float]] | None,
+    numbers: range,
+) -> list[dict[str, float]]:
+    """The runs with these numbers, digested."""
+    digests = []
+    for number in numbers:
+        run = one_run(analyse, make, design, seed, number)
+        digests.append(_digest(run) | (dict(look(run)) if look else {}))
+    return digests
+
+
+def _spread(work: Callable[[range], list[Any]], parts: list[range], jobs: int) -> Iterator[list[Any]]:
+    """The parts' results in order, from `jobs` processes."""
+    if jobs == 1 or len(parts) == 1:
+        yield from map(work, parts)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Fresh interpreters: a fork would copy locks that other threads hold.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(work, parts)
 
 
 def _digest(run: Run) -> dict[str, float]:

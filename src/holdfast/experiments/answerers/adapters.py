@@ -26,7 +26,8 @@ def _reusable(design: Design, source: Source) -> Answerer:
     from holdfast.holdout import ReusableHoldout
 
     holdout = ReusableHoldout(design.n, design.questions, design.confidence, design.failures)
-    return Wrapped(holdout.check, needs_guess=True)
+    # By default a guess passes when the sample lies within about one interval's half-width of it.
+    return Wrapped(holdout.check, needs_guess=True, tolerance=lambda: holdout.least_tolerance(binary=True))
 
 
 def _sparse_validate(design: Design, source: Source) -> Answerer:
