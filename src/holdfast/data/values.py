@@ -133,7 +133,7 @@ def summarise(
         raise InvalidParameter(f"low and high must be 0 and 1 for binary values, got [{low:g}, {high:g}]")
     rows, total, lost, second = 0, 0.0, 0.0, 0.0
     truths = (low, high) == (0.0, 1.0)
-    for chunk in _chunks(values, name):
+    for chunk in chunks(values, name):
         rows += chunk.size
         if rows > n:
             break
@@ -151,8 +151,14 @@ def summarise(
     return Summary(n, low, high, total, (total if binary else second) if squares else float("nan"), binary)
 
 
-def _chunks(values: Rows, name: str) -> Iterator[npt.NDArray[Any]]:
-    """The values as one-dimensional arrays of numbers; a generator is taken chunk by chunk."""
+def chunks(values: Rows, name: str) -> Iterator[npt.NDArray[Any]]:
+    """The values as one-dimensional arrays of numbers, not yet checked against a range; an iterator chunk by chunk.
+
+    Examples
+    --------
+    >>> [chunk.tolist() for chunk in chunks(iter([[1, 2], [3]]), "values")]
+    [[1, 2], [3]]
+    """
     if isinstance(values, Iterator):
         for chunk in values:
             yield _array(chunk, name)
@@ -203,4 +209,4 @@ def _add(total: float, lost: float, part: float) -> tuple[float, float]:
     return new, lost
 
 
-__all__ = ["Rows", "Summary", "summarise"]
+__all__ = ["Rows", "Summary", "chunks", "summarise"]

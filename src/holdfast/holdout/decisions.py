@@ -80,7 +80,7 @@ def check_procedure(procedure: Procedure, asked: Guess, log_share: float, tolera
     length = procedure.high - procedure.low
     step = max(tolerance / 2 if asked.grid is None else 2 * asked.grid, length / _MOST_STEPS)
     pairs = Pairs.of_step(min(step, length), procedure.low, procedure.high)
-    ends = pairs.outward(lower, upper)
+    ends = pairs.outward(min(lower, upper), max(lower, upper))  # limits by betting can cross: then they missed
     return Outcome(False, (ends[0] + ends[1]) / 2, ends, pairs.count, name)
 
 

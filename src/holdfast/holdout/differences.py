@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.data.values import Rows, summarise
+from holdfast.data.values import Rows, chunks, summarise
 from holdfast.errors import InvalidParameter
 
 _BLOCK = 1 << 16
@@ -34,18 +34,12 @@ def differences(values_b: Rows, values_a: Rows, low: float, high: float) -> Iter
 
 
 def _blocks(values: Rows, name: str) -> Iterator[npt.NDArray[Any]]:
-    chunks = values if isinstance(values, Iterator) else iter([values])
-    for chunk in chunks:
-        try:
-            array = np.asarray(chunk)
-        except (TypeError, ValueError) as error:
-            raise InvalidParameter(f"{name} must be one number a row") from error
-        if array.ndim != 1:
-            raise InvalidParameter(f"{name} must be a one-dimensional array of numbers, got {array.ndim} dimensions")
+    """The chunks of an iterator, or an array in blocks."""
+    for chunk in chunks(values, name):
         if isinstance(values, Iterator):
-            yield array
+            yield chunk
         else:
-            yield from (array[start : start + _BLOCK] for start in range(0, len(array), _BLOCK))
+            yield from (chunk[start : start + _BLOCK] for start in range(0, len(chunk), _BLOCK))
 
 
 __all__ = ["differences"]

@@ -7,17 +7,19 @@ Each holds for a fixed question on independent rows, except with the probability
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
+
+import numpy as np
 
 from holdfast.bounds.one_question.binomial_exact import clopper_pearson
 from holdfast.bounds.one_question.divergence_bound import kl
+from holdfast.bounds.one_question.families import mean_interval
 from holdfast.bounds.one_question.inputs import Side
 from holdfast.bounds.one_question.range_bound import hoeffding
 from holdfast.bounds.one_question.variance_bound import empirical_bernstein
-from holdfast.data.values import Summary
-
-#: Bound on what a variance loses to rounding, as a part of the squared range.
-_LOST = 1e-11
+from holdfast.data.values import Rows, Summary, chunks, summarise
+from holdfast.holdout.betting import Bets
+from holdfast.holdout.procedure import OnRows
 
 
 class Ends(Protocol):
@@ -55,40 +57,38 @@ MEAN_FAMILIES = {
     )
 }
 
-SPREAD_FAMILIES = ("empirical-bernstein",)
-FAMILIES = (*MEAN_FAMILIES, *SPREAD_FAMILIES)
+#: Families that look at more than the mean, so that a failure shows both ends, rounded.
+OTHER_FAMILIES = ("empirical-bernstein", "betting")
+FAMILIES = (*MEAN_FAMILIES, *OTHER_FAMILIES)
 
 
-@dataclass(frozen=True, repr=False)
-class SpreadInterval:
-    """Empirical Bernstein's interval of summed rows: a `Procedure` that looks at mean and variance."""
+def bernstein(rows: Summary) -> OnRows:
+    """Empirical Bernstein's interval of rows that were summed with their squares."""
 
-    rows: Summary
-    description: ClassVar[str] = "empirical-bernstein"
-    mean_only: ClassVar[bool] = False
+    def limits(log_share: float, side: Side) -> tuple[float, float]:
+        return mean_interval(
+            "empirical-bernstein",
+            rows.mean,
+            rows.n,
+            log_share,
+            side,
+            low=rows.low,
+            high=rows.high,
+            variance=rows.variance,
+            slack=rows.slack,
+        )
 
-    @property
-    def n(self) -> int:
-        """Rows."""
-        return self.rows.n
+    return OnRows(rows.low, rows.high, rows.n, "empirical-bernstein", limits)
 
-    @property
-    def low(self) -> float:
-        """Least value."""
-        return self.rows.low
 
-    @property
-    def high(self) -> float:
-        """Greatest value."""
-        return self.rows.high
+def betting(values: Rows, n: int, low: float, high: float, name: str) -> OnRows:
+    """The betting interval of rows in their order; it holds the rows while a question is decided.
 
-    def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:
-        """The interval at this share. Secret."""
-        rows, length = self.rows, self.high - self.low
-        # Squares lose digits when they cancel; the term is far above what is lost and far below what matters.
-        variance = rows.variance + _LOST * (length * length)
-        lower, upper = empirical_bernstein(rows.mean, variance, rows.n, log_share, rows.low, rows.high, side)
-        return max(rows.low, lower - rows.slack), min(rows.high, upper + rows.slack)
+    Chunks are put together, since bets look at every row several times.
+    """
+    column = np.concatenate([*chunks(values, name), np.empty(0)])
+    summarise(column, n=n, low=low, high=high, name=name)
+    return OnRows(low, high, n, "betting", Bets.on(column, low, high, name).interval)
 
 
 def at_spread(spread: float) -> MeanFamily:
@@ -100,4 +100,4 @@ def at_spread(spread: float) -> MeanFamily:
     return MeanFamily("empirical-bernstein", ends)
 
 
-__all__ = ["FAMILIES", "MEAN_FAMILIES", "SPREAD_FAMILIES", "MeanFamily", "SpreadInterval", "at_spread"]
+__all__ = ["FAMILIES", "MEAN_FAMILIES", "OTHER_FAMILIES", "MeanFamily", "at_spread", "bernstein", "betting"]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from holdfast import check
+from holdfast.bounds.one_question.families import Family, tightest
 from holdfast.data.values import Rows, Summary, summarise
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.decisions import (
@@ -19,8 +20,16 @@ from holdfast.holdout.decisions import (
     claim_procedure,
     refuse_small,
 )
-from holdfast.holdout.families import FAMILIES, MEAN_FAMILIES, SPREAD_FAMILIES, SpreadInterval, at_spread
+from holdfast.holdout.families import (
+    FAMILIES,
+    MEAN_FAMILIES,
+    OTHER_FAMILIES,
+    at_spread,
+    bernstein,
+    betting,
+)
 from holdfast.holdout.mean_interval import MeanInterval
+from holdfast.holdout.procedure import OnRows
 from holdfast.holdout.transcript import Outcome
 
 SHOWS = ("value", "bit")
@@ -64,10 +73,14 @@ class MeanQuestion:
 
     def read(self, values: Rows, name: str) -> Reading:
         """Check and sum the rows. Secret from here on."""
-        squares = self.family in SPREAD_FAMILIES or (self.family == "auto" and self.spread is not None)
+        if self.family == "betting":
+            return Reading(self, betting(values, self.n, self.low, self.high, name))
+        squares = self.family == "empirical-bernstein" or (self.family == "auto" and self.spread is not None)
         declared = self.binary or self.family == "clopper-pearson"
-        rows = summarise(values, n=self.n, low=self.low, high=self.high, binary=declared, squares=squares, name=name)
-        return Reading(self, rows)
+        return Reading(
+            self,
+            summarise(values, n=self.n, low=self.low, high=self.high, binary=declared, squares=squares, name=name),
+        )
 
     def chosen(self, near: float, log_share: float, binary: bool) -> str:
         """The family's name, from what is known before the data: the range, the declared type, spread and share."""
@@ -75,44 +88,46 @@ class MeanQuestion:
             return self.family
         if binary:
             return "clopper-pearson"
-        if self.spread is not None:
-            plain = self._interval("kl").half_width(near, log_share)
-            if self._at_spread(self.spread).half_width(near, log_share) < plain:
-                return "empirical-bernstein"
-        return "kl"
+        if self.spread is None:
+            return "kl"
+        both: tuple[Family, ...] = ("kl", "empirical-bernstein")
+        return tightest(both, near, self.n, log_share, self.spread, low=self.low, high=self.high)
 
     def least_tolerance(self, guess: float, log_share: float) -> float:
         """The smallest tolerance with which some rows (of the given spread) pass."""
         name = self.chosen(guess, log_share, self.binary)
-        interval = self._at_spread(self.spread or 0.0) if name in SPREAD_FAMILIES else self._interval(name)
-        return interval.least_tolerance(guess, log_share)
+        return self._likely(name, self.spread or 0.0).least_tolerance(guess, log_share)
 
-    def decide_check(self, rows: Summary, asked: Guess, log_share: float) -> Outcome:
+    def decide_check(self, rows: Summary | OnRows, asked: Guess, log_share: float) -> Outcome:
         """Pass or fail, and what that shows."""
-        name = self.chosen(asked.guess, log_share, rows.binary)
-        if name in MEAN_FAMILIES:
+        name = self.chosen(asked.guess, log_share, isinstance(rows, Summary) and rows.binary)
+        if isinstance(rows, Summary) and name in MEAN_FAMILIES:
             return check_mean(rows, self._interval(name), asked, log_share)
         tolerance = asked.tolerance
         if tolerance is None:
-            likely = self._interval("kl") if self.spread is None else self._at_spread(self.spread)
+            likely = self._interval("kl") if self.spread is None else self._likely(name, self.spread)
             tolerance = likely.default_tolerance(asked.guess, log_share)
-        outcome = check_procedure(SpreadInterval(rows), asked, log_share, tolerance, name)
-        if not outcome.passed:
-            refuse_small(tolerance, self._at_spread(0.0), asked.guess, log_share)
+        procedure = bernstein(rows) if isinstance(rows, Summary) else rows
+        outcome = check_procedure(procedure, asked, log_share, tolerance, name)
+        if not outcome.passed and name == "empirical-bernstein":
+            refuse_small(tolerance, self._likely(name, 0.0), asked.guess, log_share)
         return outcome
 
-    def decide_claim(self, rows: Summary, asked: Claim, log_share: float) -> Outcome:
+    def decide_claim(self, rows: Summary | OnRows, asked: Claim, log_share: float) -> Outcome:
         """Pass or fail."""
-        name = self.chosen(asked.bound, log_share, rows.binary)
-        if name in MEAN_FAMILIES:
+        name = self.chosen(asked.bound, log_share, isinstance(rows, Summary) and rows.binary)
+        if isinstance(rows, Summary) and name in MEAN_FAMILIES:
             return claim_mean(rows, self._interval(name), asked, log_share)
-        return claim_procedure(SpreadInterval(rows), asked, log_share, name)
+        procedure = bernstein(rows) if isinstance(rows, Summary) else rows
+        return claim_procedure(procedure, asked, log_share, name)
 
     def _interval(self, name: str) -> MeanInterval:
         return MeanInterval(MEAN_FAMILIES[name], self.n, self.low, self.high)
 
-    def _at_spread(self, spread: float) -> MeanInterval:
-        return MeanInterval(at_spread(spread), self.n, self.low, self.high)
+    def _likely(self, name: str, spread: float) -> MeanInterval:
+        """What a family gives at a presumed spread; betting is about as wide as empirical Bernstein, or narrower."""
+        family = at_spread(spread) if name in OTHER_FAMILIES else MEAN_FAMILIES[name]
+        return MeanInterval(family, self.n, self.low, self.high)
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +135,7 @@ class Reading:
     """A question together with the sums of its rows. Secret: its repr shows neither."""
 
     question: MeanQuestion
-    rows: Summary
+    rows: Summary | OnRows
 
     def decide(self, asked: Guess | Claim) -> Callable[[float], Outcome]:
         """What to do with a share."""
