@@ -7,6 +7,7 @@ from holdfast.inference.correction import Correction
 from holdfast.inference.filtered_answers import FilteredAnswers
 from holdfast.inference.laplace_answers import LaplaceAnswers
 from holdfast.inference.neighbours import from_add_remove
+from holdfast.inference.small_variance_answers import SmallVarianceAnswers
 from holdfast.inference.split_answers import SplitAnswers
 from holdfast.inference.statistic_answers import Choice, LowSensitivityAnswers, MinimisationAnswers
 
@@ -20,6 +21,7 @@ __all__ = [
     "LaplaceAnswers",
     "LowSensitivityAnswers",
     "MinimisationAnswers",
+    "SmallVarianceAnswers",
     "SplitAnswers",
     "answer_plan",
     "from_add_remove",

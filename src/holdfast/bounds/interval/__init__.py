@@ -16,6 +16,7 @@ from holdfast.bounds.interval.planning import Plan, max_questions, required_n
 from holdfast.bounds.interval.posterior_sensitivity import jung
 from holdfast.bounds.interval.sample_splitting import kl_width, non_adaptive, splitting
 from holdfast.bounds.interval.scheduled_noise import Schedule, scheduled
+from holdfast.bounds.interval.small_variance import small_variance, small_variance_plan
 from holdfast.bounds.interval.smallest import best
 from holdfast.bounds.interval.width import Width
 
@@ -40,6 +41,8 @@ __all__ = [
     "russo_zou_kl",
     "scheduled",
     "shift_bound",
+    "small_variance",
+    "small_variance_plan",
     "splitting",
     "xu_raginsky",
 ]
