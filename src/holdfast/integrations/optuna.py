@@ -1,0 +1,87 @@
+"""A callback for Optuna studies: trials are checked on a reusable holdout after they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from holdfast import check
+from holdfast.data.values import Rows
+from holdfast.errors import BudgetExhausted
+from holdfast.holdout import ReusableHoldout
+from holdfast.mechanisms.answer import Answer
+
+
+class HoldoutCallback:
+    """Check a trial's value on the holdout when it ends, and stop the study when the budget is used up.
+
+    The trial's own value is the guess; it must come from training rows (a cross-validated accuracy, say). The answer is
+    stored in the study's user attributes under `holdfast:<trial number>` and in `answers`. What the study may learn
+    from it is up to the objective: Optuna itself goes on with the guesses. To let the sampler see guarded scores
+    only, return `HoldoutScorer(...)(model, X, y)` from the objective instead.
+
+    Parameters
+    ----------
+    holdout : ReusableHoldout
+        The plan and its state.
+    values : callable
+        `values(study, trial)` gives one value a holdout row, in the holdout's range; a bool array is 0/1 values.
+    when : str
+        "best": only trials that are the best so far are checked, which saves questions. "all": every trial.
+    tolerance : float, optional
+        What a pass certifies; by default the holdout's own choice.
+
+    Examples
+    --------
+    >>> import numpy as np, optuna
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> rng = np.random.default_rng(0)
+    >>> callback = HoldoutCallback(
+    ...     ReusableHoldout(n=2000, questions=10), lambda study, trial: rng.random(2000) < 0.6 + trial.params["x"]
+    ... )
+    >>> study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=1))
+    >>> study.optimize(lambda trial: 0.6 + trial.suggest_float("x", 0, 0.2), n_trials=10, callbacks=[callback])
+    >>> callback.answers[study.best_trial.number].passed
+    True
+    """
+
+    def __init__(
+        self,
+        holdout: ReusableHoldout,
+        values: Callable[[Any, Any], Rows],
+        *,
+        when: Literal["best", "all"] = "best",
+        tolerance: float | None = None,
+    ) -> None:
+        self._holdout, self._values, self._tolerance = holdout, values, tolerance
+        self._when = check.choice("when", when, ("best", "all"))
+        self._answers: dict[int, Answer] = {}
+
+    @property
+    def holdout(self) -> ReusableHoldout:
+        """The plan and what is left of it."""
+        return self._holdout
+
+    @property
+    def answers(self) -> dict[int, Answer]:
+        """Answers by trial number."""
+        return dict(self._answers)
+
+    def __call__(self, study: Any, trial: Any) -> None:
+        """Called by Optuna when a trial ends; trials without a value (pruned, failed) are left alone."""
+        if trial.value is None or (self._when == "best" and study.best_trial.number != trial.number):
+            return
+        try:
+            answer = self._holdout.check(self._values(study, trial), trial.value, self._tolerance)
+        except BudgetExhausted as error:
+            study.set_user_attr("holdfast:stopped", str(error))
+            study.stop()
+            return
+        self._answers[trial.number] = answer
+        study.set_user_attr(f"holdfast:{trial.number}", answer.to_dict())
+        if answer.remaining["questions"] <= 0:
+            study.set_user_attr("holdfast:stopped", "the planned questions or failures are used up")
+            study.stop()
+
+
+__all__ = ["HoldoutCallback"]

@@ -1,0 +1,216 @@
+"""What a score is, per row or as a statistic, so that a holdout can check it: a range, and an interval that holds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+from holdfast.holdout import ReusableHoldout
+from holdfast.holdout.metrics.auc import auc
+from holdfast.holdout.metrics.f1 import f1
+from holdfast.holdout.metrics.precision_recall import precision, recall
+from holdfast.holdout.procedure import Procedure
+from holdfast.mechanisms.answer import Answer
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Metric(ABC):
+    """A score of a fitted estimator on rows with known labels.
+
+    `evidence` is what a worker computes next to the model, one entry a row; `point` turns it into the plain score and
+    `ask` into a question to the holdout. A loss has `greater_is_better` False; its score is its negative, as in
+    scikit-learn.
+    """
+
+    name: str
+    low: float
+    high: float
+    greater_is_better: bool
+
+    @abstractmethod
+    def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
+        """One entry a row: the row's value, or what the model says about the row."""
+
+    @abstractmethod
+    def point(self, evidence: Array) -> float:
+        """The metric on these rows, without a guarantee."""
+
+    @abstractmethod
+    def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
+        """Check `guess` on the holdout's rows."""
+
+    def signed(self, value: float) -> float:
+        """A score for scikit-learn: greater is better."""
+        return value if self.greater_is_better else -value
+
+    def score(self, estimator: Any, X: Any, y: Any) -> float:
+        """The plain score of an estimator, greater is better."""
+        return self.signed(self.point(self.evidence(estimator, X, y)))
+
+
+@dataclass(frozen=True)
+class RowMetric(Metric):
+    """A mean of per-row values in a declared range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> closeness = RowMetric("closeness", 0, 1, True, lambda model, X, y: 1 - np.clip(abs(model.predict(X) - y), 0, 1))
+    >>> closeness.low, closeness.high
+    (0, 1)
+    """
+
+    rows: Callable[[Any, Any, Any], Array]
+    binary: bool = False
+
+    def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
+        """The per-row values."""
+        return np.asarray(self.rows(estimator, X, y))
+
+    def point(self, evidence: Array) -> float:
+        """Their mean, moved into the range that was declared."""
+        return min(max(float(np.mean(evidence)), self.low), self.high)
+
+    def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
+        """Check a guess of the mean."""
+        return holdout.check(evidence, guess, tolerance, low=self.low, high=self.high, binary=self.binary)
+
+
+@dataclass(frozen=True)
+class StatisticMetric(Metric):
+    """A statistic of a two-class problem that is not a mean of per-row values: AUC, F1, precision, recall.
+
+    `response(estimator, X)` is what the model says about each row, `procedure(labels, responses)` the interval and
+    `plain(labels, responses)` the statistic itself; labels are 1 for the last of the model's classes, else 0.
+    """
+
+    response: Callable[[Any, Any], Array]
+    procedure: Callable[[Array, Array], Procedure]
+    plain: Callable[[Array, Array], float]
+
+    def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
+        """Label and response of each row, two columns."""
+        if len(estimator.classes_) != 2:
+            raise InvalidParameter(f"{self.name} must have two classes, got {len(estimator.classes_)}")
+        positive = np.asarray(y) == estimator.classes_[-1]
+        return np.column_stack([positive.astype(np.float64), self.response(estimator, X)])
+
+    def point(self, evidence: Array) -> float:
+        """The statistic on these rows."""
+        return float(self.plain(evidence[:, 0], evidence[:, 1]))
+
+    def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
+        """Check a guess of the statistic; by default within three times what a mean over all rows could certify."""
+        if tolerance is None:
+            tolerance = min(3 * holdout.least_tolerance(family="hoeffding"), self.high - self.low)
+        return holdout.check_metric(self.procedure(evidence[:, 0], evidence[:, 1]), guess, tolerance)
+
+
+def metric(name: str, bound: float | None = None) -> Metric:
+    """A metric by name.
+
+    Parameters
+    ----------
+    name : str
+        "accuracy"; "brier" (two classes); "log-loss", "absolute-error" and "squared-error", whose per-row values are
+        clipped to `[0, bound]`; "roc-auc", "f1", "precision", "recall" (two classes, the last one is positive).
+    bound : float, optional
+        The largest per-row loss, for the three that have no bound of their own.
+
+    Examples
+    --------
+    >>> metric("log-loss", bound=5).high, metric("accuracy").greater_is_better
+    (5.0, True)
+    """
+    check.choice("metric", name, tuple(sorted([*_PLAIN, *_CLIPPED])))
+    if name in _PLAIN:
+        if bound is not None:
+            raise InvalidParameter(f"bound must be None for {name}, which has its own range, got {bound}")
+        return _PLAIN[name]
+    if bound is None:
+        raise InvalidParameter(
+            f"bound must be given for {name}: metric({name!r}, bound=...) clips each row's loss to it"
+        )
+    bound = check.real("bound", bound, above=0)
+    return RowMetric(name, 0.0, bound, False, partial(_CLIPPED[name], bound=bound))
+
+
+def _right(estimator: Any, X: Any, y: Any) -> Array:
+    return np.asarray(np.equal(estimator.predict(X), np.asarray(y)))
+
+
+def _squared_distance(estimator: Any, X: Any, y: Any) -> Array:
+    positive = np.asarray(y) == estimator.classes_[-1]
+    return np.asarray(np.square(_positive_probability(estimator, X) - positive))
+
+
+def _surprise(estimator: Any, X: Any, y: Any, bound: float) -> Array:
+    probability = np.asarray(estimator.predict_proba(X))
+    classes, truth = np.asarray(estimator.classes_), np.asarray(y)
+    place = np.searchsorted(classes, truth).clip(0, len(classes) - 1)
+    seen = np.where(classes[place] == truth, probability[np.arange(len(truth)), place], 0.0)
+    # A probability below exp(-bound) costs the bound, a class that was never seen too.
+    return np.asarray(np.minimum(bound, -np.log(np.maximum(seen, np.exp(-bound)))))
+
+
+def _distance(estimator: Any, X: Any, y: Any, bound: float) -> Array:
+    return np.asarray(np.minimum(bound, np.abs(np.asarray(estimator.predict(X)) - np.asarray(y))))
+
+
+def _squared_error(estimator: Any, X: Any, y: Any, bound: float) -> Array:
+    return np.asarray(np.minimum(bound, np.square(np.asarray(estimator.predict(X)) - np.asarray(y))))
+
+
+def _positive_probability(estimator: Any, X: Any) -> Array:
+    return np.asarray(np.asarray(estimator.predict_proba(X))[:, -1])
+
+
+def _positive_score(estimator: Any, X: Any) -> Array:
+    """Decision values where the model has them, else probabilities: AUC only needs their order."""
+    if hasattr(estimator, "decision_function"):
+        return np.asarray(estimator.decision_function(X))
+    return _positive_probability(estimator, X)
+
+
+def _positive_prediction(estimator: Any, X: Any) -> Array:
+    return np.asarray(np.equal(estimator.predict(X), estimator.classes_[-1]), dtype=np.float64)
+
+
+def _plain_auc(labels: Array, responses: Array) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(labels, responses))
+
+
+def _plain_share(labels: Array, responses: Array, function: str) -> float:
+    import sklearn.metrics
+
+    return float(getattr(sklearn.metrics, function)(labels, responses, zero_division=0.0))
+
+
+_PLAIN: dict[str, Metric] = {
+    "accuracy": RowMetric("accuracy", 0.0, 1.0, True, _right, binary=True),
+    "brier": RowMetric("brier", 0.0, 1.0, False, _squared_distance),
+    "roc-auc": StatisticMetric("roc-auc", 0.0, 1.0, True, _positive_score, auc, _plain_auc),
+}
+for _name, _procedure in {"f1": f1, "precision": precision, "recall": recall}.items():
+    _PLAIN[_name] = StatisticMetric(
+        _name, 0.0, 1.0, True, _positive_prediction, _procedure, partial(_plain_share, function=f"{_name}_score")
+    )
+_CLIPPED: dict[str, Callable[..., Array]] = {
+    "log-loss": _surprise,
+    "absolute-error": _distance,
+    "squared-error": _squared_error,
+}
+
+__all__ = ["Array", "Metric", "RowMetric", "StatisticMetric", "metric"]

@@ -1,0 +1,237 @@
+"""The search and the scorer inside scikit-learn: conformance, one budget whatever copies are made, honest results."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_regression
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import check_estimator
+
+from holdfast.errors import BudgetExhausted, InvalidParameter
+from holdfast.holdout import ReusableHoldout
+from holdfast.integrations.sklearn import HoldoutScorer, ReusableHoldoutSearch, RowMetric, metric
+
+X, Y = make_classification(3000, n_informative=5, flip_y=0.1, random_state=3)
+TREE = DecisionTreeClassifier(random_state=0)
+DEPTHS = {"max_depth": [1, 2, 4, 8]}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("search", "allowed"),
+    [
+        (ReusableHoldoutSearch(LogisticRegression(), {"C": [0.1, 1.0]}, random_state=0), set()),
+        (
+            ReusableHoldoutSearch(Ridge(), {"alpha": [0.1, 1]}, metric=metric("squared-error", bound=10)),
+            {"check_regressors_train"},  # wants an R squared above 0.5; `score` is the search's own metric, a loss
+        ),
+    ],
+)
+def test_conforms_to_scikit_learn(search: Any, allowed: set[str]) -> None:
+    found = check_estimator(search, on_fail=None)
+    assert len(found) > 45
+    assert {check["check_name"] for check in found if check["status"] == "failed"} <= allowed
+
+
+def test_winner_has_the_greatest_certified_lower_end_and_is_the_certified_model() -> None:
+    search = ReusableHoldoutSearch(TREE, DEPTHS, random_state=0).fit(X, Y)
+    low = search.cv_results_["holdout_low"]
+    assert search.best_index_ == int(np.argmax(low))
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
+    assert search.best_interval_[0] <= search.best_score_ <= search.best_interval_[1]
+    assert search.best_estimator_.get_depth() <= search.best_params_["max_depth"]
+    assert search.cv_results_["tied_with_best"][search.best_index_]
+    assert search.holdout_.asked == 4
+    assert search.predict(X).shape == Y.shape
+    assert search.predict_proba(X).shape == (3000, 2)
+    assert 0.5 < search.score(X, Y) <= 1
+
+
+def test_results_are_a_data_frame_with_every_column_the_guide_names() -> None:
+    frame = pd.DataFrame(ReusableHoldoutSearch(TREE, DEPTHS, random_state=0).fit(X, Y).cv_results_)
+    wanted = "params param_max_depth guess mean_test_score holdout_low holdout_high holdout_passed refused".split()
+    assert {*wanted, "tied_with_best", "rank_test_score", "mean_fit_time", "mean_score_time"} <= set(frame.columns)
+    assert len(frame) == 4
+
+
+def test_answers_do_not_depend_on_the_number_of_workers() -> None:
+    alone = ReusableHoldoutSearch(TREE, DEPTHS, random_state=0).fit(X, Y)
+    together = ReusableHoldoutSearch(TREE, DEPTHS, random_state=0, n_jobs=2).fit(X, Y)
+    assert alone.answers_ == together.answers_
+    assert alone.best_params_ == together.best_params_
+
+
+def test_random_search_draws_from_distributions() -> None:
+    from scipy.stats import randint
+
+    search = ReusableHoldoutSearch(TREE, {"max_depth": randint(1, 9)}, n_iter=6, random_state=0).fit(X, Y)
+    assert search.n_candidates_ == 6
+
+
+def test_works_in_a_pipeline_with_data_frames_and_clone() -> None:
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
+    inner = make_pipeline(StandardScaler(), TREE).set_output(transform="pandas")
+    outer = make_pipeline(
+        StandardScaler(), ReusableHoldoutSearch(inner, {"decisiontreeclassifier__max_depth": [2, 4]}, random_state=0)
+    ).set_output(transform="pandas")
+    fitted = clone(outer).fit(frame, Y)
+    assert fitted.predict(frame).shape == Y.shape
+    assert list(fitted[-1].feature_names_in_) == list(frame.columns)
+
+
+def test_given_holdout_rows_go_on_with_one_plan() -> None:
+    plan = ReusableHoldout(1000, questions=8)
+    for _ in range(2):
+        search = ReusableHoldoutSearch(TREE, DEPTHS, holdout=plan, random_state=0)
+        clone(search).fit(X[:2000], Y[:2000], X_holdout=X[2000:], y_holdout=Y[2000:])
+    assert plan.asked == 8
+    with pytest.raises(BudgetExhausted):
+        clone(search).fit(X[:2000], Y[:2000], X_holdout=X[2000:], y_holdout=Y[2000:])
+
+
+def test_refusals_are_said_and_have_no_score() -> None:
+    plan = ReusableHoldout(1000, questions=2)
+    search = ReusableHoldoutSearch(TREE, DEPTHS, holdout=plan, random_state=0)
+    search.fit(X[:2000], Y[:2000], X_holdout=X[2000:], y_holdout=Y[2000:])
+    assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [False, False, True, True]
+    assert "planned questions" in search.cv_results_["refused"][2]
+    assert search.best_index_ < 2
+
+
+def test_failed_fits_are_recorded_and_never_quote_the_holdout() -> None:
+    with pytest.warns(FitFailedWarning, match="1 of 2 candidates failed"):
+        search = ReusableHoldoutSearch(TREE, {"max_depth": [2, -5]}, random_state=0).fit(X, Y)
+    assert search.cv_results_["refused"][1].startswith("fit failed")
+    assert search.holdout_.asked == 1
+
+
+class _Quoting(DecisionTreeClassifier):
+    def predict(self, X: Any, check_input: bool = True) -> Any:
+        raise RuntimeError(f"row {X[0]} is odd")
+
+
+def test_errors_while_scoring_show_their_kind_only() -> None:
+    with pytest.raises(ValueError, match=r"RuntimeError while scoring$") as caught:
+        ReusableHoldoutSearch(_Quoting(), {"max_depth": [2]}, guess=lambda *_: 0.5).fit(X, Y)
+    assert "odd" not in str(caught.value)
+
+
+@pytest.mark.parametrize("guess", ["train", "cross-validation", lambda model, X, y: 0.7])
+def test_guesses_come_from_where_they_are_said_to(guess: Any) -> None:
+    search = ReusableHoldoutSearch(TREE, {"max_depth": [3]}, guess=guess, random_state=0).fit(X, Y)
+    (found,) = search.cv_results_["guess"]
+    assert found == 0.7 if callable(guess) else 0.6 < found < 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"guess": "holdout"}, "guess must be one of"),
+        ({"metric": "r2"}, "metric must be one of"),
+        ({"holdout": ReusableHoldout(5, questions=1)}, "X_holdout must be given"),
+    ],
+)
+def test_wrong_input_is_named(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        ReusableHoldoutSearch(TREE, DEPTHS, **changes).fit(X, Y)
+
+
+def test_losses_are_negative_scores_with_the_interval_turned_round() -> None:
+    A, b = make_regression(3000, 5, noise=5, random_state=0)
+    loss = metric("absolute-error", bound=200)
+    search = ReusableHoldoutSearch(DecisionTreeRegressor(random_state=0), DEPTHS, metric=loss, random_state=0).fit(A, b)
+    assert search.best_interval_[0] < search.best_score_ < search.best_interval_[1] <= 0
+    assert search.best_params_ == {"max_depth": 8}
+
+
+def test_statistics_agree_with_scikit_learn_and_are_certified() -> None:
+    model = LogisticRegression().fit(X[:1000], Y[:1000])
+    predicted, scores = model.predict(X), model.decision_function(X)
+    plain = {
+        "roc-auc": roc_auc_score(Y, scores),
+        "f1": f1_score(Y, predicted),
+        "precision": precision_score(Y, predicted),
+        "recall": recall_score(Y, predicted),
+    }
+    for name, value in plain.items():
+        assert metric(name).score(model, X, Y) == pytest.approx(value, abs=1e-12)
+        scorer = HoldoutScorer(ReusableHoldout(1000, questions=5), X[2000:], Y[2000:], name)
+        answer = scorer.ask(model, metric(name).score(model, X[1000:2000], Y[1000:2000]))
+        assert answer.interval is not None
+        assert answer.interval[0] <= value <= answer.interval[1]
+
+
+def test_row_metrics_stay_in_their_range() -> None:
+    model = LogisticRegression().fit(X[:1000], Y[:1000])
+    for chosen in (metric("brier"), metric("log-loss", bound=0.4), metric("accuracy")):
+        rows = chosen.evidence(model, X, Y)
+        assert rows.shape == (3000,)
+        assert rows.min() >= chosen.low
+        assert rows.max() <= chosen.high
+    with pytest.raises(InvalidParameter, match="bound must be"):
+        metric("log-loss")
+
+
+def test_scorer_is_one_budget_under_clone_copy_and_threads() -> None:
+    scorer = HoldoutScorer(ReusableHoldout(1000, questions=16), X[2000:], Y[2000:])
+    assert copy.deepcopy(scorer) is scorer
+    search = clone(GridSearchCV(TREE, DEPTHS, scoring=scorer, cv=4, n_jobs=2))
+    with joblib.parallel_config("threading"):
+        search.fit(X[:2000], Y[:2000])
+    assert scorer.holdout.asked == 16
+    assert len(scorer.answers) == 16
+    assert len({answer.remaining["questions"] for answer in scorer.answers}) == 16
+
+
+def test_scorer_is_not_sent_to_processes() -> None:
+    scorer = HoldoutScorer(ReusableHoldout(1000, questions=16), X[2000:], Y[2000:])
+    with pytest.raises(TypeError, match="spend the same confidence twice"):
+        pickle.dumps(scorer)
+
+
+def test_scorer_past_its_budget_gives_missing_scores() -> None:
+    scorer = HoldoutScorer(ReusableHoldout(1000, questions=4), X[2000:], Y[2000:])
+    search = GridSearchCV(TREE, {"max_depth": [1, 2]}, scoring=scorer, cv=4, refit=False)
+    with pytest.warns(UserWarning, match=r"Scoring failed|non-finite"):
+        search.fit(X[:2000], Y[:2000])
+    assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [False, True]
+
+
+def test_scorer_refuses_a_guess_from_the_holdout() -> None:
+    scorer = HoldoutScorer(ReusableHoldout(1000, questions=4), X[2000:], Y[2000:])
+    model = TREE.fit(X[:2000], Y[:2000])
+    with pytest.raises(InvalidParameter, match="must not share rows"):
+        scorer(model, X[2500:], Y[2500:])
+    assert scorer.holdout.asked == 0
+    assert isinstance(scorer(model, X[:2000], Y[:2000]), float)
+
+
+def test_scorer_wants_the_plan_s_rows() -> None:
+    with pytest.raises(InvalidParameter, match="1000 rows, got 900"):
+        HoldoutScorer(ReusableHoldout(1000, questions=4), X[2100:], Y[2100:])
+
+
+def test_search_pickles_without_its_budget() -> None:
+    search = ReusableHoldoutSearch(TREE, DEPTHS, random_state=0).fit(X, Y)
+    again = pickle.loads(pickle.dumps(search))
+    assert (again.predict(X) == search.predict(X)).all()
+    assert not hasattr(again, "holdout_")
+
+
+def test_own_metric() -> None:
+    either = RowMetric("either", 0.0, 1.0, True, lambda model, X, y: (model.predict(X) == y) | (y == 0), binary=True)
+    assert ReusableHoldoutSearch(TREE, DEPTHS, metric=either, random_state=0).fit(X, Y).best_score_ > 0.5
