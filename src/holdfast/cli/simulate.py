@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +57,7 @@ def simulate(
     """Set an analyst on a holdout: how often every interval of a run held its truth, and how far off answers were."""
     from holdfast.experiments.analysts import analyst as find_analyst
     from holdfast.experiments.answerers import Design, answerer, answerers
+    from holdfast.experiments.simulation import cores
 
     if listing:
         _list(as_json)
@@ -69,7 +69,7 @@ def simulate(
     design = Design(n, questions, failures, confidence)
     runs = check.whole("runs", runs, at_least=1, at_most=10**7)
     seed = check.whole("seed", seed, at_least=0)
-    jobs = check.whole("jobs", jobs, at_least=0, at_most=1024) or (_cores() if runs * questions >= _LARGE else 1)
+    jobs = check.whole("jobs", jobs, at_least=0, at_most=1024) or (cores() if runs * questions >= _LARGE else 1)
     if plot is not None:
         _can_draw(plot)
     with progress_bar(f"{analyst} analyst", shown=not as_json) as progress:
@@ -122,10 +122,6 @@ def _run_all(
         except GuaranteeUnavailable as error:
             left_out[entry.name] = str(error)
     return found, left_out
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _can_draw(plot: Path) -> None:

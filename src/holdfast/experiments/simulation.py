@@ -6,6 +6,7 @@ Run i of a simulation draws the same rows for every answerer, so that two answer
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -98,6 +99,17 @@ def clopper_pearson(count: int, trials: int, confidence: float = LIMIT) -> tuple
     low = 0.0 if count == 0 else float(betaincinv(count, trials - count + 1, 1 - confidence))
     high = 1.0 if count == trials else float(betaincinv(count + 1, trials - count, confidence))
     return low, high
+
+
+def cores() -> int:
+    """Processors that this process may use.
+
+    Examples
+    --------
+    >>> cores() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def one_run(
@@ -225,4 +237,4 @@ def _digest(run: Run) -> dict[str, float]:
     }
 
 
-__all__ = ["LIMIT", "Simulated", "clopper_pearson", "one_run", "simulate"]
+__all__ = ["LIMIT", "Simulated", "clopper_pearson", "cores", "one_run", "simulate"]

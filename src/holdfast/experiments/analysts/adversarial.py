@@ -131,10 +131,8 @@ def _probe(world: World, interview: Interview) -> None:
     """Place each guess at the edge of its tolerance, so that pass or fail is one bit about the sample."""
     leaning = np.zeros(world.probabilities.size)
     for j in range(leaning.size):
-        if interview.answerer.failures >= interview.design.failures - 1:
-            break
-        edge = interview.answerer.tolerance
-        if edge is None:
+        most, edge = interview.answerer.most_failures, interview.answerer.tolerance
+        if edge is None or (most is not None and interview.answerer.failures >= most - 1):
             break
         reply = interview.ask(world.holdout.bits[j], min(0.5 + edge, 1.0), 0.5)
         if reply is None:

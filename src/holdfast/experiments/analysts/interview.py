@@ -21,7 +21,7 @@ class Run:
     Attributes
     ----------
     truth : array
-        Population mean of every question, exact by construction.
+        Population mean of every question, exact by construction; on a leaderboard the largest so far.
     sample : array
         Mean on the guarded rows. No analyst sees it; monitors and tests do.
     value, low, high : array
@@ -137,6 +137,8 @@ class Interview:
 
     def _note(self, values: Values, truth: float, reply: Reply | None) -> None:
         mean = np.count_nonzero(values) / values.size if values.dtype == np.bool_ else float(values.mean())
+        if self.answerer.tells_best and self._truth:
+            truth, mean = max(truth, self._truth[-1]), max(mean, self._sample[-1])
         self._truth.append(truth)
         self._sample.append(mean)
         self._replies.append(reply)

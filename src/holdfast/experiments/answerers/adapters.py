@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from holdfast.errors import GuaranteeUnavailable
-from holdfast.experiments.answerers.base import Answerer, Design
+from holdfast.experiments.answerers.base import Answerer, Design, Values
 from holdfast.experiments.answerers.naive import Naive
 from holdfast.experiments.answerers.registry import add
 from holdfast.experiments.answerers.validated import Validated
 from holdfast.experiments.answerers.wrapped import Wrapped
+from holdfast.mechanisms.answer import Answer
 from holdfast.noise import Source
+
+if TYPE_CHECKING:
+    from holdfast.holdout import Thresholdout
 
 
 def _naive(design: Design, source: Source) -> Answerer:
@@ -27,7 +32,12 @@ def _reusable(design: Design, source: Source) -> Answerer:
 
     holdout = ReusableHoldout(design.n, design.questions, design.confidence, design.failures)
     # By default a guess passes when the sample lies within about one interval's half-width of it.
-    return Wrapped(holdout.check, needs_guess=True, tolerance=lambda: holdout.least_tolerance(binary=True))
+    return Wrapped(
+        holdout.check,
+        needs_guess=True,
+        most_failures=design.failures,
+        tolerance=lambda: holdout.least_tolerance(binary=True),
+    )
 
 
 def _sparse_validate(design: Design, source: Source) -> Answerer:
@@ -39,8 +49,7 @@ def _thresholdout(design: Design, source: Source) -> Answerer:
     from holdfast.holdout import Thresholdout
 
     root = math.sqrt(design.n)
-    holdout = Thresholdout(design.n, 4 / root, 1 / (4 * root), design.failures, source=source, clamp=True)
-    return Wrapped(lambda values, guess: holdout.query_values(guess, values), needs_guess=True)
+    return _thresholds(Thresholdout(design.n, 4 / root, 1 / (4 * root), design.failures, source=source, clamp=True))
 
 
 def _thresholdout_certified(design: Design, source: Source) -> Answerer:
@@ -52,10 +61,18 @@ def _thresholdout_certified(design: Design, source: Source) -> Answerer:
             f"Thresholdout certifies nothing at {design.n} rows, {design.questions} questions and {design.failures} "
             "overfits: no accuracy below 0.5 is proved"
         )
-    holdout = Thresholdout.plan(
-        tau, design.beta, design.questions, design.failures, n=design.n, source=source, clamp=True
+    return _thresholds(
+        Thresholdout.plan(tau, design.beta, design.questions, design.failures, n=design.n, source=source, clamp=True)
     )
-    return Wrapped(lambda values, guess: holdout.query_values(guess, values), needs_guess=True)
+
+
+def _thresholds(holdout: Thresholdout) -> Answerer:
+    return Wrapped(
+        lambda values, guess: holdout.query_values(guess, values),
+        needs_guess=True,
+        most_failures=holdout.budget,
+        tolerance=lambda: holdout.threshold,
+    )
 
 
 @lru_cache(maxsize=32)
@@ -70,7 +87,18 @@ def _gaussian_thresholdout(design: Design, source: Source) -> Answerer:
     from holdfast.holdout import GaussianThresholdout
 
     holdout = GaussianThresholdout(design.n, source=source)
-    return Wrapped(lambda values, guess: holdout.query_values(guess, values), needs_guess=True)
+    return Wrapped(
+        lambda values, guess: holdout.query_values(guess, values),
+        needs_guess=True,
+        tolerance=lambda: holdout.threshold,
+    )
+
+
+def _ladder(design: Design, source: Source) -> Answerer:
+    from holdfast.holdout import Ladder
+
+    ladder = Ladder(design.n, design.questions, beta=design.beta, scores="correctness")
+    return Wrapped(lambda values, guess: ladder.submit(values), tells_best=True)
 
 
 def _gaussian(design: Design, source: Source) -> Answerer:
@@ -90,8 +118,20 @@ def _gaussian_constant(design: Design, source: Source) -> Answerer:
 def _filtered(design: Design, source: Source) -> Answerer:
     from holdfast.inference.filtered_answers import FilteredAnswers
 
-    answers = FilteredAnswers(design.n, design.questions, design.confidence, source=source)
-    return Wrapped(lambda values, guess: answers.mean(values))
+    # Room for every question at half the variance, so that the scale may follow the answers: sharper after a high one.
+    answers = FilteredAnswers(
+        design.n, design.questions, design.confidence, full=2.0 * design.questions + 1, source=source
+    )
+    sharp = answers.largest_sigma / math.sqrt(2)
+    last = 0.0
+
+    def question(values: Values, guess: float) -> Answer:
+        nonlocal last
+        answer = answers.mean(values, sigma=sharp if last > 0.5 else None)
+        last = answer.value or 0.0
+        return answer
+
+    return Wrapped(question)
 
 
 def _laplace(design: Design, source: Source) -> Answerer:
@@ -119,9 +159,10 @@ add(
 )
 add("gaussian", "Gaussian noise on the falling schedule of Theorem B", _gaussian)
 add("gaussian-constant", "Gaussian noise of one scale, Theorem A", _gaussian_constant)
-add("filtered", "Gaussian noise under the filter", _filtered)
+add("filtered", "Gaussian noise that follows the answers, under the filter", _filtered)
 add("laplace", "Laplace noise", _laplace)
 add("splitting", "fresh rows for every question, no noise", _splitting)
+add("ladder", "a leaderboard: only the best score so far is shown", _ladder)
 add(
     "thresholdout",
     "Figure 1 of Dwork et al. at threshold 4/sqrt(n), scale 1/(4 sqrt(n))",

@@ -67,10 +67,16 @@ class Answerer(ABC):
         Whether it looks at the guess. A simulation makes a training sample only for those that do.
     failures : int
         How many guesses it has refuted so far.
+    most_failures : int, optional
+        How many it will refute at most, where there is a limit.
+    tells_best : bool
+        Whether a reply is about the best question so far and not about this one, as on a leaderboard.
     """
 
     needs_guess: bool = False
     failures: int = 0
+    most_failures: int | None = None
+    tells_best: bool = False
 
     @abstractmethod
     def ask(self, values: Values, guess: float) -> Reply | None:

@@ -35,7 +35,7 @@ class Validated(Answerer):
 
         self._validate = SparseValidate(None, design.questions, design.failures, values=CELLS)
         self._width = sparse_validate_width(design.n, design.beta, design.questions, design.failures, CELLS)
-        self.failures = 0
+        self.failures, self.most_failures = 0, design.failures
 
     @property
     def tolerance(self) -> float:

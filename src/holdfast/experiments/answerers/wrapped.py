@@ -20,6 +20,10 @@ class Wrapped(Answerer):
         `question(values, guess)` returns an `Answer`.
     needs_guess : bool
         Whether it looks at the guess.
+    most_failures : int, optional
+        How many guesses may fail.
+    tells_best : bool
+        Whether an answer is about the best question so far.
     tolerance : callable, optional
         How far a guess may be off at the next question, where the analyst is told.
 
@@ -37,11 +41,15 @@ class Wrapped(Answerer):
         question: Callable[[Values, float], Answer],
         *,
         needs_guess: bool = False,
+        most_failures: int | None = None,
+        tells_best: bool = False,
         tolerance: Callable[[], float] | None = None,
     ) -> None:
         self._question = question
         self._tolerance = tolerance
         self.needs_guess = needs_guess
+        self.most_failures = most_failures
+        self.tells_best = tells_best
         self.failures = 0
 
     def ask(self, values: Values, guess: float) -> Reply | None:
@@ -52,8 +60,9 @@ class Wrapped(Answerer):
             return None
         if answer.value is None and answer.passed is None:  # bottom
             return None
-        self.failures += answer.passed is False
-        return Reply(np.nan if answer.value is None else answer.value, answer.interval, answer.passed)
+        passed = answer.passed if self.needs_guess else None
+        self.failures += passed is False
+        return Reply(np.nan if answer.value is None else answer.value, answer.interval, passed)
 
     @property
     def tolerance(self) -> float | None:
