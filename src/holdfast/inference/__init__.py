@@ -7,6 +7,8 @@ from holdfast.inference.correction import Correction
 from holdfast.inference.filtered_answers import FilteredAnswers
 from holdfast.inference.laplace_answers import LaplaceAnswers
 from holdfast.inference.neighbours import from_add_remove
+from holdfast.inference.scores import Scores, covariances, mean_differences, products
+from holdfast.inference.selection import Choice, alternatives, choose
 from holdfast.inference.small_variance_answers import SmallVarianceAnswers
 from holdfast.inference.split_answers import SplitAnswers
 from holdfast.inference.statistic_answers import Choice, LowSensitivityAnswers, MinimisationAnswers
@@ -21,8 +23,14 @@ __all__ = [
     "LaplaceAnswers",
     "LowSensitivityAnswers",
     "MinimisationAnswers",
+    "Scores",
     "SmallVarianceAnswers",
     "SplitAnswers",
+    "alternatives",
     "answer_plan",
+    "choose",
+    "covariances",
     "from_add_remove",
+    "mean_differences",
+    "products",
 ]
