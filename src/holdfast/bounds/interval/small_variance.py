@@ -1,8 +1,8 @@
 """Questions of small variance: they move a row's posterior less, and are moved less by it.
 
 Theorem C of docs/posterior-shift.md. The potential is `Y = 2 - 2 E_D sqrt(L)`, the squared Hellinger distance of a
-row's posterior from its law. A question of deviation `d` under the population has deviation at most `d + sqrt(Y)` under the
-posterior, and its posterior mean is at most `2 d sqrt(Y) + Y` from its mean.
+row's posterior from its law. A question of deviation `d` under the population has deviation at most `d + sqrt(Y)` under
+the posterior, and its posterior mean is at most `2 d sqrt(Y) + Y` from its mean.
 """
 
 from __future__ import annotations
