@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast import check
 from holdfast.accounting.costs import Bits
 from holdfast.bounds.exact import up
 from holdfast.bounds.guarantee import Guarantee
@@ -160,10 +161,27 @@ class Transcript:
         """Record what `state()` gave, in order, without asking anything."""
         for entry in entries:
             self.open()
-            ends = entry["interval"]
-            interval = None if ends is None else (float(ends[0]), float(ends[1]))
-            outcome = Outcome(bool(entry["passed"]), entry["value"], interval, int(entry["shown"]), entry["family"])
-            self._record(entry["question"], entry["key"], outcome)
+            key = entry["key"]
+            if not isinstance(entry["question"], Mapping) or not (key is None or isinstance(key, str)):
+                raise InvalidParameter("a question in the state must be a dict, and its key a text or None")
+            if key in self._keys:
+                raise InvalidParameter(f"a key in the state must stand for one question, got {key!r} twice")
+            self._record(entry["question"], key, _outcome(entry))
+
+
+def _outcome(entry: Mapping[str, Any]) -> Outcome:
+    """Read back what one question showed."""
+    if not isinstance(entry["passed"], bool) or not isinstance(entry["family"], str):
+        raise InvalidParameter("an answer in the state must say whether it passed, and by which family")
+    value = None if entry["value"] is None else check.real("value in the state", entry["value"])
+    interval = None
+    if entry["interval"] is not None:
+        ends = check.reals("interval in the state", entry["interval"])
+        if len(ends) != 2:
+            raise InvalidParameter(f"interval in the state must have two ends, got {len(ends)}")
+        interval = (ends[0], ends[1])
+    shown = check.whole("shown in the state", entry["shown"], at_least=1)
+    return Outcome(entry["passed"], value, interval, shown, entry["family"])
 
 
 def description_bits(question: int, failures: int, passed: bool, shown: int) -> float:
