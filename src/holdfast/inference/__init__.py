@@ -8,7 +8,7 @@ from holdfast.inference.filtered_answers import FilteredAnswers
 from holdfast.inference.laplace_answers import LaplaceAnswers
 from holdfast.inference.neighbours import from_add_remove
 from holdfast.inference.scores import Scores, covariances, mean_differences, products
-from holdfast.inference.selection import Choice, alternatives, choose
+from holdfast.inference.selection import Selected, alternatives, choose
 from holdfast.inference.small_variance_answers import SmallVarianceAnswers
 from holdfast.inference.split_answers import SplitAnswers
 from holdfast.inference.statistic_answers import Choice, LowSensitivityAnswers, MinimisationAnswers
@@ -24,6 +24,7 @@ __all__ = [
     "LowSensitivityAnswers",
     "MinimisationAnswers",
     "Scores",
+    "Selected",
     "SmallVarianceAnswers",
     "SplitAnswers",
     "alternatives",

@@ -17,7 +17,7 @@ from holdfast.noise.entropy import Source
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selected:
     """A candidate that was chosen privately, what it cost, and among how many it was chosen.
 
     Record it before testing: `looking.record(choice)`. `values` lets the record read it as a look with that many
@@ -52,7 +52,7 @@ def choose(
     method: Method = "permute-and-flip",
     looking: AfterLooking | None = None,
     source: Source | None = None,
-) -> Choice:
+) -> Selected:
     """Choose a candidate whose score is nearly the largest, with epsilon-differential privacy.
 
     By default permute-and-flip, which is never worse than the exponential mechanism; "laplace" and "geometric" are
@@ -100,7 +100,7 @@ def choose(
         looking.record(mechanism, what=f"a private choice among {made}", values=made)
     index = mechanism.release(scores.values, source)
     name = scores.names[index] if scores.names else ""
-    return Choice(index, mechanism.cost, made, mechanism.guarantee, name)
+    return Selected(index, mechanism.cost, made, mechanism.guarantee, name)
 
 
 def affordable_epsilon(n: int, level: float, alpha: float = 0.05) -> float:
@@ -171,4 +171,4 @@ def alternatives(n: int, candidates: int, epsilon: float, alpha: float = 0.05) -
     return Alternatives(looking.n, candidates, looking.alpha, level, bonferroni, looking.alpha, looking.alpha)
 
 
-__all__ = ["Alternatives", "Choice", "affordable_epsilon", "alternatives", "choose"]
+__all__ = ["Alternatives", "Selected", "affordable_epsilon", "alternatives", "choose"]
