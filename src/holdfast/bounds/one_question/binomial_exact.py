@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainccinv, betaincinv
 
 from holdfast import check
 from holdfast.bounds.exact import UNIT, down, up
@@ -92,6 +91,8 @@ def _lower(ones: int, n: int, log_tail: float) -> float:
     most = ones / n
     p = best = kl_lower(most, -log_tail / n)
     if log_tail > -700:
+        from scipy.special import betaincinv
+
         p = min(max(float(betaincinv(ones, n - ones + 1, math.exp(log_tail))) * (1 - _SAFETY), p), most)
     for _ in range(_STEPS):
         if p == 0.0:
@@ -119,6 +120,8 @@ def _upper(ones: int, n: int, log_tail: float) -> float:
     least = ones / n
     p = best = kl_upper(least, -log_tail / n)
     if log_tail > -700:
+        from scipy.special import betainccinv
+
         p = max(min(float(betainccinv(ones + 1, n - ones, math.exp(log_tail))) * (1 + _SAFETY), p), least)
     for _ in range(_STEPS):
         if p == 1.0:
@@ -154,6 +157,8 @@ def binomial_limits(
     >>> [round(float(x), 6) for x in (*low, *high)]
     [0.0, 0.398321, 0.036217, 0.601679]
     """
+    from scipy.special import betainccinv, betaincinv
+
     k: Any = counts
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), trials - np.maximum(k, 1) + 1, level), 0.0)
     high = np.where(k < trials, betainccinv(k + 1, np.maximum(trials - k, 1), level), 1.0)

@@ -10,5 +10,17 @@ from holdfast.holdout.metrics.mean import mean
 from holdfast.holdout.metrics.precision_recall import precision, recall
 from holdfast.holdout.metrics.ratio import ratio
 from holdfast.holdout.metrics.weighted import weighted_mean
+from holdfast.holdout.metrics.win_share import win_share
 
-__all__ = ["auc", "f1", "f_beta", "group_mean", "mean", "precision", "ratio", "recall", "weighted_mean"]
+__all__ = [
+    "auc",
+    "f1",
+    "f_beta",
+    "group_mean",
+    "mean",
+    "precision",
+    "ratio",
+    "recall",
+    "weighted_mean",
+    "win_share",
+]
