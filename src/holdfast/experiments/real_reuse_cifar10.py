@@ -287,8 +287,8 @@ def _finding(data: Cifar, pairs: Sequence[Pair], splits: Sequence[Split]) -> str
         f"All {len(data.models)} models lose {(data.old.mean(axis=1) - data.fresh.mean(axis=1)).min():.1%} to "
         f"{(data.old.mean(axis=1) - data.fresh.mean(axis=1)).max():.1%} on CIFAR-10.1, and the best lose least "
         f"(correlation {_drop_against_accuracy(data):.2f}): a shift, not reuse. Orders carry over: of {len(pairs)} "
-        f"pairs {reversed_} are reversed; the holdout certifies {certified}, of which {kept} hold on the fresh images. On "
-        f"splits of the old test set, where there is no shift, the best of 30 looks {small:.2%} too good on "
+        f"pairs {reversed_} are reversed; the holdout certifies {certified}, of which {kept} hold on the fresh images. "
+        f"On splits of the old test set, where there is no shift, the best of 30 looks {small:.2%} too good on "
         f"{SIZES[0]} rows and {large:.2%} on {SIZES[-1]:,}."
     )
 

@@ -83,7 +83,7 @@ def load_mmlu() -> Mmlu:
 def _predictions(name: str) -> tuple[tuple[str, ...], Right]:
     with _open(CIFAR, name) as file:
         models = tuple(file.readline().strip().split(",")[1:])
-        table = np.loadtxt(file, delimiter=",", dtype=np.int8)
+        table = np.loadtxt(file, delimiter=",", dtype=np.int8, ndmin=2)
     return models, (table[:, 1:] == table[:, :1]).T.copy()
 
 
