@@ -48,8 +48,8 @@ def adversarial(answerer: Answerer, design: Design, rng: np.random.Generator, va
     """
     if variant == "probe" and answerer.tolerance is None:
         variant = "last"
-    votes = {"quarter": design.questions // 4, "feedback": design.questions // ROUND}.get(variant, 1)
-    features = design.questions - max(votes, 1)
+    votes = max(1, {"quarter": design.questions // 4, "feedback": design.questions // ROUND}.get(variant, 1))
+    features = design.questions - votes
     world = World(np.full(features, 0.5), design.n, rng)
     interview = Interview(answerer, design)
     if variant == "feedback":
@@ -71,7 +71,7 @@ def expected_error(n: int, features: int) -> float:
     Examples
     --------
     >>> round(expected_error(6400, 639), 4)
-    0.0994
+    0.0995
     """
     return math.erf(math.sqrt(features / (math.pi * n))) / 2
 

@@ -144,6 +144,8 @@ def _laplace(design: Design, source: Source) -> Answerer:
 def _splitting(design: Design, source: Source) -> Answerer:
     from holdfast.inference.split_answers import SplitAnswers
 
+    if design.questions > design.n:
+        raise GuaranteeUnavailable(f"splitting {design.n} rows leaves none for some of {design.questions} questions")
     answers = SplitAnswers(design.n, design.questions, design.confidence)
     return Wrapped(lambda values, guess: answers.mean(values))
 
