@@ -117,10 +117,14 @@ class RejectionCompressor:
         """The law that is aimed at: the target, or the dominated law near it."""
         return np.array([float(weight) for weight in self._target])
 
-    def distance(self, target: npt.ArrayLike | None = None) -> float:
-        """Statistical distance between what is read and the (truncated) target, or any other law."""
-        law = self.output_law / self.output_law.sum()
-        return total_variation(law, self.truncated / self.truncated.sum() if target is None else target)
+    @property
+    def distance(self) -> float:
+        """Statistical distance between what is read and the law that is aimed at."""
+        return self.distance_to(self.truncated / self.truncated.sum())
+
+    def distance_to(self, law: npt.ArrayLike) -> float:
+        """Statistical distance between what is read and another law, such as the target before truncation."""
+        return total_variation(self.output_law / self.output_law.sum(), law)
 
     def send(self, coins: int, *, source: Source | None = None) -> int:
         """The message: the place of the first public draw that is accepted.

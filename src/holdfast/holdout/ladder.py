@@ -22,7 +22,7 @@ from holdfast.holdout.shares import Shares
 from holdfast.mechanisms.answer import Answer
 
 Mode = Literal["fixed-step", "parameter-free"]
-_SUMS = 1e-12  # floating-point sums, with a wide margin
+_SUMS = 1e-12  # floating-point sums, with a wide margin: an improvement must be more than this beyond its step
 
 
 class Ladder(Secret):
@@ -156,7 +156,9 @@ class Ladder(Secret):
             if losses is not None:
                 share = self._shares.log_share(self._submitted, self._moves, self._moves * math.log(self._n + 1))
                 self._error = max(self._error, up(math.sqrt((math.log(2) - share) / (2 * self._n)), 16))
-            if self._shown is None or (loss < self._shown * self._step - self._margin(losses) and index < self._shown):
+            if self._shown is None or (
+                loss < self._shown * self._step - self._margin(losses) - _SUMS and index < self._shown
+            ):
                 self._shown, self._losses, self._leader = index, losses, self._submitted
                 self._moves += 1
             return self._answer(self._moves > moved)
@@ -181,8 +183,8 @@ class Ladder(Secret):
             return Answer(None, None, guarantee, None, remaining, None)
         loss = self._shown * self._step
         behind = self._step if self._mode == "fixed-step" else 1 / math.sqrt(max(1, self._n - 1))
-        low = max(0.0, loss - behind - self._error - _SUMS)
-        high = min(1.0, loss + self._step / 2 + self._error + _SUMS)
+        low = max(0.0, loss - behind - self._error - 2 * _SUMS)
+        high = min(1.0, loss + self._step / 2 + self._error + 2 * _SUMS)
         ends = sorted((self._score(low), self._score(high)))
         return Answer(self._score(loss), (ends[0], ends[1]), guarantee, None, remaining, moved)
 

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from holdfast.bounds.holdout import (
+    plan_tight,
+    theorem25_parameters,
+    theorem25_size,
+    thresholdout_failure,
+    tight_sigma,
+)
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+from holdfast.holdout import Claim, GaussianThresholdout, NoiseScales, Thresholdout
+from holdfast.noise import Seeded
+
+
+class TestFailure:
+    def test_is_at_most_beta_where_the_planner_says_so(self) -> None:
+        for tau, beta, m, b in ((0.1, 0.05, 1000, 10), (0.2, 0.01, 100, 1), (0.05, 0.1, 10**6, 100)):
+            plan = plan_tight(tau, beta, m, b)
+            assert plan.sigma is not None
+            assert plan.threshold is not None
+            s = plan.sigma
+            failure = thresholdout_failure(plan.n, tau, m, b, plan.threshold, 2 * s, 4 * s, s)
+            assert failure <= beta
+            assert failure > beta / 100  # and it is about the same analysis
+            fewer = thresholdout_failure(plan.n // 2, tau, m, b, plan.threshold, 2 * s, 4 * s, s)
+            assert fewer > beta
+
+    def test_falls_with_rows_and_accuracy_and_rises_with_questions(self) -> None:
+        s = tight_sigma(0.1, 0.025, 1000, 10)
+
+        def failure(n: int = 2 * 10**6, tau: float = 0.1, m: int = 1000, b: int = 10) -> float:
+            return thresholdout_failure(n, tau, m, b, 0.075, 2 * s, 4 * s, s)
+
+        assert failure(n=4 * 10**6) <= failure() <= failure(n=10**6)
+        assert failure(tau=0.11) <= failure() <= failure(tau=0.099)
+        assert failure() <= failure(m=2000)
+        assert failure(b=9) <= failure() <= failure(b=11)
+        assert failure(tau=0.075) == 1.0
+
+    def test_noise_part_covers_the_simulated_worst_case(self) -> None:
+        # without generalisation error (a huge sample): noise alone, against a direct simulation of the maximum
+        import numpy as np
+
+        rng = np.random.default_rng(1)
+        m, b, sigma, runs = 20, 3, 0.01, 20_000
+        gamma = np.abs(rng.laplace(scale=2 * sigma, size=(runs, b))).max(axis=1)  # an analyst who stays in the worst
+        eta = np.abs(rng.laplace(scale=4 * sigma, size=(runs, m))).max(axis=1)
+        for room in (0.3, 0.4):
+            truth = float((gamma + eta > room).mean())
+            bound = thresholdout_failure(10**17, 1.0 + room, m, b, 1.0, 2 * sigma, 4 * sigma, sigma)
+            spread = 5 * math.sqrt(truth / runs)
+            assert truth - spread <= bound <= 1.6 * truth + spread
+
+    def test_single_threshold_needs_less(self) -> None:
+        n, m, b = 4_000_000, 1000, 10
+        sigma = tight_sigma(0.1, 0.025, m, b)
+        failures = []
+        for variant in ("figure-1", "single-threshold"):
+            scales = NoiseScales.of(variant, sigma, b, n)  # type: ignore[arg-type]
+            form = "refresh" if scales.refresh else "single"
+            failures.append(
+                thresholdout_failure(
+                    n,
+                    0.1,
+                    m,
+                    b,
+                    0.075,
+                    scales.threshold,
+                    scales.comparison,
+                    scales.release,
+                    form=form,  # type: ignore[arg-type]
+                )
+            )
+        assert failures[1] < failures[0] / 1000
+
+    def test_threshold_noise_as_large_as_the_comparison(self) -> None:
+        assert 0 < thresholdout_failure(10**10, 0.5, 10, 2, 0.1, 0.01, 0.005, 0.001) < 1e-6
+
+
+class TestPlan:
+    def test_certifies_every_answer_up_to_the_questions(self) -> None:
+        holdout = Thresholdout.plan(0.3, 0.05, 3, 1, source=Seeded(1))
+        assert holdout.certified
+        answers = [holdout.query_means(0.5, 0.5) for _ in range(4)]
+        assert [a.guarantee.certified for a in answers] == [True, True, True, False]
+        assert answers[0].interval == pytest.approx((0.2, 0.8))
+        assert answers[0].guarantee.theorem == "holdout.thresholdout-failure"
+        assert answers[2].remaining == {"overfits": 1, "questions": 0}
+        assert answers[3].interval is None
+        spoke = Thresholdout.plan(0.3, 0.05, 3, 1, source=Seeded(1)).query_means(1.0, 0.0)
+        assert spoke.value is not None
+        assert spoke.interval is not None
+        assert spoke.interval[0] == 0.0
+
+    def test_one_sided_intervals(self) -> None:
+        above = Thresholdout.plan(0.3, 0.05, 3, 1, side="holdout_above", source=Seeded(2)).query_means(0.5, 0.5)
+        below = Thresholdout.plan(0.3, 0.05, 3, 1, side="train_above", source=Seeded(2)).query_means(0.5, 0.5)
+        assert above.interval == (0.0, 0.8)
+        assert below.interval == (0.2, 1.0)
+
+    def test_ranges(self) -> None:
+        unit, wide = Thresholdout.plan(0.3, 0.05, 3, 1), Thresholdout.plan(3.0, 0.05, 3, 1, low=-5, high=5)
+        assert (wide.n, wide.certified) == (unit.n, True)
+        assert wide.threshold == pytest.approx(10 * unit.threshold)
+        assert wide.query_means(4.0, 4.0).interval == (1.0, 5.0)
+
+    @pytest.mark.parametrize("method", ["best", "theorem-25", "paper"])
+    def test_methods(self, method: str) -> None:
+        holdout = Thresholdout.plan(0.1, 0.05, 1000, 10, method=method)  # type: ignore[arg-type]
+        assert holdout.certified
+        if method != "best":
+            assert holdout.n == math.ceil(theorem25_size(0.1, 0.05, 1000, 10))
+            assert (holdout.threshold, holdout.sigma) == theorem25_parameters(0.1, 0.05, 1000)
+
+    def test_budget_from_rows(self) -> None:
+        holdout = Thresholdout.plan(0.1, 0.05, 1000, n=3_000_000)
+        assert holdout.budget > 10
+        assert holdout.certified
+        assert holdout.n == 3_000_000
+
+    def test_too_few_rows_are_said_in_plain_words(self) -> None:
+        for budget in (None, 10):
+            with pytest.raises(GuaranteeUnavailable, match=r"10000 rows are too few .* Splitting the rows needs"):
+                Thresholdout.plan(0.1, 0.05, 1000, budget, n=10_000)
+        with pytest.raises(InvalidParameter, match="budget or n"):
+            Thresholdout.plan(0.1, 0.05, 1000)
+        with pytest.raises(InvalidParameter, match="tau"):
+            Thresholdout.plan(-0.1, 0.05, 1000, 1)
+
+    def test_the_grid_never_takes_a_plan_away(self) -> None:
+        for tau, beta, m, b in ((0.9, 0.5, 1, 1), (0.5, 0.01, 10, 5), (0.02, 0.05, 10**6, 3), (0.2, 1e-6, 100, 50)):
+            assert Thresholdout.plan(tau, beta, m, b).certified
+
+    def test_the_approximate_branch_of_theorem_25(self) -> None:
+        # budgets of many thousands: the pure analysis needs more rows than the approximate one
+        tau, beta, m, b = 0.1, 0.05, 10**6, 500_000
+        n = math.ceil(theorem25_size(tau, beta, m, b, "exact"))
+        assert n < theorem25_size(tau, beta, m, b, "pure")
+        threshold, sigma = theorem25_parameters(tau, beta, m)
+        assert Thresholdout(n, threshold, sigma, b, claim=Claim(tau, beta, m)).certified
+        assert not Thresholdout(n // 3, threshold, sigma, b, claim=Claim(tau, beta, m)).certified
+
+
+class TestClaim:
+    def test_is_believed_only_with_a_proof(self) -> None:
+        claim = Claim(0.1, 0.05, 1000)
+        assert not Thresholdout(10_000, 0.075, 0.0002, 10, claim=claim).certified
+        assert not Thresholdout(10**7, 0.2, 0.0002, 10, claim=claim).certified
+        assert not Thresholdout(10**7, 0.075, 0.01, 10, claim=claim).certified
+        assert Thresholdout(10**7, 0.075, 0.0002, 10, claim=claim).certified
+        assert not Thresholdout(10**7, 0.075, 0.0002, 10, claim=Claim(0.1, 0.05, 1000, certified=False)).certified
+        answer = Thresholdout(10_000, 0.075, 0.0002, 10, claim=claim).query_means(0.5, 0.5)
+        assert not answer.guarantee.certified
+        assert answer.interval is None
+
+    def test_wrong_input(self) -> None:
+        for wrong in ((0, 0.05, 10), (0.1, 0, 10), (0.1, 1, 10), (0.1, 0.05, 0)):
+            with pytest.raises(InvalidParameter):
+                Claim(*wrong)
+        with pytest.raises(InvalidParameter, match="certified"):
+            Claim(0.1, 0.05, 10, 1)  # type: ignore[arg-type]
+
+
+class TestGaussian:
+    def test_says_that_nothing_is_certified(self) -> None:
+        holdout = GaussianThresholdout(10_000, source=Seeded(1))
+        answers = [
+            holdout.query([0.7, 0.7], [0.71] * 10_000),
+            holdout.query_values(-3.0, [12.0] * 10_000),
+            holdout.query_means(0.5, 0.5),
+            *holdout.query_batch([0.5], [0.9]),
+        ]
+        assert not any(a.guarantee.certified for a in answers)
+        assert all(a.interval is None for a in answers)
+        assert answers[1].value == pytest.approx(12, abs=0.1)
+        assert (holdout.asked, holdout.overfits) == (4, 2)
+        assert "not certified" in str(answers[0])
+        assert "certified=False" in repr(holdout)
+
+    def test_state_and_wrong_input(self) -> None:
+        one, other = GaussianThresholdout(100, source=Seeded(3)), GaussianThresholdout(100, source=Seeded(3))
+        other = GaussianThresholdout.from_state(other.state())
+        assert [one.query_means(0.1, x / 9).value for x in range(9)] == [
+            other.query_means(0.1, x / 9).value for x in range(9)
+        ]
+        before = one.state()
+        for ask in (
+            lambda: one.query_means(float("nan"), 0.1),
+            lambda: one.query_means(0.1, float("inf")),
+            lambda: one.query_values(0.1, [0.1] * 99),
+            lambda: one.query_batch([0.1], [0.1, 0.2]),
+            lambda: one.query_batch(["x"], [0.1]),
+            lambda: GaussianThresholdout(100, mode="certified"),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(InvalidParameter):
+                ask()
+        assert one.state() == before
