@@ -12,15 +12,22 @@ from holdfast.holdout.families import MEAN_FAMILIES
 from holdfast.holdout.mean_interval import FINEST, MeanInterval
 from holdfast.holdout.planning_use import Found, Use, method
 
+#: Failures that are followed one by one; from there on each is counted like the last of them, which shows more.
+_TABLE = 128
+
 
 class Run:
     """A run on `n` rows with one family, in units of the range; without a guess at the middle, the worst place.
 
     Hoeffding's width is the same everywhere but at the very ends, so it is always taken at the middle.
 
-    A failure shows one of `K` cells, no finer than `FINEST` half-widths of the interval in force then, which is at
-    least the half-width of a first question; hence `cells` bounds `K` whatever the path. Counted as a real number,
-    rounded up by one, so that widths fall smoothly with the rows.
+    What failures have shown when the last question comes is bounded over all runs that leave the grid of corrected
+    values to the holdout. Its cells are never finer than `FINEST` half-widths of the interval in force, so failure
+    number `f + 1` shows one of at most `K = 1/(2 FINEST w) + 1` of them (`pi/2` times as many where cells are curved).
+    Write `S` for the log of the product of all `K`. As `w` grows more slowly than `exp(S)`, `S + ln K` rises with `S`;
+    and `w` is least for a question that all earlier failures directly precede, where the binomial coefficient in its
+    share is 1. So the run that fails at once shows most. `K` is taken as a real number, rounded up by one, so that
+    widths fall smoothly with the rows.
     """
 
     def __init__(self, n: int, use: Use, family: Family) -> None:
@@ -28,21 +35,39 @@ class Run:
         self.interval = MeanInterval(MEAN_FAMILIES[family], n, 0.0, 1.0)
         curved = self.interval.family.curved
         self.guess = use.guess if curved and use.guess is not None else 0.5
-        finest = 2 * FINEST * self.interval.half_width(0.5, use.shares.log_share(1, 0, 0.0))
-        self.cells = (math.pi / 2 if curved else 1.0) / finest + 1
+        span = (math.pi / 2 if curved else 1.0) / (2 * FINEST)
+        self._log_cells: list[float] = []
+        self._log_shown = [0.0]
+        for f in range(min(use.failures, use.questions - 1, _TABLE)):
+            width = self.interval.half_width(0.5, use.shares.log_share(f + 1, f, self._log_shown[f]))
+            self._log_cells.append(math.log(span / width + 1))
+            self._log_shown.append(self._log_shown[f] + self._log_cells[f])
+
+    def log_shown(self, failures: int) -> float:
+        """The most that this many failures have shown, as a logarithm; past the table, its last (largest) cells."""
+        known = len(self._log_shown) - 1
+        if failures <= known:
+            return self._log_shown[failures]
+        return self._log_shown[known] + (failures - known) * self._log_cells[known - 1]
 
     @property
     def worst(self) -> int:
         """The number of failures, at most those planned, with the most transcripts before the last question.
 
-        `C(m-1, f) K^f` rises up to `f = m K/(K + 1)`.
+        The next failure multiplies their number by `K (m - f)/f`, a falling sequence; so stop where it drops below 1.
         """
-        m = self.use.questions
-        return min(self.use.failures, m - 1, math.floor(m * self.cells / (self.cells + 1)))
+        m, known = self.use.questions, len(self._log_cells)
+        f = min(self.use.failures, m - 1)
+        if f > known:
+            cells = math.exp(self._log_cells[-1])
+            f = max(known, min(f, math.floor(m * cells / (cells + 1))))
+        while 0 < f <= known and math.log((m - f) / f) + self._log_cells[f - 1] < 0:
+            f -= 1
+        return f
 
     def log_share(self, failures: int) -> float:
         """Of the last question after this many failures."""
-        return self.use.shares.log_share(self.use.questions, failures, failures * math.log(self.cells))
+        return self.use.shares.log_share(self.use.questions, failures, self.log_shown(failures))
 
     def tolerance(self, failures: int) -> float:
         """The least tolerance with which the last question passes, after this many failures, if the mean is the guess.
@@ -53,9 +78,9 @@ class Run:
         return least_tolerance(self.family, self.guess, self.interval.n, self.log_share(failures))
 
     def corrected(self, failures: int) -> float:
-        """How far the truth can be from what a failing last question shows, after this many failures before it."""
+        """How far the truth can be from what the last question shows if it fails, at the default tolerance."""
         share = self.log_share(failures)
-        cells = self.interval.cells(self.guess, self.interval.half_width(self.guess, share), share)
+        cells = self.interval.cells(self.guess, self.interval.default_tolerance(self.guess, share), share)
         index = cells.index(self.guess)
         lower, upper = self.interval.over(cells.edge(index), cells.edge(index + 1), share)
         return max(cells.midpoint(index) - lower, upper - cells.midpoint(index))

@@ -197,8 +197,8 @@ class LadderWidth:
 
     Examples
     --------
-    >>> ladder_width(10_000, 0.05, 1000).step
-    0.03125
+    >>> round(ladder_width(10_000, 0.05, 1000).step, 6)
+    0.031746
     """
 
     value: float
@@ -219,10 +219,10 @@ class LadderWidth:
     provenance="derived",
 )
 def ladder_width(n: int, beta: float, submissions: int) -> LadderWidth:
-    """Return the least `error + step` with `ladder_tail(n, error, step, submissions) <= beta`, over steps `1/j`.
+    """Return the least `error + step` with `ladder_tail(n, error, step, submissions) <= beta`, over all steps.
 
-    Only steps `1/j` with `j` whole are tried: between two of them the number of grid values stays and a smaller step is
-    better.
+    The number of grid values is `floor(1/step + 1/2) + 1`. For each number the least step is best, and that is a hair
+    above `1/(j + 1/2)`; so only these are tried.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def ladder_width(n: int, beta: float, submissions: int) -> LadderWidth:
     Examples
     --------
     >>> round(ladder_width(10_000, 0.05, 1000).value, 5)
-    0.118
+    0.11751
     """
     n, beta, t = count("n", n), failure_probability(beta), count("submissions", submissions)
 
@@ -249,8 +249,11 @@ def ladder_width(n: int, beta: float, submissions: int) -> LadderWidth:
         log = math.log(2) - math.log(beta) + log_choose(t + cells + 1, cells + 2)
         return math.sqrt(log / (2 * n))
 
+    def step(cells: int) -> float:
+        return (1 + 1e-12) / (cells + 0.5)
+
     def width(cells: int) -> float:
-        return error(cells) + 1 / cells
+        return error(cells) + step(cells)
 
     low, high = 1, _LADDER_CELLS  # the width falls, then rises
     while high - low > 2:
@@ -258,10 +261,10 @@ def ladder_width(n: int, beta: float, submissions: int) -> LadderWidth:
         left, right = low + third, high - third
         low, high = (low, right) if width(left) <= width(right) else (left, high)
     cells = min(range(low, high + 1), key=width)
-    step, found = 1 / cells, up(error(cells), 16)
-    while found <= 1 and ladder_tail(n, found, step, t) > beta:  # what is returned passes the theorem's own test
+    chosen, found = step(cells), up(error(cells), 16)
+    while found <= 1 and ladder_tail(n, found, chosen, t) > beta:  # what is returned passes the theorem's own test
         found = up(found, 64)
-    return LadderWidth(up(found + step, 2), step, found)
+    return LadderWidth(up(found + chosen, 2), chosen, found)
 
 
 __all__ = [
