@@ -140,7 +140,7 @@ def test_the_catalogue_evaluates_and_refuses(id: str) -> None:
     entry = lookup(id)
     found = entry.evaluate(**GOOD[id])
     assert 0 < found.value < 0.5
-    assert found.details["low"] < found.details["high"]
+    assert found.details["lower"] < found.details["upper"]
     for parameter in entry.parameters:
         for bad in BAD[parameter.name]:
             with pytest.raises(InvalidParameter, match=parameter.name):

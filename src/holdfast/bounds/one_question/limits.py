@@ -25,8 +25,8 @@ class Limits(NamedTuple):
         return (self.high - self.low) / 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"value": self.value, "low": self.low, "high": self.high}
+        """Plain data; the limits under names of their own, since `low` and `high` are also the range of a value."""
+        return {"value": self.value, "lower": self.low, "upper": self.high}
 
 
 def outwards(lower: float, upper: float, low: float, high: float, ulps: int = 4) -> Limits:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from holdfast import check
+from holdfast.bounds.exact import UNIT
 from holdfast.bounds.one_question import inputs
-from holdfast.bounds.one_question.divergence_bound import kl
+from holdfast.bounds.one_question.families import mean_interval
 from holdfast.bounds.one_question.inputs import Side
 from holdfast.bounds.one_question.limits import Limits
 from holdfast.bounds.registry import theorem
@@ -32,7 +33,7 @@ def two_sample_u(value: float, n_positive: int, n_negative: int, log_share: floa
     Parameters
     ----------
     value : float
-        The statistic, in [0, 1].
+        The statistic, in [0, 1]; a rounding of up to four units is made up for.
     n_positive, n_negative : int
         Sizes of the two samples.
     log_share : float
@@ -54,7 +55,7 @@ def two_sample_u(value: float, n_positive: int, n_negative: int, log_share: floa
     """
     value = check.probability("value", value, zero=True, one=True)
     smaller = min(inputs.rows(n_positive, "n_positive"), inputs.rows(n_negative, "n_negative"))
-    return kl(value, smaller, log_share, side=side)
+    return mean_interval("kl", value, smaller, log_share, side, slack=4 * UNIT)
 
 
 __all__ = ["two_sample_u"]

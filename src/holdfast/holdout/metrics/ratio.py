@@ -24,7 +24,7 @@ from holdfast.holdout.procedure import OnRows, Side
 RatioFamily = Literal["kl", "empirical-bernstein"]
 """What a candidate is tested by; "empirical-bernstein" where the residuals `num - c den` vary little."""
 
-_SLACK = 1e-12  # how far means and variances of numbers in [0, 1] may be off because sums are rounded
+_SLACK = 1e-12  # how far means and variances of numbers in [0, 1] may be off because numbers and sums are rounded
 _WIDTH = 1e-10  # the ends are found to this part of the range
 
 
@@ -111,7 +111,8 @@ def from_parts(
     OnRows(one row (kl), n=1, low=0, high=2)
     """
     check.choice("family", family, ("kl", "empirical-bernstein"))
-    moments = Moments.of(over / most, den / most)
+    slack = _SLACK * (1 + (abs(low) + abs(high)) / (high - low))
+    moments = Moments.of(over / most, den / most, slack)
 
     def limits(log_share: float, side: Side) -> tuple[float, float]:
         if family == "kl":
@@ -129,7 +130,7 @@ def from_parts(
 
 @dataclass(frozen=True, repr=False)
 class Moments:
-    """Means and unbiased (co)variances of numerator and denominator, both in [0, 1]. Secret."""
+    """Means and unbiased (co)variances of numerator and denominator, both in [0, 1], and their rounding. Secret."""
 
     n: int
     num: float
@@ -137,19 +138,26 @@ class Moments:
     num_variance: float
     den_variance: float
     covariance: float
+    slack: float
 
     @classmethod
-    def of(cls, num: npt.NDArray[np.float64], den: npt.NDArray[np.float64]) -> Moments:
+    def of(cls, num: npt.NDArray[np.float64], den: npt.NDArray[np.float64], slack: float = _SLACK) -> Moments:
         """Sum up two columns."""
         n, a, b = num.size, float(num.mean()), float(den.mean())
         x, y, rest = num - a, den - b, max(num.size - 1, 1)
-        return cls(n, a, b, float(x @ x) / rest, float(y @ y) / rest, float(x @ y) / rest)
+        return cls(n, a, b, float(x @ x) / rest, float(y @ y) / rest, float(x @ y) / rest, slack)
 
     def mirrored(self) -> Moments:
         """Those of `den - num` and `den`."""
         variance = max(self.den_variance - 2 * self.covariance + self.num_variance, 0.0)
         return Moments(
-            self.n, self.den - self.num, self.den, variance, self.den_variance, self.den_variance - self.covariance
+            self.n,
+            self.den - self.num,
+            self.den,
+            variance,
+            self.den_variance,
+            self.den_variance - self.covariance,
+            self.slack,
         )
 
     def __repr__(self) -> str:
@@ -157,7 +165,7 @@ class Moments:
 
 
 def _kl_limit(rows: Moments, log_tail: float) -> float:
-    nats, a, b = up(-log_tail / rows.n), rows.num - _SLACK, rows.den
+    nats, a, b = up(-log_tail / rows.n), rows.num - 2 * rows.slack, rows.den
 
     def not_refuted(c: float) -> float:
         mean = a + c * (1 - b)
@@ -169,11 +177,11 @@ def _kl_limit(rows: Moments, log_tail: float) -> float:
 def _bernstein_limit(rows: Moments, log_share: float, events: int) -> float:
     if rows.n == 1:
         return 0.0
-    a, b = rows.num - _SLACK, rows.den
+    a, b = rows.num - 2 * rows.slack, rows.den
 
     def not_refuted(c: float) -> float:
         variance = rows.num_variance - 2 * c * rows.covariance + c * c * rows.den_variance
-        spread = math.sqrt(max(variance, 0.0) + 8 * _SLACK)
+        spread = math.sqrt(max(variance, 0.0) + 8 * rows.slack)
         return bernstein_half_width(spread, rows.n, log_share, 1.0, events) - (a - c * b)
 
     return _last_refuted(not_refuted, a, b)
