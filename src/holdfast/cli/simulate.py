@@ -45,7 +45,7 @@ def simulate(
     against: str = typer.Option("reusable-holdout", "--against", help="Who answers, or `all`; `--list` names them."),
     n: int = typer.Option(1000, "--n", help="Guarded rows; the analyst owns as many training rows besides."),
     questions: int = typer.Option(300, "--questions", help="Questions planned, and asked unless refused."),
-    failures: int = typer.Option(10, "--failures", help="Guesses that may fail."),
+    failures: int = typer.Option(None, "--failures", help="Guesses that may fail; 10, or all of fewer questions."),
     confidence: float = typer.Option(0.95, "--confidence", help="Confidence of all answers of a run at once."),
     runs: int = typer.Option(200, "--runs", help="Analyses, each of a fresh sample."),
     seed: int = typer.Option(1, "--seed", help="Where the simulation starts."),
@@ -66,6 +66,7 @@ def simulate(
     known = answerers()
     check.choice("against", against, [*known, "all"])
     chosen = list(known.values()) if against == "all" else list(dict.fromkeys([answerer("naive"), known[against]]))
+    failures = max(1, min(10, questions)) if failures is None else failures
     design = Design(n, questions, failures, confidence)
     runs = check.whole("runs", runs, at_least=1, at_most=10**7)
     seed = check.whole("seed", seed, at_least=0)

@@ -18,7 +18,7 @@ class Naive(Answerer):
 
     Examples
     --------
-    >>> reply = Naive(Design(n=4, questions=2)).ask(np.array([True, False, True, True]), 0.5)
+    >>> reply = Naive(Design(n=4, questions=2, failures=1)).ask(np.array([True, False, True, True]), 0.5)
     >>> reply.value
     0.75
     """
