@@ -38,24 +38,29 @@ def real(
         ...
     holdfast.errors.InvalidParameter: epsilon must be a number in [0, inf), got -1
     """
-    wanted = f"{name} must be a number in {_interval(above, at_least, below, at_most, infinite)}"
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidParameter(f"{wanted}, got {_shown(value)}")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise InvalidParameter(f"{wanted}, got {_shown(value)}") from None
-    outside = (
-        math.isnan(number)
-        or (math.isinf(number) and not infinite)
+    number = value if type(value) is float else _number(value)
+    if number is None or (
+        number != number
+        or (not infinite and math.isinf(number))
         or (above is not None and not number > above)
         or (at_least is not None and not number >= at_least)
         or (below is not None and not number < below)
         or (at_most is not None and not number <= at_most)
-    )
-    if outside:
-        raise InvalidParameter(f"{wanted}, got {_shown(value)}")
+    ):
+        # The message is made only here: this check runs several times in every answer.
+        where = _interval(above, at_least, below, at_most, infinite)
+        raise InvalidParameter(f"{name} must be a number in {where}, got {_shown(value)}")
     return number
+
+
+def _number(value: Any) -> float | None:
+    """`value` as a float; None for anything that is no number and for what a double cannot hold."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def probability(name: str, value: Any, *, zero: bool = False, one: bool = False) -> float:
@@ -99,21 +104,22 @@ def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | 
         ...
     holdfast.errors.InvalidParameter: n must be a whole number, at least 1 and at most 1e300, got 1000...
     """
-    ends = [f"at least {at_least}"] if at_least is not None else []
-    ends += [f"at most {at_most}"] if at_most is not None else []
-    wanted = f"{name} must be a whole number" + (", " + " and ".join(ends) if ends else "")
-    integral = isinstance(value, Integral) and not isinstance(value, bool)
+    integral = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
     if not integral and isinstance(value, Real) and not isinstance(value, bool):
         integral = _is_integral(value)
-    if not integral:
-        raise InvalidParameter(f"{wanted}, got {_shown(value)}")
-    number = int(value)
-    if at_most is None and abs(number) > LARGEST_WHOLE:
-        low = ends[0] if ends else "at least -1e300"
-        raise InvalidParameter(f"{name} must be a whole number, {low} and at most 1e300, got {_shown(value)}")
-    if (at_least is not None and number < at_least) or (at_most is not None and number > at_most):
-        raise InvalidParameter(f"{wanted}, got {_shown(value)}")
-    return number
+    number = int(value) if integral else 0
+    if (
+        integral
+        and (at_least is None or number >= at_least)
+        and (number <= at_most if at_most is not None else abs(number) <= LARGEST_WHOLE)
+    ):
+        return number
+    ends = [f"at least {at_least}"] if at_least is not None else []
+    ends += [f"at most {at_most}"] if at_most is not None else []
+    if integral and at_most is None and abs(number) > LARGEST_WHOLE:
+        ends = [ends[0] if ends else "at least -1e300", "at most 1e300"]
+    wanted = f"{name} must be a whole number" + (", " + " and ".join(ends) if ends else "")
+    raise InvalidParameter(f"{wanted}, got {_shown(value)}")
 
 
 def _is_integral(value: Real) -> bool:
