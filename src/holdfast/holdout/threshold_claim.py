@@ -14,7 +14,7 @@ from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout.noise_scales import NoiseScales
 
 if TYPE_CHECKING:
-    from holdfast.holdout.thresholdout import Thresholdout
+    from holdfast.holdout.threshold_rules import ThresholdRules
 
 #: Steps that the grid may add to a noise: |discrete Laplace| is at most |Laplace| plus a step in law, for two noises,
 #: and threshold, mean and candidate are each off by half a step; rounded up to whole steps.
@@ -42,7 +42,7 @@ class Claim:
         if not isinstance(self.certified, bool):
             raise InvalidParameter("certified must be True or False")
 
-    def holds(self, holdout: Thresholdout) -> bool:
+    def holds(self, rules: ThresholdRules) -> bool:
         """Whether the run's public parameters satisfy a theorem that gives this claim.
 
         Either `holdout.thresholdout-failure` with the noise that is really drawn, grid included, or Theorem 25 itself:
@@ -51,31 +51,31 @@ class Claim:
         """
         if not self.certified:
             return False
-        on_grid, scales = holdout.scales_on_grid, holdout.scales_on_grid.realised
+        on_grid, scales = rules.on_grid, rules.on_grid.realised
         failure = thresholdout_failure(
-            holdout.n,
+            rules.n,
             self.tau,
             self.questions,
-            holdout.budget,
-            holdout.threshold,
+            rules.budget,
+            rules.threshold,
             scales.threshold,
             scales.comparison,
             scales.release,
             "refresh" if scales.refresh else "single",
-            holdout.unit,
+            rules.unit,
             _ROUNDING_STEPS * float(on_grid.grid.step),
-            holdout.cost.epsilon,
+            rules.cost.epsilon,
         )
-        return failure <= self.beta or self._theorem25(holdout)
+        return failure <= self.beta or self._theorem25(rules)
 
-    def _theorem25(self, holdout: Thresholdout) -> bool:
-        tau = self.tau / holdout.unit
-        if not 1e-50 <= tau < 1 or not holdout.budget <= self.questions:
+    def _theorem25(self, rules: ThresholdRules) -> bool:
+        tau = self.tau / rules.unit
+        if not 1e-50 <= tau < 1 or not rules.budget <= self.questions:
             return False
         threshold, sigma = theorem25_parameters(tau, self.beta, self.questions)
-        asked = NoiseScales.of("figure-1", holdout.sigma, holdout.budget, holdout.n, holdout.unit)
+        asked = NoiseScales.of("figure-1", rules.sigma, rules.budget, rules.n, rules.unit)
         room = 1 + _GRID_ROOM
-        drawn = holdout.scales_on_grid.realised
+        drawn = rules.on_grid.realised
         figure = drawn.refresh and all(
             a <= b <= room * a
             for a, b in (
@@ -84,9 +84,9 @@ class Claim:
                 (asked.release, drawn.release),
             )
         )
-        near = math.isclose(holdout.threshold, threshold * holdout.unit, rel_tol=1e-9)
-        near = near and math.isclose(holdout.sigma, sigma, rel_tol=1e-9)
-        return figure and near and holdout.n >= theorem25_size(tau, self.beta, self.questions, holdout.budget, "exact")
+        near = math.isclose(rules.threshold, threshold * rules.unit, rel_tol=1e-9)
+        near = near and math.isclose(rules.sigma, sigma, rel_tol=1e-9)
+        return figure and near and rules.n >= theorem25_size(tau, self.beta, self.questions, rules.budget, "exact")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -11,23 +11,19 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.accounting.costs import PureDP
-from holdfast.bounds.exact import decimal_fraction, float_up
-from holdfast.bounds.guarantee import Guarantee
-from holdfast.bounds.holdout.ranges import laplace_scale
-from holdfast.data.values import Rows, Summary, summarise
+from holdfast.bounds.exact import float_up
+from holdfast.data.values import Rows
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.noise_scales import NoiseScales, ScalesOnGrid, Variant
 from holdfast.holdout.secret import Secret, read_state, source_state
 from holdfast.holdout.threshold_answers import ThresholdAnswers
 from holdfast.holdout.threshold_claim import Claim, planned
+from holdfast.holdout.threshold_rules import Side, ThresholdRules
 from holdfast.mechanisms.answer import Answer
 from holdfast.mechanisms.sparse_run import first_above
 from holdfast.noise.entropy import Seeded, Source, resolve
-from holdfast.noise.grid import Grid, check_grid, upper_reading
+from holdfast.noise.grid import Grid
 from holdfast.noise.laplace import discrete_laplace
-
-Side = Literal["two-sided", "holdout_above", "train_above"]
-SIDES = ("two-sided", "holdout_above", "train_above")
 
 
 class Draws(Protocol):
@@ -138,40 +134,18 @@ class Thresholdout(Secret):
         source: Source | None = None,
         draws: Draws | None = None,
     ) -> None:
+        rules = ThresholdRules(
+            n, threshold, sigma, budget, side, low, high, sensitivity, clamp, variant, claim, scales, grid
+        )
+        self._begin(rules, resolve(source), draws)
+        self._secret = rules.index + self._draws(rules.on_grid.threshold)
+
+    def _begin(self, rules: ThresholdRules, source: Source, draws: Draws | None = None) -> None:
         super().__init__()
-        self._n = check.whole("n", n, at_least=1, at_most=10**15)
-        self._threshold = check.real("threshold", threshold, at_least=0)
-        self._sigma = laplace_scale(sigma)
-        self._budget = check.whole("budget", budget, at_least=1, at_most=10**15)
-        self._side = check.choice("side", side, SIDES)
-        self._low, self._high = check.real("low", low), check.real("high", high)
-        if not self._low < self._high:
-            raise InvalidParameter(f"low must be below high, got [{self._low:g}, {self._high:g}]")
-        if not isinstance(clamp, bool):
-            raise InvalidParameter("clamp must be True or False")
-        self._clamp = clamp
-        self._declared = sensitivity
-        if sensitivity is None:
-            length = decimal_fraction(self._high) - decimal_fraction(self._low)
-            moved, slack = length / self._n, 2 * Fraction(Summary(self._n, self._low, self._high, 0, 0, False).slack)
-        else:
-            moved, slack = upper_reading("sensitivity", sensitivity), Fraction(0)
-            length = moved * self._n
-            if clamp:
-                raise InvalidParameter("clamp must be False when a sensitivity is declared: there is no range")
-        self._unit = float_up(length)
-        self._variant = variant
-        self._scales = scales
-        wanted = NoiseScales.of(variant, self._sigma, self._budget, self._n, self._unit) if scales is None else scales
-        self._on_grid = ScalesOnGrid.of(wanted, moved, slack, check_grid(grid))
-        self._index = self._on_grid.grid.near_index(self._threshold, "threshold")
-        self._claim = claim
-        self._certified = False if claim is None else claim.holds(self)
-        self._source = resolve(source)
+        self._rules, self._source, self._injected = rules, source, draws is not None
         self._draws: Draws = self._noise if draws is None else draws
-        self._injected = draws is not None
-        self._asked, self._left, self._fresh = 0, self._budget, True
-        self._secret = self._index + self._draws(self._on_grid.threshold)
+        self._asked, self._left, self._fresh = 0, rules.budget, True
+        self._secret = 0
 
     @classmethod
     def plan(
@@ -242,24 +216,44 @@ class Thresholdout(Secret):
     # What everyone may know -------------------------------------------------------------------------------------------
 
     @property
+    def rules(self) -> ThresholdRules:
+        """All public parameters."""
+        return self._rules
+
+    @property
     def n(self) -> int:
         """Rows in the holdout."""
-        return self._n
+        return self._rules.n
 
     @property
     def threshold(self) -> float:
         """The public threshold; the noisy one is secret."""
-        return self._threshold
+        return self._rules.threshold
 
     @property
     def sigma(self) -> float:
         """Laplace scale for answers of range 1."""
-        return self._sigma
+        return self._rules.sigma
 
     @property
     def budget(self) -> int:
         """Overfits in all."""
-        return self._budget
+        return self._rules.budget
+
+    @property
+    def claim(self) -> Claim | None:
+        """The accuracy asked for."""
+        return self._rules.claim
+
+    @property
+    def certified(self) -> bool:
+        """Whether the parameters satisfy the theorem behind the claim."""
+        return self._rules.certified
+
+    @property
+    def scales_on_grid(self) -> ScalesOnGrid:
+        """Grid, sensitivity and noise scales in whole steps."""
+        return self._rules.on_grid
 
     @property
     def left(self) -> int:
@@ -277,34 +271,9 @@ class Thresholdout(Secret):
         return self._left < 1
 
     @property
-    def side(self) -> str:
-        """Which disagreement is caught."""
-        return self._side
-
-    @property
-    def unit(self) -> float:
-        """Length of the answers' range, or sensitivity times n."""
-        return self._unit
-
-    @property
-    def claim(self) -> Claim | None:
-        """The accuracy asked for."""
-        return self._claim
-
-    @property
-    def certified(self) -> bool:
-        """Whether the parameters satisfy the theorem behind the claim."""
-        return self._certified
-
-    @property
-    def scales_on_grid(self) -> ScalesOnGrid:
-        """Grid, sensitivity and noise scales in whole steps."""
-        return self._on_grid
-
-    @property
     def cost(self) -> PureDP:
         """What the whole run may spend: `2B/(sigma n)`."""
-        return self._on_grid.run_cost(self._budget)
+        return self._rules.cost
 
     @property
     def spent(self) -> PureDP:
@@ -314,9 +283,10 @@ class Thresholdout(Secret):
         between is free. On every transcript the privacy loss is at most this sum, so it may be charged as it is, by
         basic composition. Whether an overfit happens depends on the data: a filter must reserve it beforehand.
         """
-        overfits = self._budget - self._left
-        thresholds = overfits + (not self._fresh) if self._on_grid.refresh else int(not self._fresh or overfits > 0)
-        return PureDP(float_up(thresholds * self._on_grid.first + overfits * self._on_grid.overfit))
+        on_grid = self._rules.on_grid
+        overfits = self._rules.budget - self._left
+        thresholds = overfits + (not self._fresh) if on_grid.refresh else int(not self._fresh or overfits > 0)
+        return PureDP(float_up(thresholds * on_grid.first + overfits * on_grid.overfit))
 
     # Questions --------------------------------------------------------------------------------------------------------
 
@@ -343,18 +313,17 @@ class Thresholdout(Secret):
         >>> holdout.query([1, 0, 1, 1, 1], [1, 1, 0, 1]).value
         0.8
         """
-        rows = _rows(train_values, "train_values") if train_n is None else train_n
-        candidate = self._mean(train_values, rows, "train_values")
-        return self.query_values(candidate, holdout_values)
+        return self.query_values(self._rules.mean(train_values, train_n, "train_values"), holdout_values)
 
     def query_values(self, candidate: float, holdout_values: Rows) -> Answer:
         """Ask with any candidate value: a training mean, a cross-validation score, a guess; never from the holdout."""
-        candidate = self._number("candidate", candidate)
-        return self._ask(candidate, self._mean(holdout_values, self._n, "holdout_values"))
+        candidate = self._rules.number("candidate", candidate)
+        return self._ask(candidate, self._rules.mean(holdout_values, self.n, "holdout_values"))
 
     def query_means(self, candidate: float, holdout_mean: float) -> Answer:
         """Ask with the holdout's value computed elsewhere; with `sensitivity`, any statistic of the holdout."""
-        return self._ask(self._number("candidate", candidate), self._number("holdout_mean", holdout_mean, hide=True))
+        rules = self._rules
+        return self._ask(rules.number("candidate", candidate), rules.number("holdout_mean", holdout_mean, hide=True))
 
     def query_batch(self, candidates: npt.ArrayLike, holdout: npt.ArrayLike) -> ThresholdAnswers:
         """Ask many questions at once, with the law of asking them one after the other.
@@ -375,9 +344,10 @@ class Thresholdout(Secret):
         >>> answers.overfit.tolist(), answers.answered, [a.passed for a in answers]
         ([False, True, False], 2, [True, False, None])
         """
-        guesses = self._numbers("candidates", candidates)
-        means = self._batch_means(holdout, len(guesses))
-        grid = self._on_grid.grid
+        guesses = self._rules.numbers("candidates", candidates)
+        means = self._rules.means(holdout, len(guesses))
+        on_grid = self._rules.on_grid
+        grid = on_grid.grid
         with self._alone():
             state = (self._asked, self._left, self._fresh)
             values, overfit = guesses.copy(), np.zeros(len(guesses), dtype=np.bool_)
@@ -385,7 +355,7 @@ class Thresholdout(Secret):
             if self._left > 0 and len(guesses):
                 indices = grid.indices(means)
                 noisy = self._gaps(indices, grid.indices(guesses))
-                noisy -= self._draws(self._on_grid.comparison, len(guesses))
+                noisy -= self._draws(on_grid.comparison, len(guesses))
                 while at < len(guesses) and self._left > 0:
                     hit = first_above(noisy, at, len(guesses), self._secret)
                     stop = len(guesses) if hit is None else hit + 1
@@ -399,64 +369,36 @@ class Thresholdout(Secret):
     # What stays inside ------------------------------------------------------------------------------------------------
 
     def _ask(self, candidate: float, mean: float) -> Answer:
-        grid = self._on_grid.grid
+        on_grid, side = self._rules.on_grid, self._rules.side
+        grid = on_grid.grid
         guess, index = grid.near_index(candidate, "candidate"), grid.near_index(mean, "holdout mean")
         with self._alone():
             if self._left < 1:
-                return self._answer(None, False, False, self._asked, 0)
-            gap = index - guess if self._side == "holdout_above" else guess - index
-            if self._side == "two-sided":
+                return self._rules.answer(None, False, False, self._asked, 0)
+            gap = index - guess if side == "holdout_above" else guess - index
+            if side == "two-sided":
                 gap = abs(gap)
-            over = gap > self._secret + self._draws(self._on_grid.comparison)
+            over = gap > self._secret + self._draws(on_grid.comparison)
             first, self._asked, self._fresh = self._fresh, self._asked + 1, False
             value = self._release(index) if over else candidate
-            return self._answer(value, over, first, self._asked, self._left)
+            return self._rules.answer(value, over, first, self._asked, self._left)
 
     def _release(self, index: int) -> float:
         """Book an overfit and show the noisy value; a failure in between loses budget and never gains any."""
+        rules, on_grid = self._rules, self._rules.on_grid
         self._left -= 1
-        value = self._on_grid.grid.value(index + self._draws(self._on_grid.release))
-        if self._on_grid.refresh:
+        value = on_grid.grid.value(index + self._draws(on_grid.release))
+        if on_grid.refresh:
             self._fresh = True
-            self._secret = self._index + self._draws(self._on_grid.threshold)
-        return min(max(value, self._low), self._high) if self._clamp else value
+            self._secret = rules.index + self._draws(on_grid.threshold)
+        return min(max(value, rules.low), rules.high) if rules.clamp else value
 
     def _gaps(self, means: npt.NDArray[np.int64], guesses: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        gaps: npt.NDArray[np.int64] = means - guesses if self._side == "holdout_above" else guesses - means
-        return np.abs(gaps, out=gaps) if self._side == "two-sided" else gaps
+        gaps: npt.NDArray[np.int64] = means - guesses if self._rules.side == "holdout_above" else guesses - means
+        return np.abs(gaps, out=gaps) if self._rules.side == "two-sided" else gaps
 
     def _noise(self, scale: int, size: int | None = None, /) -> Any:
         return discrete_laplace(scale, size, source=self._source)
-
-    def _answer(self, value: float | None, over: bool, first: bool, asked: int, left: int) -> Answer:
-        remaining: dict[str, float] = {"overfits": left}
-        certified = self._certified
-        if self._claim is not None:
-            remaining["questions"] = max(0, self._claim.questions - asked)
-            certified = certified and asked <= self._claim.questions
-        guarantee = self._guarantee(certified)
-        if value is None:
-            return Answer(None, None, guarantee, PureDP(0.0), remaining, None)
-        paid = (self._on_grid.first if first else Fraction(0)) + (self._on_grid.overfit if over else Fraction(0))
-        interval = self._interval(value, over) if certified else None
-        return Answer(value, interval, guarantee, PureDP(float_up(paid)), remaining, not over)
-
-    def _interval(self, value: float, over: bool) -> tuple[float, float]:
-        """Within tau on the sides that were checked; within the range where there is one."""
-        assert self._claim is not None
-        low, high = (self._low, self._high) if self._declared is None else (-np.inf, np.inf)
-        tau = self._claim.tau
-        below = low if not over and self._side == "holdout_above" else max(low, value - tau)
-        above = high if not over and self._side == "train_above" else min(high, value + tau)
-        return min(below, high), max(above, low)
-
-    def _guarantee(self, certified: bool) -> Guarantee:
-        public = {"n": self._n, "threshold": self._threshold, "sigma": self._sigma, "budget": self._budget}
-        if self._claim is None or not certified:
-            words = "the run is private; no accuracy is certified"
-            return Guarantee("holdout.thresholdout-epsilon", public, words, certified=False)
-        wanted = {"tau": self._claim.tau, "beta": self._claim.beta, "questions": self._claim.questions}
-        return Guarantee("holdout.thresholdout-failure", wanted | public, "holdout rows i.i.d.")
 
     def _replay(
         self,
@@ -468,54 +410,12 @@ class Thresholdout(Secret):
         asked, left, fresh = state
         for i, value in enumerate(values.tolist()):
             if i >= answered:
-                yield self._answer(None, False, False, asked, left)
+                yield self._rules.answer(None, False, False, asked, left)
                 continue
             over = bool(overfit[i])
             asked, left = asked + 1, left - over
-            yield self._answer(value, over, fresh, asked, left)
-            fresh = over and self._on_grid.refresh
-
-    def _mean(self, values: Rows, n: int, name: str) -> float:
-        if self._declared is not None:
-            raise InvalidParameter("a declared sensitivity takes query_means: the statistic is not a mean over rows")
-        return summarise(values, n=n, low=self._low, high=self._high, name=name).mean
-
-    def _number(self, name: str, value: Any, *, hide: bool = False) -> float:
-        low, high = (None, None) if self._declared is not None else (self._low, self._high)
-        try:
-            return check.real(name, value, at_least=low, at_most=high)
-        except InvalidParameter:
-            if hide:  # the value may be an exact statistic
-                where = "a finite number" if low is None else f"a number in [{low:g}, {high:g}]"
-                raise InvalidParameter(f"{name} must be {where}") from None
-            raise
-
-    def _numbers(self, name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        try:
-            array = np.asarray(values)
-        except (TypeError, ValueError):
-            raise InvalidParameter(f"{name} must be one number a question") from None
-        if array.dtype.kind not in "biuf" or array.ndim != 1:
-            raise InvalidParameter(f"{name} must be one number a question")
-        numbers = array.astype(np.float64)
-        low, high = (-1e300, 1e300) if self._declared is not None else (self._low, self._high)
-        if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
-            raise InvalidParameter(f"{name} must lie in [{low:g}, {high:g}], and some do not")
-        return numbers
-
-    def _batch_means(self, holdout: npt.ArrayLike, questions: int) -> npt.NDArray[np.float64]:
-        try:
-            array = np.asarray(holdout)
-        except (TypeError, ValueError):
-            raise InvalidParameter("holdout must be means or a matrix with one row a question") from None
-        if array.ndim == 2:
-            rows = [self._mean(row, self._n, "holdout") for row in array]
-            means = np.array(rows, dtype=np.float64)
-        else:
-            means = self._numbers("holdout", array)
-        if len(means) != questions:
-            raise InvalidParameter(f"holdout must have one entry a question, {questions}, got {len(means)}")
-        return means
+            yield self._rules.answer(value, over, fresh, asked, left)
+            fresh = over and self._rules.on_grid.refresh
 
     # Saving -----------------------------------------------------------------------------------------------------------
 
@@ -530,7 +430,7 @@ class Thresholdout(Secret):
             return {
                 "kind": "thresholdout",
                 "secret": True,
-                "parameters": self._parameters(),
+                "parameters": self._rules.to_dict(),
                 "asked": self._asked,
                 "left": self._left,
                 "fresh": self._fresh,
@@ -550,63 +450,24 @@ class Thresholdout(Secret):
         """
         fields = ("parameters", "asked", "left", "fresh", "noisy_threshold", "source")
         kept = read_state(state, "thresholdout", fields)
-        parameters = dict(kept["parameters"])
-        claim, scales, moved = parameters.pop("claim"), parameters.pop("scales"), parameters.pop("sensitivity")
-        holdout = cls(
-            **parameters | {"grid": Grid(parameters["grid"])},
-            claim=None if claim is None else Claim(**claim),
-            scales=None if scales is None else NoiseScales(**scales),
-            sensitivity=Fraction(*moved) if isinstance(moved, list) else moved,
-            draws=_no_noise,
-        )
-        left = check.whole("left", kept["left"], at_least=0, at_most=holdout._budget)
-        holdout._asked = check.whole("asked", kept["asked"], at_least=holdout._budget - left)
-        holdout._left = left
-        if not isinstance(kept["fresh"], bool) or not isinstance(kept["noisy_threshold"], int):
+        rules = ThresholdRules.from_dict(kept["parameters"])
+        fresh, noisy = kept["fresh"], kept["noisy_threshold"]
+        if not isinstance(fresh, bool) or isinstance(noisy, bool) or not isinstance(noisy, int):
             raise InvalidParameter("state must be what thresholdout.state() gave")
-        holdout._fresh, holdout._secret = kept["fresh"], kept["noisy_threshold"]
-        holdout._source = resolve(None if kept["source"] is None else Seeded.from_state(kept["source"]))
-        holdout._draws, holdout._injected = holdout._noise, False
+        left = check.whole("left", kept["left"], at_least=0, at_most=rules.budget)
+        asked = check.whole("asked", kept["asked"], at_least=rules.budget - left + (not fresh and left == rules.budget))
+        source = resolve(None if kept["source"] is None else Seeded.from_state(kept["source"]))
+        holdout = cls.__new__(cls)
+        holdout._begin(rules, source)
+        holdout._asked, holdout._left, holdout._fresh, holdout._secret = asked, left, fresh, noisy
         return holdout
 
-    def _parameters(self) -> dict[str, Any]:
-        moved = self._declared
-        return {
-            "n": self._n,
-            "threshold": self._threshold,
-            "sigma": self._sigma,
-            "budget": self._budget,
-            "side": self._side,
-            "low": self._low,
-            "high": self._high,
-            "sensitivity": [moved.numerator, moved.denominator] if isinstance(moved, Fraction) else moved,
-            "clamp": self._clamp,
-            "variant": self._variant,
-            "claim": None if self._claim is None else self._claim.to_dict(),
-            "scales": None if self._scales is None else self._scales.to_dict(),
-            "grid": self._on_grid.grid.exponent,
-        }
-
     def __repr__(self) -> str:
+        rules = self._rules
         return (
-            f"Thresholdout(n={self._n}, threshold={self._threshold:g}, budget={self._budget}, asked={self._asked}, "
-            f"overfits={self._budget - self._left})"
+            f"Thresholdout(n={rules.n}, threshold={rules.threshold:g}, budget={rules.budget}, asked={self._asked}, "
+            f"overfits={rules.budget - self._left})"
         )
 
 
-def _rows(values: Any, name: str) -> int:
-    """Number of rows of an array; an iterator has none that could be known beforehand."""
-    if isinstance(values, Iterator):
-        raise InvalidParameter(f"{name} in chunks needs train_n, the number of training rows")
-    try:
-        rows = len(values)
-    except TypeError:
-        raise InvalidParameter(f"{name} must be one number a row") from None
-    return check.whole(f"rows of {name}", rows, at_least=1)
-
-
-def _no_noise(scale: int, size: int | None = None, /) -> Any:
-    return 0
-
-
-__all__ = ["SIDES", "Claim", "Draws", "NoiseScales", "Side", "Thresholdout"]
+__all__ = ["Draws", "Thresholdout"]
