@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from scipy.special import ndtr, ndtri
@@ -138,7 +139,11 @@ def small_variance_plan(n: int, questions: int, beta: float, deviation: float) -
     It also holds the worst case of one more: a question is admitted before its variance is known.
     """
     n, questions, beta = door(n, questions, beta, "gaussian")
-    s = check.real("deviation", deviation, at_least=1e-4, at_most=0.5)
+    return _plan(n, questions, beta, check.real("deviation", deviation, at_least=1e-4, at_most=0.5))
+
+
+@lru_cache(maxsize=128)
+def _plan(n: int, questions: int, beta: float, s: float) -> SmallVariance:
     units = questions - 1 + 0.25 / (s * s)
 
     def parts(sigma: float, slack: float, part: float) -> tuple[float, float, float]:

@@ -1,0 +1,128 @@
+"""The rounded Gaussian: its law against exact probabilities, and floating point against integers, draw by draw."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.stats import chi2
+
+from holdfast.errors import InvalidParameter
+from holdfast.noise import Grid, Secure, Seeded, discrete_gaussian, rounded_gaussian
+from holdfast.noise import rounded_gaussian as exported
+from tests.noise.tape import Tape
+
+module: Any = __import__("holdfast.noise.rounded_gaussian", fromlist=["rounded_gaussian"])
+DRAWS = 200_000
+LEVEL = 1e-7
+
+
+def _fits(indices: NDArray[np.int64], mean: float, sigma: float) -> bool:
+    """Pearson's test of the rounded law in steps, cells of expected count 20 or more; wrong with probability 1e-7."""
+    reach = math.ceil(5 * sigma) + 2
+    cells = np.arange(round(mean) - reach, round(mean) + reach + 1)
+    # far tails are folded into the outer cells
+    probability = ndtr((cells + 0.5 - mean) / sigma) - ndtr((cells - 0.5 - mean) / sigma)
+    expected = probability * indices.size
+    keep = expected >= 20
+    counts = np.array([np.count_nonzero(indices == c) for c in cells[keep]], dtype=float)
+    rest = indices.size - expected[keep].sum()
+    statistic = float(((counts - expected[keep]) ** 2 / expected[keep]).sum())
+    statistic += (indices.size - counts.sum() - rest) ** 2 / max(rest, 1e-3 * indices.size) if rest > 20 else 0.0
+    return statistic <= chi2.isf(LEVEL, int(keep.sum()))
+
+
+@pytest.mark.parametrize(
+    ("mean", "sigma"), [(0.0, 0.3), (0.5, 0.4), (0.37, 1.3), (-12.25, 7.0), (Fraction(1, 3), 25.0)]
+)
+def test_law(mean: Any, sigma: float) -> None:
+    found = rounded_gaussian(sigma, Grid(0), mean=mean, size=DRAWS, source=Seeded(11))
+    assert _fits(found, float(mean), sigma)
+    one_by_one = np.array(
+        [rounded_gaussian(sigma, Grid(0), mean=mean, source=source) for source in [Seeded(12)] for _ in range(20_000)]
+    )
+    assert _fits(one_by_one, float(mean), sigma)
+
+
+def test_the_test_of_the_law_has_power() -> None:
+    """It refutes a scale 2% off, a mean 0.05 steps off, and the discrete Gaussian of the same sigma."""
+    found = rounded_gaussian(1.3, Grid(0), mean=0.37, size=DRAWS, source=Seeded(13))
+    assert not _fits(found, 0.37, 1.3 * 1.02)
+    assert not _fits(found, 0.42, 1.3)
+    assert not _fits(discrete_gaussian(1, DRAWS, source=Seeded(14)), 0.0, 1.0)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    exponent=st.integers(-40, 2),
+    mean=st.fractions(-3, 3, max_denominator=10**9),
+    sigma=st.floats(1e-3, 10),
+)
+def test_floating_point_never_decides_what_it_cannot(seed: int, exponent: int, mean: Fraction, sigma: float) -> None:
+    """The same words give the same draws when everything is left to the integers."""
+    grid = Grid(exponent)
+    if sigma / float(grid.step) > 2**48:
+        return
+    usual = rounded_gaussian(sigma, grid, mean=mean, size=40, source=Seeded(seed))
+    single = [rounded_gaussian(sigma, grid, mean=mean, source=s) for s in [Seeded(seed)] for _ in range(40)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_DOUBT", 10.0)
+        patch.setattr(module, "_PLACE", 10.0)
+        exact = rounded_gaussian(sigma, grid, mean=mean, size=40, source=Seeded(seed))
+        alone = [rounded_gaussian(sigma, grid, mean=mean, source=s) for s in [Seeded(seed)] for _ in range(40)]
+    np.testing.assert_array_equal(usual, exact)
+    assert single == alone
+
+
+def test_more_digits_are_drawn_where_sixty_four_do_not_decide() -> None:
+    """x begins with 64 zeros and the coin with 64 ones: neither rejected nor kept until more digits are seen."""
+    tape = Tape([0, 0, 2**64 - 1, 0, 0])
+    assert rounded_gaussian(1, Grid(0), mean=0, source=tape) == 0
+    assert tape.left == 0
+    # a border of the grid lies in the first cell of x: 64 zeros leave both sides open, the next digit decides
+    for word, place in ((2**63, 1), (2**62, 0)):
+        tape = Tape([0, 0, 0, word])
+        # the border is at x = 0.375 * 2**-64
+        centre = Fraction(1, 2) - Fraction(3, 2**67)
+        assert rounded_gaussian(1, Grid(0), mean=centre, source=tape) == place
+        assert tape.left == 0
+
+
+def test_mean_and_scale_are_read_exactly() -> None:
+    third = rounded_gaussian(1e-9, Grid(-10), mean=Fraction(1, 3), size=100)
+    assert set(third.tolist()) == {round(1024 / 3)}
+    assert isinstance(rounded_gaussian(1, Grid(0)), int)
+    assert exported is rounded_gaussian
+    assert rounded_gaussian(1, Grid(0), size=0).shape == (0,)
+    assert rounded_gaussian(1, Grid(0), size=3, source=Secure()).dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"sigma": 0},
+        {"sigma": -1.0},
+        {"sigma": math.nan},
+        {"mean": math.inf},
+        {"mean": "0.123"},
+        {"mean": True},
+        {"grid": None},
+        {"grid": 0.1},
+        {"size": -1},
+        {"size": 1, "sigma": 2.0**60},
+        {"source": 7},
+    ],
+)
+def test_wrong_input(bad: dict[str, Any]) -> None:
+    arguments = {"sigma": 1, "grid": Grid(0)} | bad
+    with pytest.raises(InvalidParameter) as caught:
+        rounded_gaussian(**arguments)
+    assert "0.123" not in str(caught.value)
