@@ -45,13 +45,13 @@ def mixed(seed: int, size: int, signals: float) -> list[float]:
         (lambda: LordPlusPlus(0.05), lambda: PeerLord(0.05, 0.025)),
         (lambda: LordPlusPlus(0.1, 0.01), lambda: PeerLord(0.1, 0.01)),
         (lambda: Addis(0.05), lambda: PeerAddis(0.05, 0.025, 0.25, 0.5)),
-        (lambda: AlphaSpending(0.05), lambda: PeerSpending(0.05, LordThree(3000))),
+        (lambda: AlphaSpending(0.05), lambda: PeerSpending(0.05, LordThree(1500))),
     ],
 )
 @pytest.mark.parametrize("signals", [0.0, 0.05, 0.5])
 def test_levels_are_those_of_online_fdr(ours: Any, theirs: Any, signals: float) -> None:
     stream, peer = ours(), theirs()
-    for p in mixed(7, 3000, signals):
+    for p in mixed(7, 1500, signals):
         level = stream.level
         assert stream.test(p).rejected is peer.test_one(p)
         assert level == pytest.approx(peer.last_test_level, rel=1e-12, abs=0)
@@ -117,14 +117,14 @@ def test_state_round_trips_exactly(make: Callable[[], Stream]) -> None:
 @pytest.mark.parametrize("signals", [0.0, 0.02, 0.9])
 def test_wealth_is_never_negative_and_levels_are_predictable(make: Callable[[], Stream], signals: float) -> None:
     stream = make()
-    for p in mixed(11, 4000, signals):
+    for p in mixed(11, 2000, signals):
         level = stream.level
         decision = stream.test(p)
         assert decision.level == level
         assert 0 <= level < 1
         assert decision.rejected is (p <= level)
         assert stream.wealth >= 0
-    assert stream.tests == 4000
+    assert stream.tests == 2000
 
 
 def test_spent_never_exceeds_what_was_earned() -> None:
@@ -166,12 +166,12 @@ def test_wrong_parameters() -> None:
 
 
 def test_false_discovery_rate_and_its_power() -> None:
-    """2,000 streams of 100 tests, 1 in 4 a signal: the mean false discovery share stays below alpha.
+    """1,200 streams of 100 tests, 1 in 4 a signal: the mean false discovery share stays below alpha.
 
     The share lies in [0, 1], so by Hoeffding's inequality the mean of true claims exceeds the limit with probability at
     most 1e-6. A stream that forgets to age its rewards is rejected by the same test.
     """
-    alpha, streams = 0.2, 2000
+    alpha, streams = 0.2, 1200
     rng = np.random.default_rng(5)
     shares = {"saffron": 0.0, "lord": 0.0, "broken": 0.0}
     for _ in range(streams):
