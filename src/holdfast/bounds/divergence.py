@@ -23,7 +23,7 @@ def binary_kl_at_least(q: float, p: float) -> float:
     """A number that is certainly not above the exact divergence of the two doubles, and close to it.
 
     The two terms have opposite signs and nearly cancel where `q` is near `p`; what rounding can do to the sum is a few
-    units of the terms' own sizes. Each term is a product of one logarithm, so eight units are ample.
+    units of the terms' own sizes. Each term is a product of one logarithm, so sixteen units are ample.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def binary_kl_at_least(q: float, p: float) -> float:
     True
     """
     first, second = _terms(q, p)
-    return first + second - 8 * UNIT * (abs(first) + abs(second))
+    return first + second - 16 * UNIT * (abs(first) + abs(second))
 
 
 def _terms(q: float, p: float) -> tuple[float, float]:

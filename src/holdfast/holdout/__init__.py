@@ -16,14 +16,17 @@ _HOME = {
     "Ladder": "ladder",
     "MedianMechanism": "median",
     "NoiseScales": "noise_scales",
+    "Procedure": "procedure",
     "RejectionCompressor": "compressor",
     "ReusableHoldout": "reusable",
     "SparseValidate": "sparse_validate",
     "Thresholdout": "thresholdout",
+    "betting_interval": "betting",
     "plan": "planning",
 }
 
 if TYPE_CHECKING:
+    from holdfast.holdout.betting import betting_interval
     from holdfast.holdout.compressor import RejectionCompressor
     from holdfast.holdout.gaussian_thresholdout import GaussianThresholdout
     from holdfast.holdout.ladder import Ladder
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.holdout.noise_scales import NoiseScales
     from holdfast.holdout.planning import plan
     from holdfast.holdout.planning_result import HoldoutPlan
+    from holdfast.holdout.procedure import Procedure
     from holdfast.holdout.reusable import ReusableHoldout
     from holdfast.holdout.sparse_validate import SparseValidate
     from holdfast.holdout.threshold_claim import Claim
@@ -54,9 +58,11 @@ __all__ = [
     "Ladder",
     "MedianMechanism",
     "NoiseScales",
+    "Procedure",
     "RejectionCompressor",
     "ReusableHoldout",
     "SparseValidate",
     "Thresholdout",
+    "betting_interval",
     "plan",
 ]

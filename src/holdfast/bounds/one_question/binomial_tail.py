@@ -66,7 +66,7 @@ def _log_mass(k: int, n: int, p: float) -> float:
     first = k * math.log(k / (n * p))
     share, left = math.log1p(-k / n) if 2 * k <= n else math.log((n - k) / n), math.log1p(-p)
     second = (n - k) * (share - left)
-    error = 4 * UNIT * (k + abs(first) + (n - k) * (abs(share) + abs(left)))
+    error = 8 * UNIT * (k + abs(first) + (n - k) * (abs(share) + abs(left)))
     size = 0.5 * math.log(n / (2 * math.pi * k * (n - k)))
     return _raised(size + _stirling(n) - _stirling(k) - _stirling(n - k)) - first - second + error
 

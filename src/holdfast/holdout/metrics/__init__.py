@@ -1,6 +1,6 @@
 """Metrics that are more than a mean of the rows, each as a `Procedure`: an interval for a fixed question at any share.
 
-`ReusableHoldout.check` takes any of them in place of per-row values.
+`ReusableHoldout.check_metric` and `ReusableHoldout.claim` take any of them.
 """
 
 from holdfast.holdout.metrics.auc import auc
