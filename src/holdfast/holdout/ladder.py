@@ -42,7 +42,7 @@ class Ladder(Secret):
 
     - *fixed-step* (`holdout.ladder-tail`, transcripts counted): `[R - step - e, R + step/2 + e]`. No
       submission is more than a step below `R`, and the leader's own mean is within half a step of it.
-    - *parameter-free* (derived here; the paper has no such statement): given the transcript a submission is fixed,
+    - *parameter-free* (derived here; no statement of the paper is used): given the transcript a submission is fixed,
       so at submission `i` after `f` moves the mean is within `e_i = sqrt(ln(2/beta_i)/(2n))` of the truth, with the
       shares `beta_i = beta / (m C(i-1, f) (n+1)^f) * 6/(pi^2 (f+1)^2)` of `holdout.guess-and-check-width`: a move
       shows one of `n + 1` values. As `s/sqrt(n) <= 1/sqrt(n-1)`, the best true loss is in
