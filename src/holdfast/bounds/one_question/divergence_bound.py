@@ -45,7 +45,7 @@ def kl(mean: float, n: int, log_share: float, low: float = 0.0, high: float = 1.
     -------
     Limits
         `(low, high)`. Newton's method runs on the safe side of the root (the divergence is convex), and the returned
-        point is checked to be beyond it with rounding counted. Time: about ten microseconds.
+        point is checked to be beyond it with rounding counted. Time: about twenty microseconds.
 
     Examples
     --------

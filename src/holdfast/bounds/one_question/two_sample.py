@@ -44,7 +44,7 @@ def two_sample_u(value: float, n_positive: int, n_negative: int, log_share: floa
     Returns
     -------
     Limits
-        `(low, high)`, rounded outwards. Time: about ten microseconds.
+        `(low, high)`, rounded outwards. Time: about fifty microseconds.
 
     Examples
     --------
