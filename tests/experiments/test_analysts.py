@@ -160,7 +160,7 @@ def _last(run: Run) -> dict[str, float]:
 
 
 def test_the_attack_errs_by_its_formula() -> None:
-    """0.1725 at n = 1000, d = 299: the mean over 200 runs within five standard errors and the limit theorem's room."""
+    """0.1725 at n = 1000, d = 299: the mean over 200 runs within five standard errors and room for abstentions."""
     design = Design(n=1000, questions=300)
     found = simulate(analyst("adversarial").run, answerer("naive").make, design, runs=200, look=_last)
     room = 5 / (2 * math.sqrt(1000 * 200)) + 0.003
