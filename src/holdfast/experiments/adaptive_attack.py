@@ -23,6 +23,8 @@ VARIANT_RUNS, QUICK_VARIANT_RUNS = 40, 2
 VARIANTS = ("adversarial-weighted", "adversarial-quarter", "adversarial-feedback", "adversarial-probe")
 RECORDED = 0.0994
 """Mean error of the last question with exact means, in a simulation recorded before this code existed."""
+_ABSTENTIONS = 0.001
+"""Features whose answer is exactly 1/2 abstain, one in a hundred; the formula leaves out what that adds, about 0.0005."""
 
 
 @experiment(
@@ -120,11 +122,6 @@ def judge(result: Simulated) -> list[Check]:
     if not result.certified:
         return []
     return [Check(f"{result.answerer}: inside its interval in every run", result.covered == result.runs, counted)]
-
-
-_ABSTENTIONS = 0.001
-"""A feature whose answer is exactly 1/2 abstains. That one in a hundred sharpens the vote by about 0.0005 here, which the
-formula leaves out."""
 
 
 def judge_variant(variant: str, result: Simulated) -> Check:
