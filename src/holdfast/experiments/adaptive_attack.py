@@ -24,7 +24,7 @@ VARIANTS = ("adversarial-weighted", "adversarial-quarter", "adversarial-feedback
 RECORDED = 0.0994
 """Mean error of the last question with exact means, in a simulation recorded before this code existed."""
 _ABSTENTIONS = 0.001
-"""Features whose answer is exactly 1/2 abstain, one in a hundred; the formula leaves out what that adds, some 0.0005."""
+"""Features whose answer is exactly 1/2 abstain, one in a hundred; the formula leaves out what that adds (0.0005)."""
 
 
 @experiment(
