@@ -271,6 +271,16 @@ def test_range_scales_lengths() -> None:
     assert [row.n_required for row in asked.methods] == [row.n_required for row in same.methods]
 
 
+@pytest.mark.parametrize(
+    ("n", "questions", "failures", "guess"),
+    [(1, 1, 0, None), (1, 1, 1, 0.0), (10**15, 10**15, 10**15, None), (100, 10**6, 10**6, 1.0), (10**15, 10, 3, 0.5)],
+)
+def test_extremes_are_numbers(n: int, questions: int, failures: int, guess: float | None) -> None:
+    found = plan(n, questions, failures, guess=guess, binary=True)
+    assert all(row.half_width > 0 for row in found.methods)
+    assert str(found)
+
+
 # forms
 
 

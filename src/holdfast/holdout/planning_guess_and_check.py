@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from holdfast.bounds.one_question.families import Family, least_tolerance
+from holdfast.bounds.one_question.inputs import LEAST_LOG_SHARE
 from holdfast.holdout.families import MEAN_FAMILIES
 from holdfast.holdout.mean_interval import FINEST, MeanInterval
 from holdfast.holdout.planning_use import Found, Use, method
@@ -75,11 +76,14 @@ class Run:
         A holdout's own `least_tolerance` asks for some mean that passes: the same for Hoeffding, a little less near the
         ends of the range, where it may be a mean far from the guess.
         """
-        return least_tolerance(self.family, self.guess, self.interval.n, self.log_share(failures))
+        share = self.log_share(failures)
+        if share < LEAST_LOG_SHARE:  # nothing is left that an interval could be made of
+            return max(self.guess, 1 - self.guess)
+        return least_tolerance(self.family, self.guess, self.interval.n, share)
 
     def corrected(self, failures: int) -> float:
         """How far the truth can be from what the last question shows if it fails, at the default tolerance."""
-        share = self.log_share(failures)
+        share = max(self.log_share(failures), LEAST_LOG_SHARE)
         cells = self.interval.cells(self.guess, self.interval.default_tolerance(self.guess, share), share)
         index = cells.index(self.guess)
         lower, upper = self.interval.over(cells.edge(index), cells.edge(index + 1), share)
