@@ -72,10 +72,10 @@ def routes(totals: Totals, n: int, nulls: Nulls) -> Iterator[Route]:
         if sum(1 for epsilon in totals.pure if epsilon) > 1:
             yield _concentrated(totals, n, pure_too=True)
         return
-    yield _any_law(totals, n)  # the better one while n times the privacy parameter is small
     yield _concentrated(totals, n, pure_too=False)
     if totals.pure and (totals.rho or totals.mus or len(totals.pure) > 1):
         yield _concentrated(totals, n, pure_too=True)
+    yield _any_law(totals, n)  # the better one while n times the privacy parameter is small
 
 
 def _pure(totals: Totals, n: int) -> Route:
