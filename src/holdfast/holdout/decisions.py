@@ -128,6 +128,8 @@ def refuse_small(tolerance: float, interval: MeanInterval, guess: float, log_sha
     It is asked only after rows failed, so it must be true that all rows would have: hence the margin. Then the error
     says nothing about the rows.
     """
+    if tolerance >= interval.reach(guess, log_share):  # rows with their mean at the guess pass: no search is needed
+        return
     least = interval.least_tolerance(guess, log_share)
     if tolerance < least - _MARGIN * (interval.high - interval.low):
         raise InvalidParameter(

@@ -65,6 +65,11 @@ class MeanInterval:
         lower, upper = ends(guess, self.n, log_share, self.low, self.high, "both")
         return max(guess - lower, upper - guess)
 
+    def reach(self, guess: float, log_share: float) -> float:
+        """A tolerance with which some rows pass: those whose mean is at the guess, or next to it."""
+        lower, upper = self.at(round(guess * self.n) / self.n if self.family.whole else guess, log_share)
+        return max(guess - lower, upper - guess) + 2 * self.hair
+
     def least_tolerance(self, guess: float, log_share: float) -> float:
         """The smallest tolerance with which some mean passes at this guess.
 
@@ -72,7 +77,7 @@ class MeanInterval:
         crossing is found by halving. For counts `m` runs over `k/n`.
         """
 
-        def reach(mean: float) -> tuple[float, float]:
+        def arms(mean: float) -> tuple[float, float]:
             lower, upper = self.at(mean, log_share)
             return guess - lower, upper - guess
 
@@ -80,15 +85,15 @@ class MeanInterval:
             first, last = 0, self.n
             while last - first > 1:
                 middle = (first + last) // 2
-                below, above = reach(middle / self.n)
+                below, above = arms(middle / self.n)
                 first, last = (first, middle) if above >= below else (middle, last)
-            return min(max(reach(k / self.n)) for k in (first, last))
+            return min(max(arms(k / self.n)) for k in (first, last))
         least, most = self.low, self.high
         for _ in range(_STEPS):
             mean = (least + most) / 2
-            below, above = reach(mean)
+            below, above = arms(mean)
             least, most = (least, mean) if above >= below else (mean, most)
-        return min(max(reach(mean)) for mean in (least, most)) + 2 * self.hair
+        return min(max(arms(mean)) for mean in (least, most)) + 2 * self.hair
 
     def default_tolerance(self, guess: float, log_share: float) -> float:
         """The tolerance of a question that names none."""

@@ -335,8 +335,8 @@ def refuse_weights(weights: object) -> None:
     """Weighted rows have no bound here; say what to do instead."""
     if weights is not None:
         raise InvalidParameter(
-            "weights must be None: the interval of a weighted mean needs a bound on the weights. Multiply values and "
-            "weights yourself and name the range of the products with low and high, or use holdfast.holdout.metrics"
+            "weights must be None: the interval of a weighted mean needs a bound on the weights; "
+            "holdfast.holdout.metrics.weighted_mean takes one, for check_metric"
         )
 
 

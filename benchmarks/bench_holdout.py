@@ -1,0 +1,44 @@
+"""A guarded check against the plain score: scikit-learn's accuracy at 10,000 rows, the bare mean at a million."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.metrics import accuracy_score  # type: ignore[import-untyped]
+
+from benchmarks.timing import Row, at_least, at_most, best_of
+from holdfast.holdout import ReusableHoldout
+
+MILLION = 4.0
+"""How many times the plain mean of a million values a guarded check may take."""
+
+
+def rows() -> list[Row]:
+    """Checks that pass, rows and all; both sides in one run."""
+    return [*_accuracy(10_000), *_mean(1_000_000)]
+
+
+def _accuracy(n: int) -> list[Row]:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, n)
+    predicted = np.where(rng.random(n) < 0.9, truth, 1 - truth)
+    holdout = ReusableHoldout(n, questions=10**9)
+    ours = best_of(lambda: holdout.check(truth == predicted, guess=0.9), repeats=7, number=100)
+    mean = best_of(lambda: holdout.check(truth == predicted, guess=0.9, family="hoeffding"), repeats=7, number=100)
+    theirs = best_of(lambda: accuracy_score(truth, predicted), repeats=7, number=100)
+    if holdout.failed:
+        raise RuntimeError("a benchmark check failed where it should pass")
+    peer = "scikit-learn's accuracy_score"
+    return [
+        at_least(f"guarded accuracy, {n:,} rows, Clopper-Pearson", 1.0, ours, peer, theirs),
+        at_least(f"guarded accuracy, {n:,} rows, Hoeffding", 1.0, mean, peer, theirs),
+    ]
+
+
+def _mean(n: int) -> list[Row]:
+    values = np.random.default_rng(2).random(n)
+    holdout = ReusableHoldout(n, questions=10**9)
+    ours = best_of(lambda: holdout.check(values, guess=0.5), repeats=15, number=5)
+    theirs = best_of(values.mean, repeats=15, number=5)
+    if holdout.failed:
+        raise RuntimeError("a benchmark check failed where it should pass")
+    return [at_most(f"guarded mean, {n:,} rows", MILLION, ours, "numpy's mean of the same array", theirs)]
