@@ -21,6 +21,8 @@ from holdfast.holdout import ReusableHoldout
 from holdfast.mechanisms.answer import Answer
 
 CONFIDENCE = 0.95
+ROOM = 1.5
+"""Tolerance of an accuracy over the least one that can pass: the holdout may be half an interval's half-width off."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def certify(sample: Sample, analyst: Analyst) -> CertifiedRun:
     answers: list[Answer] = []
     for rows, guess in zip(right, train, strict=True):
         told = answers[-1].value if answers and analyst.guess == "last told" else None
-        answers.append(holdout.check(rows, guess=float(guess) if told is None else told))
+        guess = float(guess) if told is None else told
+        answers.append(holdout.check(rows, guess, ROOM * holdout.least_tolerance(guess, binary=True)))
     missed += sum(_misses(answer, truth) for answer, truth in zip(answers, true, strict=True))
     limits = np.array([answer.interval or (0.0, 1.0) for answer in answers])
     values = np.array([np.nan if answer.value is None else answer.value for answer in answers])
@@ -108,4 +111,4 @@ def _misses(answer: Answer, truth: float | np.float64) -> int:
     return int(answer.interval is not None and not answer.interval[0] <= truth <= answer.interval[1])
 
 
-__all__ = ["ANALYSTS", "CONFIDENCE", "Analyst", "CertifiedRun", "certify"]
+__all__ = ["ANALYSTS", "CONFIDENCE", "ROOM", "Analyst", "CertifiedRun", "certify"]

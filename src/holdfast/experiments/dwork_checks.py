@@ -34,7 +34,7 @@ def against_oracles(law: Repetitions) -> list[Check]:
                 off.append(max(0.0, abs(mean.value - expected.accuracy[part][j]) - LIMIT) / mean.error)
             four = sum(value <= 4 for value in off)
             detail = f"{four} of {len(off)} within 4 standard errors, largest {max(off):.1f}, allowed {most:.1f}"
-            checks.append(Check(f"{arm}: accuracy on {part} as the integral says", max(off) <= most, detail))
+            checks.append(Check(f"{arm}: accuracy on {part} as the integral says", bool(max(off) <= most), detail))
         taken = Mean.of([run.selected for run in law.runs[arm]])
         checks.append(_near(f"{arm}: attributes taken as the integral says", taken, expected.selected, most))
     over = Mean.of([run.over for run in law.runs["thresholdout"]])
@@ -97,7 +97,11 @@ def claims_no_signal(law: Repetitions, data: Repetitions, certified: Certified) 
         Check(
             "standard, k=500: 63.3% reported, within half a point", abs(holdout.value - 0.633) <= 0.005, _text(holdout)
         ),
-        Check("standard, k=500: the truth is 50%", all(r.true[LAST] == 0.5 for r in law.runs["standard"]), "by design"),
+        Check(
+            "standard, k=500: the truth is 50%",
+            all(bool(r.true[LAST] == 0.5) for r in law.runs["standard"]),
+            "by design",
+        ),
         Check(
             "standard, k=500: standard deviation about half a point", 0.002 < holdout.spread < 0.0065, _text(holdout)
         ),
@@ -130,17 +134,17 @@ def claims_signal(law: Repetitions, data: Repetitions, certified: Certified) -> 
         ),
         Check(
             "standard: the report grows while the truth falls",
-            standard[LAST] > standard[PEAK] + 0.03,
+            bool(standard[LAST] > standard[PEAK] + 0.03),
             f"{standard[PEAK]:.4f} at k=20, {standard[LAST]:.4f} at k=500, truth 0.6058 and 0.5214",
         ),
         Check(
             "Thresholdout: what is told peaks at k=20 or 30 and declines",
-            peak in (20, 30) and told[LAST] < 0.56,
+            bool(peak in (20, 30) and told[LAST] < 0.56),
             f"k={peak}",
         ),
         Check(
             "Thresholdout: at k=20 a good classifier is found, and told within 2 points",
-            abs(told[PEAK] - 0.6058) < 0.02,
+            bool(abs(told[PEAK] - 0.6058) < 0.02),
             f"told {told[PEAK]:.4f}, truth 0.6058",
         ),
         Check("certified: the best lower limit is at k=20 or 30 on average", best <= {20, 30}, f"k in {sorted(best)}"),
