@@ -32,7 +32,7 @@ _COLUMNS = (
 )
 _PICTURES = (".svg", ".png", ".html", ".json")
 #: Questions in all from which more than one process pays.
-_LARGE = 100_000
+_LARGE = 200_000
 
 
 def register(app: typer.Typer) -> None:
@@ -70,7 +70,8 @@ def simulate(
     design = Design(n, questions, failures, confidence)
     runs = check.whole("runs", runs, at_least=1, at_most=10**7)
     seed = check.whole("seed", seed, at_least=0)
-    jobs = check.whole("jobs", jobs, at_least=0, at_most=1024) or (cores() if runs * questions >= _LARGE else 1)
+    large = runs * questions * len(chosen) >= _LARGE
+    jobs = check.whole("jobs", jobs, at_least=0, at_most=1024) or (cores() if large else 1)
     if plot is not None:
         _can_draw(plot)
     with progress_bar(f"{analyst} analyst", shown=not as_json) as progress:
