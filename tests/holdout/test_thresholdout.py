@@ -120,6 +120,51 @@ class TestFigure1:
         assert matrix.overfit.tolist() == [False, True]
 
 
+class Reference:
+    """The algorithm as the specification's appendix writes it, on whole steps."""
+
+    def __init__(self, threshold: int, scales: Any, budget: int, noise: Any) -> None:
+        self.threshold, self.scales, self.left, self.noise = threshold, scales, budget, noise
+        self.noisy = threshold + noise(scales.threshold)
+
+    def query(self, train: int, mean: int) -> tuple[str, int]:
+        if self.left < 1:
+            return "bottom", 0
+        if abs(mean - train) > self.noisy + self.noise(self.scales.comparison):
+            xi, gamma = self.noise(self.scales.release), self.noise(self.scales.threshold)
+            self.left -= 1
+            self.noisy = self.threshold + gamma
+            return "holdout", mean + xi
+        return "train", train
+
+
+class TestReference:
+    @FUZZ
+    @given(
+        noise=st.lists(st.integers(-9000, 9000), max_size=60),
+        questions=st.lists(st.tuples(st.integers(0, 2**14), st.integers(0, 2**14)), max_size=20),
+        budget=st.integers(1, 5),
+    )
+    def test_same_transcript_for_any_noise(
+        self, noise: list[int], questions: list[tuple[int, int]], budget: int
+    ) -> None:
+        grid = Grid(-14)
+        tapes = [list(noise)[::-1] for _ in range(2)]
+
+        def play(stack: list[int]) -> Any:
+            return lambda scale, size=None: stack.pop() if stack else 0
+
+        holdout = Thresholdout(100, 0.25, 0.05, budget, grid=grid, draws=play(tapes[0]))
+        reference = Reference(grid.index(0.25), holdout.scales_on_grid, budget, play(tapes[1]))
+        for train, mean in questions:
+            answer = holdout.query_means(grid.value(train), grid.value(mean))
+            branch, steps = reference.query(train, mean)
+            assert {None: "bottom", True: "train", False: "holdout"}[answer.passed] == branch
+            assert answer.value == (None if branch == "bottom" else grid.value(steps))
+            assert tapes[0] == tapes[1]  # the same draws, in the same order
+            assert 0 <= holdout.left == reference.left
+
+
 class TestBatch:
     @FUZZ
     @given(st.data())

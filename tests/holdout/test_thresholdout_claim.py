@@ -4,81 +4,10 @@ import math
 
 import pytest
 
-from holdfast.bounds.holdout import (
-    plan_tight,
-    theorem25_parameters,
-    theorem25_size,
-    thresholdout_failure,
-    tight_sigma,
-)
+from holdfast.bounds.holdout import theorem25_parameters, theorem25_size
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
-from holdfast.holdout import Claim, GaussianThresholdout, NoiseScales, Thresholdout
+from holdfast.holdout import Claim, GaussianThresholdout, Thresholdout
 from holdfast.noise import Seeded
-
-
-class TestFailure:
-    def test_is_at_most_beta_where_the_planner_says_so(self) -> None:
-        for tau, beta, m, b in ((0.1, 0.05, 1000, 10), (0.2, 0.01, 100, 1), (0.05, 0.1, 10**6, 100)):
-            plan = plan_tight(tau, beta, m, b)
-            assert plan.sigma is not None
-            assert plan.threshold is not None
-            s = plan.sigma
-            failure = thresholdout_failure(plan.n, tau, m, b, plan.threshold, 2 * s, 4 * s, s)
-            assert failure <= beta
-            assert failure > beta / 100  # and it is about the same analysis
-            fewer = thresholdout_failure(plan.n // 2, tau, m, b, plan.threshold, 2 * s, 4 * s, s)
-            assert fewer > beta
-
-    def test_falls_with_rows_and_accuracy_and_rises_with_questions(self) -> None:
-        s = tight_sigma(0.1, 0.025, 1000, 10)
-
-        def failure(n: int = 2 * 10**6, tau: float = 0.1, m: int = 1000, b: int = 10) -> float:
-            return thresholdout_failure(n, tau, m, b, 0.075, 2 * s, 4 * s, s)
-
-        assert failure(n=4 * 10**6) <= failure() <= failure(n=10**6)
-        assert failure(tau=0.11) <= failure() <= failure(tau=0.099)
-        assert failure() <= failure(m=2000)
-        assert failure(b=9) <= failure() <= failure(b=11)
-        assert failure(tau=0.075) == 1.0
-
-    def test_noise_part_covers_the_simulated_worst_case(self) -> None:
-        # without generalisation error (a huge sample): noise alone, against a direct simulation of the maximum
-        import numpy as np
-
-        rng = np.random.default_rng(1)
-        m, b, sigma, runs = 20, 3, 0.01, 20_000
-        gamma = np.abs(rng.laplace(scale=2 * sigma, size=(runs, b))).max(axis=1)  # an analyst who stays in the worst
-        eta = np.abs(rng.laplace(scale=4 * sigma, size=(runs, m))).max(axis=1)
-        for room in (0.3, 0.4):
-            truth = float((gamma + eta > room).mean())
-            bound = thresholdout_failure(10**17, 1.0 + room, m, b, 1.0, 2 * sigma, 4 * sigma, sigma)
-            spread = 5 * math.sqrt(truth / runs)
-            assert truth - spread <= bound <= 1.6 * truth + spread
-
-    def test_single_threshold_needs_less(self) -> None:
-        n, m, b = 4_000_000, 1000, 10
-        sigma = tight_sigma(0.1, 0.025, m, b)
-        failures = []
-        for variant in ("figure-1", "single-threshold"):
-            scales = NoiseScales.of(variant, sigma, b, n)  # type: ignore[arg-type]
-            form = "refresh" if scales.refresh else "single"
-            failures.append(
-                thresholdout_failure(
-                    n,
-                    0.1,
-                    m,
-                    b,
-                    0.075,
-                    scales.threshold,
-                    scales.comparison,
-                    scales.release,
-                    form=form,  # type: ignore[arg-type]
-                )
-            )
-        assert failures[1] < failures[0] / 1000
-
-    def test_threshold_noise_as_large_as_the_comparison(self) -> None:
-        assert 0 < thresholdout_failure(10**10, 0.5, 10, 2, 0.1, 0.01, 0.005, 0.001) < 1e-6
 
 
 class TestPlan:
@@ -108,19 +37,28 @@ class TestPlan:
         assert wide.threshold == pytest.approx(10 * unit.threshold)
         assert wide.query_means(4.0, 4.0).interval == (1.0, 5.0)
 
-    @pytest.mark.parametrize("method", ["best", "theorem-25", "paper"])
+    @pytest.mark.parametrize("method", ["best", "single-threshold", "theorem-25", "paper"])
     def test_methods(self, method: str) -> None:
         holdout = Thresholdout.plan(0.1, 0.05, 1000, 10, method=method)  # type: ignore[arg-type]
         assert holdout.certified
-        if method != "best":
+        if method == "single-threshold":
+            assert holdout.n < 600_000
+            assert not holdout.scales_on_grid.refresh
+        elif method != "best":
             assert holdout.n == math.ceil(theorem25_size(0.1, 0.05, 1000, 10))
             assert (holdout.threshold, holdout.sigma) == theorem25_parameters(0.1, 0.05, 1000)
 
     def test_budget_from_rows(self) -> None:
-        holdout = Thresholdout.plan(0.1, 0.05, 1000, n=3_000_000)
-        assert holdout.budget > 10
-        assert holdout.certified
-        assert holdout.n == 3_000_000
+        budgets = []
+        for method in ("best", "single-threshold"):
+            holdout = Thresholdout.plan(0.1, 0.05, 1000, n=3_000_000, method=method)  # type: ignore[arg-type]
+            assert holdout.certified
+            assert holdout.n == 3_000_000
+            with pytest.raises(GuaranteeUnavailable):
+                Thresholdout.plan(0.1, 0.05, 1000, holdout.budget + 1, n=3_000_000, method=method)  # type: ignore[arg-type]
+            budgets.append(holdout.budget)
+        assert 10 < budgets[0] < budgets[1]
+        assert Thresholdout.plan(0.9, 0.5, 2, n=10**6).budget == 2  # never more than the questions
 
     def test_too_few_rows_are_said_in_plain_words(self) -> None:
         for budget in (None, 10):
@@ -134,6 +72,7 @@ class TestPlan:
     def test_the_grid_never_takes_a_plan_away(self) -> None:
         for tau, beta, m, b in ((0.9, 0.5, 1, 1), (0.5, 0.01, 10, 5), (0.02, 0.05, 10**6, 3), (0.2, 1e-6, 100, 50)):
             assert Thresholdout.plan(tau, beta, m, b).certified
+            assert Thresholdout.plan(tau, beta, m, b, method="single-threshold").certified
 
     def test_the_approximate_branch_of_theorem_25(self) -> None:
         # budgets of many thousands: the pure analysis needs more rows than the approximate one

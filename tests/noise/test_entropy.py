@@ -179,3 +179,20 @@ def test_shapes(source: Source) -> None:
     for count in (0, 1, 3, 4, 5):
         assert source.words(count).shape == (count,)
         assert source.shorts(count).shape == (count,)
+
+
+def test_a_seeded_source_continues_from_its_state() -> None:
+    import json
+
+    source = Seeded(5)
+    for used in (0, 1, 300):
+        for _ in range(used):
+            source.word()
+        source.words(7)
+        twin = Seeded.from_state(json.loads(json.dumps(source.state())))
+        assert [twin.word() for _ in range(600)] == [source.word() for _ in range(600)]
+        assert twin.words(5).tolist() == source.words(5).tolist()
+        assert twin.state() == source.state()
+    for wrong in ({}, {"seed": 1}, source.state() | {"words": None}, source.state() | {"state": "x"}):
+        with pytest.raises(InvalidParameter):
+            Seeded.from_state(wrong)

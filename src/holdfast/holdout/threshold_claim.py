@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from holdfast import check
-from holdfast.bounds.holdout.design import ThresholdoutPlan, split_size, thresholdout_budget, thresholdout_size
+from holdfast.bounds.holdout.design import split_size, thresholdout_size
 from holdfast.bounds.holdout.run_failure import thresholdout_failure
+from holdfast.bounds.holdout.single_threshold import single_threshold_size
 from holdfast.bounds.holdout.theorem25 import theorem25_parameters, theorem25_size
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout.noise_scales import NoiseScales
@@ -16,6 +17,8 @@ from holdfast.holdout.noise_scales import NoiseScales
 if TYPE_CHECKING:
     from holdfast.holdout.threshold_rules import ThresholdRules
 
+Method = Literal["best", "single-threshold", "theorem-25", "paper"]
+METHODS = ("best", "single-threshold", "theorem-25", "paper")
 #: Steps that the grid may add to a noise: |discrete Laplace| is at most |Laplace| plus a step in law, for two noises,
 #: and threshold, mean and candidate are each off by half a step; rounded up to whole steps.
 _ROUNDING_STEPS = 4
@@ -100,23 +103,34 @@ class Planned(NamedTuple):
     threshold: float
     sigma: float
     budget: int
+    scales: NoiseScales | None
     claim: Claim
 
 
+class _Design(NamedTuple):
+    """A planner's result for answers of range 1: the rows it needs, and whether they leave the grid no room."""
+
+    n: int
+    threshold: float
+    sigma: float
+    scales: NoiseScales | None
+    certified: bool
+    tight: bool
+
+    @property
+    def least(self) -> int:
+        """Rows with room for the grid."""
+        return math.ceil(self.n * (1 + _GRID_ROOM)) if self.tight else self.n
+
+
 def planned(
-    tau: float,
-    beta: float,
-    questions: int,
-    budget: int | None,
-    n: int | None,
-    method: Literal["best", "theorem-25", "paper"],
-    low: float,
-    high: float,
+    tau: float, beta: float, questions: int, budget: int | None, n: int | None, method: Method, low: float, high: float
 ) -> Planned:
-    """Parameters for `Thresholdout.plan`: the plan of `holdout.thresholdout-size` with room for the grid."""
+    """Parameters for `Thresholdout.plan`: those of the planners in `bounds`, with room for the grid."""
     low, high = check.real("low", low), check.real("high", high)
     if not low < high:
         raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
+    check.choice("method", method, METHODS)
     unit = high - low
     share = check.real("tau", tau, above=0) / unit
     if n is not None:
@@ -124,32 +138,47 @@ def planned(
     if budget is None:
         if n is None:
             raise InvalidParameter("budget or n must be given: the most overfits, or the rows that pay for them")
-        found = thresholdout_budget(n, share, beta, questions, method)
-        if found.budget == 0:
-            raise _too_few(n, tau, share, beta, questions, 1, thresholdout_size(share, beta, questions, 1, method))
-        budget = found.budget
+        budget = max(1, _most(n, share, beta, questions, method))
+    design = _design(share, beta, questions, budget, method)
+    if n is not None and n < design.least:
+        raise GuaranteeUnavailable(
+            f"{n} rows are too few for Thresholdout to certify {tau:g} at {100 * (1 - beta):.6g}% for {questions} "
+            f"questions and {budget} overfits: it needs {design.least}. Splitting the rows needs "
+            f"{math.ceil(split_size(share, beta, questions, budget))}; ReusableHoldout and SparseValidate need fewer "
+            "still"
+        )
+    quieter = (1 - _GRID_ROOM if design.tight else 1) * unit
+    scales = None if design.scales is None else design.scales.times(quieter)
+    claim = Claim(tau, beta, questions, design.certified)
+    rows = design.least if n is None else n
+    return Planned(rows, design.threshold * unit, design.sigma * quieter / unit, budget, scales, claim)
+
+
+def _design(share: float, beta: float, questions: int, budget: int, method: Method) -> _Design:
+    if method == "single-threshold":
+        one = single_threshold_size(share, beta, questions, budget)
+        scales = NoiseScales(one.threshold_scale, one.question_scale, one.release_scale, refresh=False)
+        return _Design(one.n, one.threshold, one.release_scale, scales, certified=True, tight=True)
     plan = thresholdout_size(share, beta, questions, budget, method)
     assert plan.sigma is not None
     assert plan.threshold is not None
-    tight = plan.branch == "tight"
-    sigma = plan.sigma * (1 - _GRID_ROOM) if tight else plan.sigma
-    least = math.ceil(plan.n * (1 + _GRID_ROOM)) if tight else plan.n
-    if n is not None and n < least:
-        if n >= plan.n and budget > 1:  # the last part in a thousand is the grid's
-            return planned(tau, beta, questions, budget - 1, n, method, low, high)
-        raise _too_few(n, tau, share, beta, questions, budget, plan)
-    claim = Claim(tau, beta, plan.questions, plan.certified)
-    return Planned(least if n is None else n, plan.threshold * unit, sigma, budget, claim)
+    return _Design(plan.n, plan.threshold, plan.sigma, None, plan.certified, plan.branch == "tight")
 
 
-def _too_few(
-    n: int, tau: float, share: float, beta: float, questions: int, budget: int, plan: ThresholdoutPlan
-) -> GuaranteeUnavailable:
-    return GuaranteeUnavailable(
-        f"{n} rows are too few for Thresholdout to certify {tau:g} at {100 * (1 - beta):.6g}% for {questions} "
-        f"questions and {budget} overfits: it needs {math.ceil(plan.n * (1 + _GRID_ROOM))}. Splitting the rows needs "
-        f"{math.ceil(split_size(share, beta, questions, budget))}; ReusableHoldout and SparseValidate need fewer still"
-    )
+def _most(n: int, share: float, beta: float, questions: int, method: Method) -> int:
+    """The largest budget whose design fits into `n` rows; 0 if none does. Rows grow with the budget."""
+
+    def fits(budget: int) -> bool:
+        return _design(share, beta, questions, budget, method).least <= n
+
+    low, high = 0, 1
+    while high <= questions and fits(high):
+        low, high = high, 2 * high
+    high = min(high, questions + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
-__all__ = ["Claim", "Planned", "planned"]
+__all__ = ["METHODS", "Claim", "Method", "Planned", "planned"]

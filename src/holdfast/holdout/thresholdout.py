@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from holdfast.errors import InvalidParameter
 from holdfast.holdout.noise_scales import NoiseScales, ScalesOnGrid, Variant
 from holdfast.holdout.secret import Secret, read_state, source_state
 from holdfast.holdout.threshold_answers import ThresholdAnswers
-from holdfast.holdout.threshold_claim import Claim, planned
+from holdfast.holdout.threshold_claim import Claim, Method, planned
 from holdfast.holdout.threshold_rules import Side, ThresholdRules
 from holdfast.mechanisms.answer import Answer
 from holdfast.mechanisms.sparse_run import first_above
@@ -156,7 +156,7 @@ class Thresholdout(Secret):
         budget: int | None = None,
         *,
         n: int | None = None,
-        method: Literal["best", "theorem-25", "paper"] = "best",
+        method: Method = "best",
         low: float = 0.0,
         high: float = 1.0,
         side: Side = "two-sided",
@@ -178,7 +178,8 @@ class Thresholdout(Secret):
         n : int, optional
             Rows at hand. If not given, the least that suffices.
         method : str
-            "best" (constants of the proof chosen freely), "theorem-25" (exact constants) or "paper" (printed ones).
+            "best" (Figure 1, constants of the proof chosen freely), "single-threshold" (one threshold draw for the
+            run, which needs about a third of the rows), "theorem-25" (exact constants) or "paper" (printed ones).
         low, high, side, clamp, source
             As for `Thresholdout`.
 
@@ -194,6 +195,8 @@ class Thresholdout(Secret):
         (1737317, True)
         >>> print(holdout.query_means(0.7, 0.72).interval)
         (0.6, 0.7999999999999999)
+        >>> Thresholdout.plan(tau=0.1, beta=0.05, questions=1000, budget=10, method="single-threshold").n
+        515506
         >>> Thresholdout.plan(tau=0.1, beta=0.05, questions=1000, budget=10, n=10_000)
         Traceback (most recent call last):
         ...
@@ -209,6 +212,8 @@ class Thresholdout(Secret):
             low=low,
             high=high,
             clamp=clamp,
+            variant="figure-1" if found.scales is None else "single-threshold",
+            scales=found.scales,
             claim=found.claim,
             source=source,
         )
