@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.metrics import accuracy_score  # type: ignore[import-untyped]
+from sklearn.metrics import accuracy_score
 
 from benchmarks.timing import Row, at_least, at_most, best_of
 from holdfast.holdout import ReusableHoldout

@@ -236,6 +236,41 @@ def test_batches_answer_like_one_by_one():
     assert batch.state() == single.state()
 
 
+@pytest.mark.parametrize("family", ["hoeffding", "kl", "clopper-pearson"])
+@pytest.mark.parametrize("truth", [0.5, 0.8, 0.95])
+def test_by_default_a_right_guess_fails_no_more_often_than_an_interval_misses(family, truth):
+    """Exact binomial: with the default tolerance only wrong guesses use up failures."""
+    from scipy.stats import binom
+
+    n = 1000
+    share = math.exp(hf.ReusableHoldout(n, questions=100).log_share)
+    passes = [
+        hf.ReusableHoldout(n, questions=100).check(column(k / n, n), truth, family=family, binary=True).passed
+        for k in range(n + 1)
+    ]
+    inside = np.flatnonzero(passes)
+    assert passes[inside[0] : inside[-1] + 1] == [True] * (inside[-1] - inside[0] + 1)
+    assert 1 - (binom.cdf(inside[-1], n, truth) - binom.cdf(inside[0] - 1, n, truth)) <= share
+
+
+@pytest.mark.parametrize("family", ["empirical-bernstein", "betting"])
+@pytest.mark.parametrize("guess", [0.0, 0.02, 0.5, 1.0])
+def test_default_tolerances_can_pass(family, guess):
+    """Also where nothing is known about the spread."""
+    values = np.full(2000, guess)
+    assert hf.ReusableHoldout(2000, questions=100).check(values, guess, family=family).passed
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_tiny_holdouts_say_honestly_that_they_know_nothing(n):
+    """With a handful of rows every answer is true and wide."""
+    holdout = hf.ReusableHoldout(n, questions=10)
+    for family in ("auto", "hoeffding", "kl", "clopper-pearson", "empirical-bernstein", "betting"):
+        answer = holdout.check(np.zeros(n), 0.5, family=family)
+        assert answer.interval[0] == 0.0
+        assert answer.interval[1] >= 0.5
+
+
 # --- plans are enforced --------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -105,7 +106,8 @@ class MeanQuestion:
             return check_mean(rows, self._interval(name), asked, log_share)
         tolerance = asked.tolerance
         if tolerance is None:
-            likely = self._interval("kl") if self.spread is None else self._likely(name, self.spread)
+            most = math.sqrt((asked.guess - self.low) * (self.high - asked.guess))  # what 0/1 values have at this mean
+            likely = self._likely(name, most if self.spread is None else self.spread)
             tolerance = likely.default_tolerance(asked.guess, log_share)
         procedure = bernstein(rows) if isinstance(rows, Summary) else rows
         outcome = check_procedure(procedure, asked, log_share, tolerance, name)
