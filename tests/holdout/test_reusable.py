@@ -202,6 +202,19 @@ def test_a_smaller_grid_shows_more_and_costs_more():
     assert fine.log_share < coarse.log_share
 
 
+@pytest.mark.parametrize("family", ["hoeffding", "kl", "clopper-pearson", "empirical-bernstein", "betting"])
+@pytest.mark.parametrize("how", [{}, {"tolerance": 0.2}, {"show": "bit"}, {"grid": 0.05}])
+def test_what_a_check_may_cost_is_known_before(family, how):
+    """A failure costs exactly what was announced, a pass no more, and the last failure of a cap only its bit."""
+    holdout = hf.ReusableHoldout(2000, questions=9, failures=2)
+    for guess in (0.5, 0.9, 0.5, 0.9, 0.9):
+        most = holdout.most_cost(guess, family=family, **how)
+        answer = holdout.check(np.arange(2000) % 2 == 0, guess, family=family, **how)  # bets need a fair order
+        assert answer.passed == (guess == 0.5)
+        assert answer.cost.bits <= most.bits
+        assert answer.passed or answer.cost == most
+
+
 def test_guarantees_name_a_theorem_that_gives_their_share():
     """What an answer rests on can be recomputed from the catalogue."""
     holdout = hf.ReusableHoldout(N, questions=50, failures=3)

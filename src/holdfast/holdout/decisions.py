@@ -77,11 +77,15 @@ def check_procedure(procedure: Procedure, asked: Guess, log_share: float, tolera
         return Outcome(True, asked.guess, claimed, 1, name)
     if not asked.show_value:
         return Outcome(False, None, None, 1, name)
-    length = procedure.high - procedure.low
-    step = max(tolerance / 2 if asked.grid is None else 2 * asked.grid, length / _MOST_STEPS)
-    pairs = Pairs.of_step(min(step, length), procedure.low, procedure.high)
+    pairs = pairs_for(tolerance, asked.grid, procedure.low, procedure.high)
     ends = pairs.outward(min(lower, upper), max(lower, upper))  # limits by betting can cross: then they missed
     return Outcome(False, (ends[0] + ends[1]) / 2, ends, pairs.count, name)
+
+
+def pairs_for(tolerance: float, grid: float | None, low: float, high: float) -> Pairs:
+    """The pairs that a failure may show: steps of half the tolerance, or of two `grid`, but no more than 64."""
+    step = max(tolerance / 2 if grid is None else 2 * grid, (high - low) / _MOST_STEPS)
+    return Pairs.of_step(min(step, high - low), low, high)
 
 
 def claim_mean(rows: Summary, interval: MeanInterval, asked: Claim, log_share: float) -> Outcome:
@@ -149,4 +153,14 @@ def _floor(x: float) -> str:
     return f"{math.floor(x * scale) / scale:.10g}"
 
 
-__all__ = ["Claim", "Guess", "around", "check_mean", "check_procedure", "claim_mean", "claim_procedure", "refuse_small"]
+__all__ = [
+    "Claim",
+    "Guess",
+    "around",
+    "check_mean",
+    "check_procedure",
+    "claim_mean",
+    "claim_procedure",
+    "pairs_for",
+    "refuse_small",
+]

@@ -19,6 +19,7 @@ from holdfast.holdout.decisions import (
     check_procedure,
     claim_mean,
     claim_procedure,
+    pairs_for,
     refuse_small,
 )
 from holdfast.holdout.families import (
@@ -104,16 +105,22 @@ class MeanQuestion:
         name = self.chosen(asked.guess, log_share, isinstance(rows, Summary) and rows.binary)
         if isinstance(rows, Summary) and name in MEAN_FAMILIES:
             return check_mean(rows, self._interval(name), asked, log_share)
-        tolerance = asked.tolerance
-        if tolerance is None:
-            most = math.sqrt((asked.guess - self.low) * (self.high - asked.guess))  # what 0/1 values have at this mean
-            likely = self._likely(name, most if self.spread is None else self.spread)
-            tolerance = likely.default_tolerance(asked.guess, log_share)
+        tolerance = self._tolerance(name, asked, log_share)
         procedure = bernstein(rows) if isinstance(rows, Summary) else rows
         outcome = check_procedure(procedure, asked, log_share, tolerance, name)
         if not outcome.passed and name == "empirical-bernstein":
             refuse_small(tolerance, self._likely(name, 0.0), asked.guess, log_share)
         return outcome
+
+    def shown(self, asked: Guess, log_share: float) -> int:
+        """How many things a failure could show. Public."""
+        if not asked.show_value:
+            return 1
+        name = self.chosen(asked.guess, log_share, self.binary)
+        tolerance = self._tolerance(name, asked, log_share)
+        if name in OTHER_FAMILIES:
+            return pairs_for(tolerance, asked.grid, self.low, self.high).count
+        return self._interval(name).cells(asked.guess, tolerance, log_share, asked.grid).count
 
     def decide_claim(self, rows: Summary | OnRows, asked: Claim, log_share: float) -> Outcome:
         """Pass or fail."""
@@ -122,6 +129,13 @@ class MeanQuestion:
             return claim_mean(rows, self._interval(name), asked, log_share)
         procedure = bernstein(rows) if isinstance(rows, Summary) else rows
         return claim_procedure(procedure, asked, log_share, name)
+
+    def _tolerance(self, name: str, asked: Guess, log_share: float) -> float:
+        if asked.tolerance is not None:
+            return asked.tolerance
+        most = math.sqrt((asked.guess - self.low) * (self.high - asked.guess))  # what 0/1 values have at this mean
+        likely = self._likely(name, most if self.spread is None else self.spread)
+        return likely.default_tolerance(asked.guess, log_share)
 
     def _interval(self, name: str) -> MeanInterval:
         return MeanInterval(MEAN_FAMILIES[name], self.n, self.low, self.high)

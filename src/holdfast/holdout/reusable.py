@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from holdfast import check
+from holdfast.accounting.costs import Bits
 from holdfast.bounds.one_question.inputs import value_range
 from holdfast.data.values import Rows
 from holdfast.errors import BudgetExhausted, InvalidParameter
@@ -108,7 +109,8 @@ class ReusableHoldout(Run):
         family : str
             Interval: "hoeffding", "kl", "clopper-pearson" (declared 0/1 values), "empirical-bernstein" or "betting".
             "auto" is Clopper-Pearson for 0/1 values and KL for others, and empirical Bernstein where `spread` says
-            that it will be narrower: chosen before the data.
+            that it will be narrower: chosen before the data. For "betting" the order of the rows may not depend on their
+            values.
         spread : float, optional
             A guess of the values' standard deviation, not from the holdout.
         low, high : float, optional
@@ -312,6 +314,34 @@ class ReusableHoldout(Run):
         question = self._mean("check", family, spread, low, high, binary)
         asked = question.guess((question.low + question.high) / 2 if guess is None else guess, None, "value", None)
         return question.least_tolerance(asked.guess, self._run.log_share)
+
+    def most_cost(
+        self,
+        guess: float,
+        tolerance: float | None = None,
+        *,
+        family: str = "auto",
+        spread: float | None = None,
+        low: float | None = None,
+        high: float | None = None,
+        binary: bool = False,
+        show: Show = "value",
+        grid: float | None = None,
+    ) -> Bits:
+        """What the same `check`, asked next, costs at most: a filter must admit it before the answer is known.
+
+        Declare `binary` where the values will be of type bool.
+
+        Examples
+        --------
+        >>> holdout = ReusableHoldout(10_000, questions=1000)
+        >>> most = holdout.most_cost(0.9, binary=True)
+        >>> holdout.check([True] * 8000 + [False] * 2000, 0.9).cost == most
+        True
+        """
+        question = self._mean("check", family, spread, low, high, binary)
+        asked = question.guess(guess, tolerance, show, grid)
+        return Bits(self._run.most_bits(question.shown(asked, self._run.log_share)))
 
     def _range(self, low: float | None, high: float | None) -> tuple[float, float]:
         return value_range(self._low if low is None else low, self._high if high is None else high)

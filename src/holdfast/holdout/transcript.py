@@ -72,6 +72,13 @@ class Transcript:
         with self._lock:
             return self.shares.left(self.asked, self.failed)
 
+    def most_bits(self, shown: int) -> float:
+        """Length of the next answer if it fails and could show `shown` things, or passes, whichever is longer."""
+        with self._lock:
+            t, f = self.asked + 1, self.failed
+            last = self.shares.failures is not None and f >= self.shares.failures
+            return max(description_bits(t, f, True, 1), description_bits(t, f, False, 1 if last else shown))
+
     def stored(self, question: Mapping[str, Any], key: str | None) -> Answer | None:
         """The answer that was released under `key`; a key stands for one question."""
         if key is None:
