@@ -64,6 +64,7 @@ def _simulated(name: str, *, certified: bool, covered: int, vote: float = 0.0995
         worst=0.1,
         largest=0.1,
         half_width=0.03,
+        used=0.5,
         extra={"vote_error": vote, "shift": 0.1},
     )
 

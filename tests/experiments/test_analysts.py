@@ -210,6 +210,8 @@ def test_certified_answerers_cover_whoever_asks(name: str) -> None:
     for hostile in HOSTILE[:2] if name == "laplace" else HOSTILE:
         found = simulate(analyst(hostile).run, answerer(name).make, SMALL, runs=5 if name == "laplace" else 20)
         assert found.claimed > 0
+        assert found.used is not None
+        assert (found.used <= 1) == (found.covered == found.runs)
         assert not exceeds(found.runs - found.covered, found.runs, 0.05), hostile
 
 
@@ -271,6 +273,18 @@ def test_the_same_test_rejects_answerers_that_are_wrong_on_purpose(case: str) ->
     hostile, make = IMPOSTORS[case]
     found = simulate(analyst(hostile).run, make, Design(n=1000, questions=300), runs=RUNS)
     assert exceeds(found.runs - found.covered, found.runs, 0.05)
+
+
+def test_an_interval_is_used_up_exactly_when_it_misses() -> None:
+    truth, value = np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.5, 0.6, 0.4, np.nan])
+    low, high = np.array([0.5, 0.4, 0.3, np.nan]), np.array([0.6, 0.7, 0.8, np.nan])
+    run = Run(truth, truth, value, low, high, 0, {})
+    assert run.used == pytest.approx(0.5)
+    assert run.covered
+    missed = Run(truth, truth, value, np.array([0.5, 0.55, 0.3, np.nan]), high, 0, {})
+    assert missed.used == pytest.approx(2.0)
+    assert not missed.covered
+    assert Run(truth[:1] + 0.1, truth[:1], value[:1], low[:1], value[:1], 0, {}).used == np.inf
 
 
 # Monitors -----------------------------------------------------------------------------------------------------------

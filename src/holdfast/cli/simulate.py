@@ -24,6 +24,7 @@ _COLUMNS = (
     "coverage",
     "95% limits",
     "half-width",
+    "used",
     "mean error",
     "worst error",
     "largest",
@@ -50,7 +51,7 @@ def simulate(
     runs: int = typer.Option(200, "--runs", help="Analyses, each of a fresh sample."),
     seed: int = typer.Option(1, "--seed", help="Where the simulation starts."),
     jobs: int = typer.Option(0, "--jobs", help="Processes; 0 takes one a core for long simulations."),
-    plot: Path = typer.Option(None, "--plot", help="Also draw errors and half-widths: .svg, .png or .html."),  # noqa: B008
+    plot: Path = typer.Option(None, "--plot", help="Also draw the shares of intervals used: .svg, .png, .html."),  # noqa: B008
     listing: bool = typer.Option(False, "--list", help="Name the analysts and the answerers."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
@@ -170,6 +171,7 @@ def _row(s: Simulated) -> list[str]:
         "no interval" if s.coverage is None else cell(s.coverage),
         "" if s.coverage is None else f"{cell(s.coverage_low)} to {cell(s.coverage_high)}",
         cell(s.half_width),
+        "" if s.used is None else f"{s.used:.2f}",
         cell(s.mean_error),
         cell(s.worst),
         cell(s.largest),

@@ -138,6 +138,7 @@ def _table(found: list[Simulated], left_out: dict[str, str], entries: list[Entry
         "inside",
         "at least",
         "half-width",
+        "used",
         "vote error",
         "mean error",
         "worst error",
@@ -162,6 +163,7 @@ def _table(found: list[Simulated], left_out: dict[str, str], entries: list[Entry
                 "inside": result.covered if result.claimed else "no interval",
                 "at least": _digits(result.coverage_low),
                 "half-width": _digits(result.half_width),
+                "used": None if result.used is None else round(result.used, 3),
                 "vote error": None if math.isnan(vote) else _digits(vote),
                 "mean error": _digits(result.mean_error),
                 "worst error": _digits(result.worst),
@@ -176,14 +178,26 @@ def _table(found: list[Simulated], left_out: dict[str, str], entries: list[Entry
 
 
 def _variant_table(others: list[tuple[str, Simulated]]) -> Table:
-    columns = ("attack", "answerer", "certified", "runs", "inside", "worst error", "largest", "failures", "refused")
+    columns = (
+        "attack",
+        "answerer",
+        "certified",
+        "runs",
+        "inside",
+        "used",
+        "worst error",
+        "largest",
+        "failures",
+        "refused",
+    )
     rows = tuple(
         {
             "attack": variant,
             "answerer": result.answerer,
             "certified": "yes" if result.certified else "no",
             "runs": result.runs,
-            "inside": result.covered if result.claimed else None,
+            "inside": result.covered if result.claimed else "no interval",
+            "used": None if result.used is None else round(result.used, 3),
             "worst error": _digits(result.worst),
             "largest": _digits(result.largest),
             "failures": round(result.failures, 2),

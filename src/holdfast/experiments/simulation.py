@@ -32,7 +32,8 @@ class Simulated:
 
     `covered` counts the runs in which every interval held its truth; `claimed` is 0 when the answerer claims none, and
     then coverage is None. `coverage_low` and `coverage_high` are Clopper and Pearson's limits, one-sided each at 95%.
-    `worst` and `largest` are the mean and the largest, over runs, of the worst error of a run.
+    `worst` and `largest` are the mean and the largest, over runs, of the worst error of a run. `used` is the largest
+    share of an interval that any error used, measured on the error's side: above 1 exactly when an interval missed.
     """
 
     answerer: str
@@ -47,6 +48,7 @@ class Simulated:
     worst: float
     largest: float
     half_width: float | None
+    used: float | None
     extra: dict[str, float]
 
     @property
@@ -75,6 +77,7 @@ class Simulated:
             "coverage_low": self.coverage_low,
             "coverage_high": self.coverage_high,
             "half_width": self.half_width,
+            "used": self.used,
             "mean_error": self.mean_error,
             "worst_error": self.worst,
             "largest_error": self.largest,
@@ -175,7 +178,7 @@ def simulate(
         done += rows
         progress(len(done) / runs)
     table = {key: np.array([row[key] for row in done]) for key in done[0]}
-    widths = table.pop("half_width")
+    widths, used = table.pop("half_width"), table.pop("used")
     covered, claimed = int(table.pop("covered").sum()), int(table.pop("claimed").sum())
     largest = float(table["worst"].max())
     averages = {key: float(column.mean()) for key, column in table.items()}
@@ -188,6 +191,7 @@ def simulate(
         claimed=claimed,
         largest=largest,
         half_width=None if np.isnan(widths).all() else float(np.nanmean(widths)),
+        used=None if np.isnan(used).all() else float(np.nanmax(used)),
         extra={key: value for key, value in averages.items() if key not in known},
         **{key: averages[key] for key in known},
     )
@@ -232,7 +236,8 @@ def _digest(run: Run) -> dict[str, float]:
         "failures": run.failures,
         "mean_error": run.mean_error,
         "worst": run.worst,
-        "half_width": run.half_width if run.claimed else math.nan,
+        "half_width": run.half_width,
+        "used": run.used,
         **run.extra,
     }
 

@@ -81,6 +81,19 @@ class Run:
         return self.violations.size == 0
 
     @property
+    def used(self) -> float:
+        """How much of an interval an error used at most: 1 is the interval's end; NaN without intervals.
+
+        An error is measured against the end on its own side, so this is above 1 exactly when an interval misses.
+        """
+        if not self.claimed:
+            return float("nan")
+        high = self.value > self.truth
+        room = np.where(high, self.value - self.low, self.high - self.value)
+        share = np.divide(self.errors, room, out=np.where(self.errors > 0, np.inf, 0.0), where=room > 0)
+        return float(np.max(share[~np.isnan(self.low)]))
+
+    @property
     def claimed(self) -> int:
         """How many answers came with an interval."""
         return int(np.count_nonzero(~np.isnan(self.low)))
