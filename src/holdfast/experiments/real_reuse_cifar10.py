@@ -25,10 +25,6 @@ from holdfast.holdout import ReusableHoldout
 from holdfast.mechanisms.answer import Answer
 
 CONFIDENCE = 0.95
-ROOM = 2.0
-"""Tolerance over the least one that can pass: guesses from a thousand rows are rough, and a failure costs every later
-answer more than the room does."""
-
 PUBLIC = 1_000
 """Rows of the old test set that anyone may look at: where guesses come from."""
 
@@ -114,8 +110,7 @@ def replay(held: Right, guesses: Guesses) -> list[Answer]:
     holdout = ReusableHoldout(held.shape[1], questions=len(held), confidence=CONFIDENCE)
     answers: list[Answer] = []
     for i, rows in enumerate(held):
-        guess = guesses(i, answers)
-        answers.append(holdout.check(rows, guess, ROOM * holdout.least_tolerance(guess, binary=True)))
+        answers.append(holdout.check(rows, guess=guesses(i, answers)))
     return answers
 
 
