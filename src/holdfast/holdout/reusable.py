@@ -109,8 +109,8 @@ class ReusableHoldout(Run):
         family : str
             Interval: "hoeffding", "kl", "clopper-pearson" (declared 0/1 values), "empirical-bernstein" or "betting".
             "auto" is Clopper-Pearson for 0/1 values and KL for others, and empirical Bernstein where `spread` says
-            that it will be narrower: chosen before the data. For "betting" the order of the rows may not depend on their
-            values.
+            that it will be narrower: chosen before the data. For "betting" the order of the rows may not depend on
+            their values.
         spread : float, optional
             A guess of the values' standard deviation, not from the holdout.
         low, high : float, optional
