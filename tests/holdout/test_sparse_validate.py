@@ -79,6 +79,12 @@ class TestRun:
             validate.query(stop)
         assert (validate.asked, validate.failed) == (1, 1)
 
+    def test_a_validation_cannot_ask(self) -> None:
+        validate = SparseValidate(None, questions=10, budget=3)
+        assert validate.query(lambda rows: validate.query(always(0)).value == 1).passed is False
+        assert (validate.asked, validate.failed) == (1, 1)
+        assert validate.query(always(0)).passed
+
     def test_rows_are_read_only(self) -> None:
         rows = np.zeros(3)
         validate = SparseValidate(rows, questions=3, budget=2)

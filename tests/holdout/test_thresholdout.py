@@ -212,6 +212,32 @@ class TestBatch:
         assert holdout.asked == 0
 
 
+class TestNamedQuestions:
+    def test_the_same_name_gets_the_same_answer_free(self) -> None:
+        source = Counting(5)
+        holdout = make(budget=1, source=source)
+        first = holdout.query_means(0.9, 0.1, key="model 1")
+        drawn = source.count
+        again = [
+            holdout.query_means(0.9, 0.1, key="model 1"),
+            holdout.query_values(0.9, np.full(10_000, 0.1), key="model 1"),
+            holdout.query([0.9], np.full(10_000, 0.1), key="model 1"),
+        ]
+        assert all(a.value == first.value and a.passed is False for a in again)
+        assert all(a.cost == PureDP(0.0) for a in again)
+        assert (source.count, holdout.asked) == (drawn, 1)
+        assert holdout.query_means(0.9, 0.1, key="model 2").value is None  # bottom is not kept
+        with pytest.raises(InvalidParameter, match="key"):
+            holdout.query_means(0.9, 0.1, key=7)  # type: ignore[arg-type]
+
+    def test_names_are_saved(self) -> None:
+        holdout = make()
+        value = holdout.query_means(0.9, 0.1, key="a").value
+        again = Thresholdout.from_state(json.loads(json.dumps(holdout.state())))
+        assert again.query_means(0.0, 0.0, key="a").value == value
+        assert again.state() == holdout.state()
+
+
 class TestWrongInput:
     @pytest.mark.parametrize(
         "ask",

@@ -48,7 +48,7 @@ class MedianMechanism(Secret):
     method : str
         "best" (corrected) or "paper" (printed radius).
     size : int, optional
-        Rows of the small databases, `ceil(log2(questions)/alpha^2)` unless given. Fewer are not certified.
+        Rows of the small databases, `ceil(log2(questions)/alpha^2)` unless given. Another size is not certified.
     limit : int
         Histograms at most: there are `C(size + |X| - 1, |X| - 1)` of them.
 
@@ -95,7 +95,7 @@ class MedianMechanism(Secret):
         self._sample = table.astype(np.float64) / self._n
         self._certified = (
             self._method == "best"
-            and self._size >= wanted
+            and self._size == wanted
             and self._n >= median_size(self._universe, self._questions, self._tau, self._beta)
         )
         self._databases = _histograms(self._size, self._universe)

@@ -13,7 +13,7 @@ from holdfast.accounting.costs import Bits
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.sparse_validate import sparse_validate_bits, sparse_validate_transcripts
-from holdfast.errors import InvalidParameter
+from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.holdout.secret import Secret, read_state
 from holdfast.mechanisms.answer import Answer
 
@@ -37,7 +37,8 @@ class SparseValidate(Secret):
     answer `values` (1 in the Boolean case), and the error is not shown: a visible error would be one more answer that
     nobody paid for. Try a validation on training rows first. What interrupts the program (`KeyboardInterrupt`) is
     raised, and the question counts as failed. How long a validation takes, and what it prints or keeps, can tell
-    something about the rows too; that is not covered. An array is handed over read-only.
+    something about the rows too; that is not covered. An array is handed over read-only, and a validation that asks
+    this holdout a question itself is refused and counts as failed.
 
     Parameters
     ----------
@@ -71,6 +72,7 @@ class SparseValidate(Secret):
         self._budget = check.whole("budget", budget, at_least=1, at_most=self._questions)
         self._values = check.whole("values", values, at_least=1, at_most=10**15)
         self._asked = self._failed = 0
+        self._running = False
 
     @property
     def asked(self) -> int:
@@ -108,11 +110,16 @@ class SparseValidate(Secret):
         if not callable(validation):
             raise InvalidParameter(f"validation must be callable, got a {type(validation).__name__}")
         with self._alone():
+            if self._running:  # it sees the rows, so what it asks is not fixed by the answers so far
+                raise QuestionRefused("a validation must not ask questions itself")
             if self.exhausted:
                 return self._answer(None)
             # Booked as failed before it runs: an interrupt loses budget and never gains any.
-            self._asked, self._failed = self._asked + 1, self._failed + 1
-            value = self._run(validation)
+            self._asked, self._failed, self._running = self._asked + 1, self._failed + 1, True
+            try:
+                value = self._run(validation)
+            finally:
+                self._running = False
             if value == 0:
                 self._failed -= 1
             return self._answer(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol, overload
 
@@ -10,15 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
-from holdfast.accounting.costs import PureDP
-from holdfast.bounds.exact import float_up
 from holdfast.data.values import Rows
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.noise_scales import NoiseScales, ScalesOnGrid, Variant
+from holdfast.holdout.noise_scales import NoiseScales, Variant
 from holdfast.holdout.secret import Secret, read_state, source_state
 from holdfast.holdout.threshold_answers import ThresholdAnswers
 from holdfast.holdout.threshold_claim import Claim, Method, planned
 from holdfast.holdout.threshold_rules import Side, ThresholdRules
+from holdfast.holdout.threshold_view import ThresholdView
 from holdfast.mechanisms.answer import Answer
 from holdfast.mechanisms.sparse_run import first_above
 from holdfast.noise.entropy import Seeded, Source, resolve
@@ -35,7 +35,7 @@ class Draws(Protocol):
     def __call__(self, scale: int, size: int, /) -> npt.NDArray[np.int64]: ...
 
 
-class Thresholdout(Secret):
+class Thresholdout(ThresholdView, Secret):
     """Figure 1 of Dwork et al. 2015: a holdout that speaks only when the candidate value disagrees with it.
 
     A question comes with a candidate value, usually the training mean, and with the holdout's values. With
@@ -47,7 +47,8 @@ class Thresholdout(Secret):
     an `Answer` whose value and `passed` are None, and nothing is drawn.
 
     The whole run is `2B/(sigma n)`-differentially private, so the branch and the remaining budget may be shown. The
-    candidate may depend on everything but the holdout. A question asked twice is two questions.
+    candidate may depend on everything but the holdout. A question asked twice is two questions, unless it has a
+    name (`key`).
 
     What it certifies is in `claim`: with a claim whose parameters satisfy the theorem, every answer carries an interval
     of half-width tau; without, answers are marked `certified=False`. Use `Thresholdout.plan` for parameters that do. At
@@ -141,10 +142,11 @@ class Thresholdout(Secret):
         self._secret = rules.index + self._draws(rules.on_grid.threshold)
 
     def _begin(self, rules: ThresholdRules, source: Source, draws: Draws | None = None) -> None:
-        super().__init__()
+        Secret.__init__(self)
         self._rules, self._source, self._injected = rules, source, draws is not None
         self._draws: Draws = self._noise if draws is None else draws
         self._asked, self._left, self._fresh = 0, rules.budget, True
+        self._known: dict[str, tuple[float, bool, int]] = {}
         self._secret = 0
 
     @classmethod
@@ -218,84 +220,11 @@ class Thresholdout(Secret):
             source=source,
         )
 
-    # What everyone may know -------------------------------------------------------------------------------------------
-
-    @property
-    def rules(self) -> ThresholdRules:
-        """All public parameters."""
-        return self._rules
-
-    @property
-    def n(self) -> int:
-        """Rows in the holdout."""
-        return self._rules.n
-
-    @property
-    def threshold(self) -> float:
-        """The public threshold; the noisy one is secret."""
-        return self._rules.threshold
-
-    @property
-    def sigma(self) -> float:
-        """Laplace scale for answers of range 1."""
-        return self._rules.sigma
-
-    @property
-    def budget(self) -> int:
-        """Overfits in all."""
-        return self._rules.budget
-
-    @property
-    def claim(self) -> Claim | None:
-        """The accuracy asked for."""
-        return self._rules.claim
-
-    @property
-    def certified(self) -> bool:
-        """Whether the parameters satisfy the theorem behind the claim."""
-        return self._rules.certified
-
-    @property
-    def scales_on_grid(self) -> ScalesOnGrid:
-        """Grid, sensitivity and noise scales in whole steps."""
-        return self._rules.on_grid
-
-    @property
-    def left(self) -> int:
-        """Overfits that are left."""
-        return self._left
-
-    @property
-    def asked(self) -> int:
-        """Questions answered so far; bottom does not count."""
-        return self._asked
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether every further answer is bottom."""
-        return self._left < 1
-
-    @property
-    def cost(self) -> PureDP:
-        """What the whole run may spend: `2B/(sigma n)`."""
-        return self._rules.cost
-
-    @property
-    def spent(self) -> PureDP:
-        """What has been spent: the sum of the answers' costs.
-
-        The first question of an epoch pays for the threshold, an overfit for its comparison and its value; what lies
-        between is free. On every transcript the privacy loss is at most this sum, so it may be charged as it is, by
-        basic composition. Whether an overfit happens depends on the data: a filter must reserve it beforehand.
-        """
-        on_grid = self._rules.on_grid
-        overfits = self._rules.budget - self._left
-        thresholds = overfits + (not self._fresh) if on_grid.refresh else int(not self._fresh or overfits > 0)
-        return PureDP(float_up(thresholds * on_grid.first + overfits * on_grid.overfit))
-
     # Questions --------------------------------------------------------------------------------------------------------
 
-    def query(self, train_values: Rows, holdout_values: Rows, train_n: int | None = None) -> Answer:
+    def query(
+        self, train_values: Rows, holdout_values: Rows, *, train_n: int | None = None, key: str | None = None
+    ) -> Answer:
         """Ask for the mean of a function, given its values on the training and on the holdout rows.
 
         Parameters
@@ -306,6 +235,9 @@ class Thresholdout(Secret):
             One number a holdout row, in the range; `n` in all.
         train_n : int, optional
             Number of training rows, needed only if `train_values` is an iterator of chunks.
+        key : str, optional
+            A name for the question. Asked again under the same name it gets the same answer, free, also when the
+            budget is gone; without a name the same question is a new one.
 
         Returns
         -------
@@ -318,17 +250,24 @@ class Thresholdout(Secret):
         >>> holdout.query([1, 0, 1, 1, 1], [1, 1, 0, 1]).value
         0.8
         """
-        return self.query_values(self._rules.mean(train_values, train_n, "train_values"), holdout_values)
+        if (known := self._recall(key)) is not None:
+            return known
+        candidate = self._rules.mean(train_values, train_n, "train_values")
+        return self._ask(candidate, self._rules.mean(holdout_values, self.n, "holdout_values"), key)
 
-    def query_values(self, candidate: float, holdout_values: Rows) -> Answer:
+    def query_values(self, candidate: float, holdout_values: Rows, *, key: str | None = None) -> Answer:
         """Ask with any candidate value: a training mean, a cross-validation score, a guess; never from the holdout."""
+        if (known := self._recall(key)) is not None:
+            return known
         candidate = self._rules.number("candidate", candidate)
-        return self._ask(candidate, self._rules.mean(holdout_values, self.n, "holdout_values"))
+        return self._ask(candidate, self._rules.mean(holdout_values, self.n, "holdout_values"), key)
 
-    def query_means(self, candidate: float, holdout_mean: float) -> Answer:
+    def query_means(self, candidate: float, holdout_mean: float, *, key: str | None = None) -> Answer:
         """Ask with the holdout's value computed elsewhere; with `sensitivity`, any statistic of the holdout."""
-        rules = self._rules
-        return self._ask(rules.number("candidate", candidate), rules.number("holdout_mean", holdout_mean, hide=True))
+        if (known := self._recall(key)) is not None:
+            return known
+        candidate = self._rules.number("candidate", candidate)
+        return self._ask(candidate, self._rules.number("holdout_mean", holdout_mean, hide=True), key)
 
     def query_batch(self, candidates: npt.ArrayLike, holdout: npt.ArrayLike) -> ThresholdAnswers:
         """Ask many questions at once, with the law of asking them one after the other.
@@ -373,7 +312,21 @@ class Thresholdout(Secret):
 
     # What stays inside ------------------------------------------------------------------------------------------------
 
-    def _ask(self, candidate: float, mean: float) -> Answer:
+    def _recall(self, key: str | None) -> Answer | None:
+        """The answer that a named question got; it was public then and costs nothing now."""
+        if key is None:
+            return None
+        if not isinstance(key, str):
+            raise InvalidParameter(f"key must be a text, got a {type(key).__name__}")
+        with self._alone():
+            if key not in self._known:
+                return None
+            value, over, asked = self._known[key]
+            told = self._rules.answer(value, over, False, asked, self._left)
+            remaining = self._rules.answer(None, False, False, self._asked, self._left).remaining
+            return replace(told, cost=self._rules.costs[False, False], remaining=remaining)
+
+    def _ask(self, candidate: float, mean: float, key: str | None = None) -> Answer:
         on_grid, side = self._rules.on_grid, self._rules.side
         grid = on_grid.grid
         guess, index = grid.near_index(candidate, "candidate"), grid.near_index(mean, "holdout mean")
@@ -386,6 +339,8 @@ class Thresholdout(Secret):
             over = gap > self._secret + self._draws(on_grid.comparison)
             first, self._asked, self._fresh = self._fresh, self._asked + 1, False
             value = self._release(index) if over else candidate
+            if key is not None:
+                self._known[key] = (value, over, self._asked)
             return self._rules.answer(value, over, first, self._asked, self._left)
 
     def _release(self, index: int) -> float:
@@ -440,6 +395,7 @@ class Thresholdout(Secret):
                 "left": self._left,
                 "fresh": self._fresh,
                 "noisy_threshold": self._secret,
+                "known": {key: list(entry) for key, entry in self._known.items()},
                 "source": source_state(self._source),
             }
 
@@ -453,11 +409,12 @@ class Thresholdout(Secret):
         >>> Thresholdout.from_state(holdout.state()).state() == holdout.state()
         True
         """
-        fields = ("parameters", "asked", "left", "fresh", "noisy_threshold", "source")
+        fields = ("parameters", "asked", "left", "fresh", "noisy_threshold", "known", "source")
         kept = read_state(state, "thresholdout", fields)
         rules = ThresholdRules.from_dict(kept["parameters"])
-        fresh, noisy = kept["fresh"], kept["noisy_threshold"]
-        if not isinstance(fresh, bool) or isinstance(noisy, bool) or not isinstance(noisy, int):
+        fresh, noisy, known = kept["fresh"], kept["noisy_threshold"], kept["known"]
+        whole = isinstance(noisy, int) and not isinstance(noisy, bool)
+        if not isinstance(fresh, bool) or not whole or not isinstance(known, dict):
             raise InvalidParameter("state must be what thresholdout.state() gave")
         left = check.whole("left", kept["left"], at_least=0, at_most=rules.budget)
         asked = check.whole("asked", kept["asked"], at_least=rules.budget - left + (not fresh and left == rules.budget))
@@ -465,6 +422,7 @@ class Thresholdout(Secret):
         holdout = cls.__new__(cls)
         holdout._begin(rules, source)
         holdout._asked, holdout._left, holdout._fresh, holdout._secret = asked, left, fresh, noisy
+        holdout._known = {str(key): (float(value), bool(over), int(at)) for key, (value, over, at) in known.items()}
         return holdout
 
     def __repr__(self) -> str:
