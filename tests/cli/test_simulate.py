@@ -30,7 +30,7 @@ def test_a_table_beside_the_naive_answerer(capsys: pytest.CaptureFixture[str]) -
     assert "6 analyses by the adversarial analyst: 120 questions about 400 rows" in said
     assert "naive" in said
     assert "reusable-holdout" in said
-    assert "too few runs" in said
+    assert "Too few runs to tell the coverage of reusable-holdout" in said
 
 
 def test_numbers_for_programs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -147,16 +147,20 @@ def _show(title: str, found: list[Simulated], left_out: dict[str, str], confiden
         extra = ", ".join(f"{name} {value:.4f}" for name, value in s.extra.items())
         if extra:
             output.say(f"{s.answerer}: {extra}.")
+    unclear = []
     for s in found:
-        if s.coverage is None or s.coverage_low is None or s.coverage_high is None:
+        if s.coverage_low is None or s.coverage_high is None:
             continue
         if s.coverage_low >= confidence:
-            verdict = f"every interval held in at least {s.coverage_low:.2%} of analyses: the promise is kept"
+            output.say(f"{s.answerer}: every interval held in at least {s.coverage_low:.2%} of analyses: promise kept.")
         elif s.coverage_high < confidence:
-            verdict = f"every interval held in at most {s.coverage_high:.2%} of analyses: nothing like {confidence:.2%}"
+            output.say(
+                f"{s.answerer}: every interval held in at most {s.coverage_high:.2%} of analyses: promise broken."
+            )
         else:
-            verdict = f"too few runs to tell {s.coverage:.2%} from {confidence:.2%}"
-        output.say(f"{s.answerer}: {verdict}.")
+            unclear.append(s.answerer)
+    if unclear:
+        output.say(f"Too few runs to tell the coverage of {', '.join(unclear)} from {confidence:.2%}.")
     if plot is not None:
         output.say(f"The picture is in {plot}.")
 
