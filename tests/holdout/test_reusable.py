@@ -547,15 +547,33 @@ def test_threads_share_one_budget():
             failed, log_shown = failed + 1, log_shown + math.log(entry["shown"])
 
 
-def test_threads_with_one_key_get_one_answer():
-    holdout = hf.ReusableHoldout(100, questions=50)
-    start = threading.Barrier(8)
+def together(holdout: hf.ReusableHoldout, threads: int, key: str | None) -> list:
+    """Every thread is reading its rows, past the first look at key and budget, before any of them is answered."""
+    start = threading.Barrier(threads)
+
+    def rows():
+        start.wait()
+        yield column(0.5, 100)
 
     def ask(_: int):
-        start.wait()
-        return holdout.check(column(0.5, 100), 0.5, key="the same")
+        try:
+            return holdout.check(rows(), 0.5, key=key)
+        except BudgetExhausted:
+            return None
 
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(ask, range(8)))
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(ask, range(threads)))
+
+
+def test_threads_with_one_key_get_one_answer():
+    holdout = hf.ReusableHoldout(100, questions=50)
+    answers = together(holdout, 8, key="the same")
     assert all(answer is answers[0] for answer in answers)
+    assert holdout.asked == 1
+
+
+def test_threads_cannot_both_take_the_last_question():
+    holdout = hf.ReusableHoldout(100, questions=1)
+    answers = together(holdout, 8, key=None)
+    assert sum(answer is not None for answer in answers) == 1
     assert holdout.asked == 1
