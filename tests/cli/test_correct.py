@@ -103,6 +103,7 @@ def test_unsound_order(capsys: pytest.CaptureFixture[str]) -> None:
         ("--n 10 --nulls iid", "nulls must"),
         ("--n 10 --candidates 0", "candidates must"),
         ("--n 10 --currency euro", "currency must"),
+        ("--n 10 --spent pure-dp:0.1 --neighbours add-remove", "PureDP(epsilon=0.2)"),
         ("--p 0.1", "--n"),
     ],
 )

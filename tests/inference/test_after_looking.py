@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from holdfast.accounting import GDP, RDP, ZCDP, ApproxDP, Bits, PureDP
 from holdfast.accounting.costs import Cost
-from holdfast.bounds.any_law import any_law
-from holdfast.bounds.finite_law import hockey_stick
 from holdfast.bounds.p_value import level_after_approx_dp, level_after_pure_dp
 from holdfast.bounds.transfer import interleaved
-from holdfast.errors import GuaranteeUnavailable, InvalidParameter, LedgerConflict
+from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, LedgerConflict
 from holdfast.experiments.binomial import exceeds
 from holdfast.inference import AfterLooking, Correction, from_add_remove
 from holdfast.mechanisms import Laplace, Selection
@@ -92,25 +90,6 @@ def test_any_law_is_group_privacy() -> None:
         assert 0.02 < looking(100, cost, nulls="any").level(0.05).value < 0.05
     assert looking(1000, ApproxDP(0.1, 1e-9), nulls="any").level(0.05).is_vacuous
     assert looking(1000, ApproxDP(0.1, 1e-9), nulls="any").adjusted(0.0) == 1.0
-
-
-def test_any_law_bound_on_exact_mechanisms() -> None:
-    """Randomized response that leaks a row with probability delta: the farthest sample against a fixed one."""
-    epsilon, delta, n = 0.3, 0.01, 4
-    truth = math.exp(epsilon) / (1 + math.exp(epsilon)) * (1 - delta)
-    row = {0: [truth, 1 - delta - truth, delta, 0.0], 1: [1 - delta - truth, truth, 0.0, delta]}
-
-    def law(sample: tuple[int, ...]) -> Any:
-        joint = np.ones(1)
-        for bit in sample:
-            joint = np.multiply.outer(joint, row[bit]).reshape(-1)
-        return joint
-
-    assert hockey_stick(row[0], row[1], epsilon) <= delta + 1e-12
-    for beta in (0.05, 0.2):
-        bound = any_law(n, beta, epsilon=epsilon, delta=delta)
-        far = hockey_stick(law((1, 1, 1, 1)), law((0, 0, 0, 0)), bound.bits * math.log(2)) if bound.bits < 60 else 0.0
-        assert far <= beta
 
 
 # Properties.
@@ -328,6 +307,34 @@ def test_state_round_trips() -> None:
     again = AfterLooking.from_state(json.loads(json.dumps(made.state())))
     assert again.state() == made.state()
     assert again.entries == made.entries
+
+
+def test_caps_are_charged_from_the_start_and_keep_steps_out() -> None:
+    caps = [PureDP(0.02), Bits(3), GDP(0.05), ApproxDP(0.01, 1e-10), ZCDP(0.1)]
+    made = AfterLooking(1000, caps=[PureDP(0.02), Bits(3)])
+    level = looking(1000, PureDP(0.02), Bits(3)).level(0.05)
+    assert made.level(0.05) == level
+    made.record(PureDP(0.01)).record(Bits(1)).record(PureDP(0.01))
+    assert made.level(0.05) == level
+    before = made.state()
+    for cost in (PureDP(1e-9), Bits(2.5), GDP(0.1), ZCDP(1e-9)):
+        with pytest.raises(BudgetExhausted):
+            made.record(cost)
+    assert made.state() == before
+    assert AfterLooking.from_state(json.loads(json.dumps(before))).state() == before
+    made.record(Bits(2))
+    with pytest.raises(BudgetExhausted):
+        made.decide(0.5)
+    full = AfterLooking(1000, caps=caps)
+    full.record(GDP(0.03)).record(GDP(0.04)).record(ApproxDP(0.005, 5e-11)).record(ApproxDP(0.005, 5e-11)).record(
+        ZCDP(0.1)
+    )
+    for more in (GDP(1e-6), ApproxDP(0.0, 1e-14), ApproxDP(1e-9, 0.0), ZCDP(1e-9)):
+        with pytest.raises(BudgetExhausted):
+            full.record(more)
+    for wrong in ([], [Bits(1), Bits(2)], "bits:1", [1.0], [RDP((2.0,), (0.1,))]):
+        with pytest.raises(InvalidParameter):
+            AfterLooking(10, caps=wrong)  # type: ignore[arg-type]
 
 
 def test_decide_records_its_bit() -> None:

@@ -32,6 +32,9 @@ def correct(
     alpha: float = typer.Option(0.05, "--alpha", help="The level to keep."),
     nulls: str = typer.Option("product", "--nulls", help="product: rows independent under the null; any: any law."),
     candidates: int = typer.Option(None, "--candidates", help="Also say what Bonferroni over this many tests gives."),
+    neighbours: str = typer.Option(
+        "replace-one", "--neighbours", help="What the privacy is certified for; add-remove is refused with the reason."
+    ),
     currency: str = typer.Option(
         "transfer", "--currency", help="transfer: any order. max-information: also show it; needs private steps first."
     ),
@@ -44,7 +47,7 @@ def correct(
     check.choice("currency", currency, ("transfer", "max-information"))
     looking = AfterLooking(n, nulls=nulls, alpha=alpha)  # type: ignore[arg-type]
     for text in spent:
-        looking.record(parse(text))
+        looking.record(parse(text), neighbours=neighbours)
     others = {} if candidates is None else {"bonferroni": looking.bonferroni(candidates)}
     found = looking.plan() if p is None else looking.correct(p)
     note = _order(looking, alpha, insist=currency == "max-information")

@@ -8,7 +8,7 @@ Theorem 1.3, with the transfer bounds of docs/max-information.md). So reject whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from holdfast import check
@@ -18,6 +18,7 @@ from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.max_information_ledger import MaxInformationLedger
 from holdfast.bounds.p_value import Level
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter, LedgerConflict
+from holdfast.inference.caps import charged, check_caps, require_room
 from holdfast.inference.correction import Correction
 from holdfast.inference.neighbours import require_replace_one
 from holdfast.inference.p_values import p_values_of
@@ -33,9 +34,9 @@ _ASSUMPTIONS = {
 class AfterLooking:
     """Everything that was run on `n` rows before a test, in order, and what it does to the test's p-value.
 
-    What is recorded must be fixed before the data, or be a cap: the correction is a function of the costs, and a cost
-    that the data chose is itself an answer. Where costs are chosen along the way, put a privacy filter in front and
-    record its caps once.
+    The correction is a function of the costs, and a cost that the data chose is itself an answer. So what is recorded
+    must be fixed before the data. Where steps and their costs are chosen along the way, give `caps`: they are charged
+    from the start, and a step that does not fit is refused. A privacy filter's budget, recorded once, does the same.
 
     Parameters
     ----------
@@ -46,6 +47,8 @@ class AfterLooking:
         looks and very small privacy parameters survive.
     alpha : float
         The level to keep, in (0, 1); 0.05 by default.
+    caps : sequence of Cost, optional
+        At most one of each kind. What the steps of that kind may cost together; fixed before the data.
 
     Examples
     --------
@@ -57,13 +60,29 @@ class AfterLooking:
     (0.0219, 0.0031)
     >>> round(looking.record(Bits(1)).level(0.05).value, 4)      # one raw yes/no look as well
     0.0101
+    >>> capped = AfterLooking(1000, caps=[PureDP(0.02), Bits(1)])
+    >>> round(capped.level(0.05).value, 4), round(capped.record(PureDP(0.001)).level(0.05).value, 4)
+    (0.0101, 0.0101)
     """
 
-    def __init__(self, n: int, *, nulls: Nulls = "product", alpha: float = 0.05) -> None:
+    def __init__(
+        self,
+        n: int,
+        *,
+        nulls: Nulls = "product",
+        alpha: float = 0.05,
+        caps: Sequence[Cost] | None = None,
+    ) -> None:
         self._n = check.whole("n", n, at_least=1)
         self._nulls: Nulls = check.choice("nulls", nulls, ("product", "any"))  # type: ignore[assignment]
         self._alpha = check.probability("alpha", alpha)
+        self._caps = None if caps is None else check_caps(caps)
         self._entries: tuple[Entry, ...] = ()
+
+    @property
+    def caps(self) -> tuple[Cost, ...] | None:
+        """What the steps may cost together, by kind; None where the recorded amounts are charged."""
+        return self._caps
 
     @property
     def n(self) -> int:
@@ -106,6 +125,8 @@ class AfterLooking:
         ------
         InvalidParameter
             For anything else; nothing is recorded then.
+        BudgetExhausted
+            Where there are caps and the step does not fit; nothing is recorded then.
         """
         cost = step if isinstance(step, Cost) else getattr(step, "cost", None)
         if not isinstance(cost, Cost):
@@ -117,6 +138,8 @@ class AfterLooking:
         if not isinstance(what, str):
             raise InvalidParameter(f"what must be a text, got a {type(what).__name__}")
         require_replace_one(neighbours, cost)
+        if self._caps is not None:
+            require_room(self._caps, self._entries, cost)
         self._entries = (*self._entries, Entry(cost, values, what))
         return self
 
@@ -203,7 +226,7 @@ class AfterLooking:
         if len(found) != 1:
             raise InvalidParameter(f"the result must hold one p-value, got {len(found)}")
         rejected = found[0] <= self.level(alpha).value
-        self._entries = (*self._entries, Entry(Bits(1.0), 2, "a published decision"))
+        self.record(Bits(1.0), what="a published decision", values=2)
         return rejected
 
     def max_information(self, beta: float) -> MaxInformation:
@@ -231,8 +254,8 @@ class AfterLooking:
         beta = check.probability("beta", beta)
         ledger = MaxInformationLedger(self._n)
         try:
-            for entry in self._entries:
-                ledger = _enter(ledger, entry.cost)
+            for cost in self._caps or [entry.cost for entry in self._entries]:
+                ledger = _enter(ledger, cost)
         except LedgerConflict as error:
             found = self.plan()
             if found.level.is_vacuous:
@@ -261,6 +284,7 @@ class AfterLooking:
             "n": self._n,
             "nulls": self._nulls,
             "alpha": self._alpha,
+            "caps": None if self._caps is None else [cap.to_dict() for cap in self._caps],
             "entries": [entry.to_dict() for entry in self._entries],
         }
 
@@ -277,11 +301,15 @@ class AfterLooking:
         """
         if not isinstance(state, Mapping) or state.get("version") != 1:
             raise InvalidParameter("a stored record must be a dict of version 1")
-        missing = {"n", "nulls", "alpha", "entries"} - set(state)
+        missing = {"n", "nulls", "alpha", "caps", "entries"} - set(state)
         if missing or not isinstance(state["entries"], list):
-            raise InvalidParameter("a stored record must hold n, nulls, alpha and a list of entries")
-        made = cls(state["n"], nulls=state["nulls"], alpha=state["alpha"])
-        made._entries = tuple(Entry.from_dict(entry) for entry in state["entries"])
+            raise InvalidParameter("a stored record must hold n, nulls, alpha, caps and a list of entries")
+        caps = state["caps"]
+        if caps is not None:
+            caps = [Cost.from_dict(cap) for cap in caps] if isinstance(caps, list) else caps
+        made = cls(state["n"], nulls=state["nulls"], alpha=state["alpha"], caps=caps)
+        for entry in map(Entry.from_dict, state["entries"]):
+            made.record(entry.cost, what=entry.what, values=entry.values)
         return made
 
     def __repr__(self) -> str:
@@ -295,7 +323,7 @@ class AfterLooking:
         return self._alpha if alpha is None else check.probability("alpha", alpha)
 
     def _routes(self) -> Iterable[Route]:
-        for totals in readings(self._entries):
+        for totals in readings(self._entries if self._caps is None else charged(self._caps)):
             yield from routes(totals, self._n, self._nulls)
 
     def _best_level(self, alpha: float) -> tuple[Level, Route | None]:

@@ -21,7 +21,7 @@ def from_add_remove(cost: Cost) -> Cost:
 
     `epsilon` becomes `2 epsilon`; `(epsilon, delta)` becomes `(2 epsilon, (1 + e^epsilon) delta)`; `rho` becomes
     `4 rho`; `mu` becomes `2 mu`. Bits do not speak of neighbours and stay. Group privacy for two rows: Dwork and Roth
-    (2014) Theorem 2.2, Bun and Steinke (2016) Proposition 1.9, Dong, Roth and Su (2022) Theorem 2.14.
+    (2014) Theorem 2.2, Bun and Steinke (2016) Proposition 1.9, Dong, Roth and Su (2022).
 
     It needs the certificate to hold at every size, `n - 1` among them: a mechanism that adapts its noise to a count of
     rows it treats as known must be certified again.
