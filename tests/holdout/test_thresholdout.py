@@ -313,6 +313,23 @@ class TestCost:
         for name in ("threshold", "comparison", "release"):
             assert 1 <= getattr(on_grid.realised, name) / getattr(asked, name) <= 1.001
 
+    @FUZZ
+    @given(
+        n=st.integers(1, 10**8),
+        sigma=st.floats(1e-4, 10),
+        budget=st.integers(1, 10**6),
+        low=st.floats(-1, 1),
+        length=st.floats(1e-6, 1e6),
+        variant=st.sampled_from(["figure-1", "single-threshold", "numeric-sparse"]),
+    )
+    def test_any_parameters(self, n: int, sigma: float, budget: int, low: float, length: float, variant: str) -> None:
+        low, high = low * length, (low + 1) * length
+        holdout = make(n=n, sigma=sigma, budget=budget, low=low, high=high, threshold=0.0, variant=variant)
+        assert holdout.cost.epsilon <= thresholdout_epsilon(budget, sigma, n) * (1 + 1e-9)
+        answer = holdout.query_means(low, high)
+        assert answer.value is not None
+        assert math.isfinite(answer.value)
+
     @pytest.mark.parametrize("variant", ["figure-1", "single-threshold", "numeric-sparse"])
     def test_answers_add_up(self, variant: str) -> None:
         holdout = make(variant=variant, budget=4)

@@ -7,7 +7,7 @@ import pytest
 from holdfast.bounds.holdout import theorem25_parameters, theorem25_size
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout import Claim, GaussianThresholdout, Thresholdout
-from holdfast.noise import Seeded
+from holdfast.noise import Seeded, discrete_laplace_tail
 
 
 class TestPlan:
@@ -95,6 +95,19 @@ class TestClaim:
         answer = Thresholdout(10_000, 0.075, 0.0002, 10, claim=claim).query_means(0.5, 0.5)
         assert not answer.guarantee.certified
         assert answer.interval is None
+
+    def test_injected_noise_certifies_nothing(self) -> None:
+        with pytest.raises(InvalidParameter, match="injected"):
+            Thresholdout(10**7, 0.075, 0.0002, 10, claim=Claim(0.1, 0.05, 1000), draws=lambda *_: 0)
+
+    @pytest.mark.parametrize("scale", [1, 3, 2048, 10**6])
+    def test_a_step_covers_what_the_grid_does_to_laplace_noise(self, scale: int) -> None:
+        # P[|discrete| >= j] = 2 q^j/(1 + q) <= q^(j-1) = P[|continuous| + 1 >= j], q = exp(-1/scale), for whole j >= 1
+        q = math.exp(-1 / scale)
+        for j in (1, 2, 3, 10, scale, 20 * scale):
+            discrete = 2 * q**j / (1 + q)
+            assert discrete == pytest.approx(discrete_laplace_tail(scale, j), rel=1e-9)
+            assert discrete <= q ** (j - 1) * (1 + 1e-12)
 
     def test_wrong_input(self) -> None:
         for wrong in ((0, 0.05, 10), (0.1, 0, 10), (0.1, 1, 10), (0.1, 0.05, 0)):

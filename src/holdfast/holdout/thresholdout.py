@@ -138,6 +138,8 @@ class Thresholdout(ThresholdView, Secret):
         rules = ThresholdRules(
             n, threshold, sigma, budget, side, low, high, sensitivity, clamp, variant, claim, scales, grid
         )
+        if draws is not None and claim is not None:
+            raise InvalidParameter("claim must be left out when noise is injected: no theorem covers it")
         self._begin(rules, resolve(source), draws)
         self._secret = rules.index + self._draws(rules.on_grid.threshold)
 
