@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.experiments import real_reuse_cifar10, real_reuse_mmlu_pro
+from holdfast.cli.main import run
+from holdfast.experiments import real_reuse_cifar10, real_reuse_mmlu_pro, registry
 from holdfast.experiments.answerers import Design, answerer
 from holdfast.experiments.real_reuse_cifar10 import Pair, Split, compare_all, last_told, public_guesses, replay, split
 from holdfast.experiments.real_reuse_data import CIFAR, MMLU, DataAbsent, Mmlu, folder, load_cifar, load_mmlu
@@ -41,6 +43,20 @@ def test_absent_data_is_said_plainly(name: str, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("HOLDFAST_DATA", str(tmp_path))
     with pytest.raises(DataAbsent, match=r"needs the data set .* is not there; HOLDFAST_DATA names the folder"):
         EXPERIMENTS[name][1](Settings(quick=True))
+
+
+def test_all_runs_what_it_can_and_says_what_it_cannot(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = {name: entry for name, entry in registry.experiments().items() if name == "real-reuse-cifar10"}
+    monkeypatch.setattr(registry, "experiments", lambda: known)
+    monkeypatch.setenv("HOLDFAST_DATA", str(tmp_path / "nowhere"))
+    assert run(["reproduce", "all", "--quick", "--out", str(tmp_path)]) == 0
+    assert "NOT RUN: real-reuse-cifar10: this experiment needs the data set" in capsys.readouterr().out
+    assert run(["reproduce", "all", "--quick", "--json", "--out", str(tmp_path)]) == 0
+    assert "needs the data set" in json.loads(capsys.readouterr().out)["experiments"][0]["not_run"]
+    assert run(["reproduce", "real-reuse-cifar10", "--quick", "--out", str(tmp_path)]) != 0
+    assert "needs the data set" in capsys.readouterr().err
 
 
 def test_the_loaders_read_what_is_documented(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from holdfast import check
 from holdfast.bounds.registry import shown
 from holdfast.cli import output
 from holdfast.cli.progress import progress_bar
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import GuaranteeUnavailable, HoldfastError, InvalidParameter
 
 if TYPE_CHECKING:
     from holdfast.experiments.output import Written
@@ -42,10 +42,17 @@ def reproduce(
     _prepare(out)
     results: list[dict[str, Any]] = []
     failed: list[str] = []
+    absent: list[tuple[Experiment, str]] = []
     for experiment in chosen:
         with progress_bar(experiment.name, shown=not as_json) as progress:
             settings = Settings(quick=quick, seed=seed, progress=progress)
-            outcome = experiment.run(settings)
+            try:
+                outcome = experiment.run(settings)
+            except GuaranteeUnavailable as error:
+                if experiment.name in names:
+                    raise
+                absent.append((experiment, str(error)))  # `all` runs what it can and says what it cannot
+                continue
         written = write(experiment, outcome, settings, out)
         failed += [f"{experiment.name}: {c.name} ({c.detail})" for c in outcome.checks if not c.passed]
         if as_json:
@@ -53,8 +60,12 @@ def reproduce(
             results.append(result_dict(experiment, outcome, settings) | files)
         else:
             _show(experiment, outcome, written)
+    results += [experiment.to_dict() | {"not_run": why} for experiment, why in absent]
     if as_json:
         output.print_json({"passed": not failed, "experiments": results})
+    else:
+        for experiment, why in absent:
+            output.say(f"NOT RUN: {experiment.name}: {why}")
     if failed:
         more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
         raise HoldfastError(f"a check failed: {failed[0]}{more}; result.json has them all")
