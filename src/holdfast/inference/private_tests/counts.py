@@ -1,0 +1,348 @@
+"""The door for counts: a histogram, a table, or columns with declared categories. What it holds is secret.
+
+`n`, the number of records, is public and exact in every test here, and neighbours replace one record. Categories are
+declared, never discovered: which values occur is itself private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+from holdfast.inference.private_tests.noise_law import UNITS, Unit
+
+#: Beyond this a count is no longer exact as a float.
+LARGEST_COUNT = 2**53
+#: p0 may miss a sum of one by this much, as typed decimals such as 0.333333 do not; it is then divided by its sum.
+_SUM_SLACK = 1e-9
+Margins = Literal["none", "rows", "columns", "both"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Counts:
+    """Exact counts of `n` records over cells. Secret: no repr and no error shows them, and they do not pickle.
+
+    Examples
+    --------
+    >>> histogram([520, 150, 170, 160])
+    Counts(n=1000, shape=(4,))
+    """
+
+    values: NDArray[np.int64]
+    n: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """`(d,)` for a histogram, `(r, c)` for a table."""
+        return tuple(self.values.shape)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return int(self.values.size)
+
+    def __repr__(self) -> str:
+        return f"Counts(n={self.n}, shape={self.shape})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("exact counts are private and do not pickle; keep the records, or the noisy counts of a result")
+
+
+def histogram(counts: Any, *, n: int | None = None, neighbours: str = "replace-one") -> Counts:
+    """Check the counts of `d >= 2` cells.
+
+    Parameters
+    ----------
+    counts : Counts, or a list of whole numbers
+        At least two cells; none negative, not all zero. A table is flattened row by row.
+    n : int, optional
+        The public number of records; must be the sum of the counts. None takes the sum, which is thereby public.
+    neighbours : str
+        Only "replace-one". "add-remove" is refused, and the message says why.
+
+    Examples
+    --------
+    >>> histogram([3, -1])
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: counts must be whole numbers, at least 0, and some are not
+    >>> histogram([3, 1], neighbours="add-remove")
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: neighbours must be replace-one, got add-remove: every test here takes ...
+    """
+    return _counts(counts, n, neighbours, table=False)
+
+
+def table(counts: Any, *, n: int | None = None, neighbours: str = "replace-one") -> Counts:
+    """Check the counts of an `r` by `c` table, `r, c >= 2`; an empty row or column is allowed (the tests say NULL).
+
+    Examples
+    --------
+    >>> table([[255, 193], [301, 251]])
+    Counts(n=1000, shape=(2, 2))
+    """
+    return _counts(counts, n, neighbours, table=True)
+
+
+def tally(values: Any, categories: Sequence[Hashable], *, neighbours: str = "replace-one") -> Counts:
+    """Count one column over declared categories.
+
+    Parameters
+    ----------
+    values : array, list, or a pandas, polars or other Series
+        One value a record. Missing values and values that are not declared are refused; declare a category for them.
+    categories : sequence
+        The cells, in order, at least two and different.
+    neighbours : str
+        Only "replace-one", as in `histogram`.
+
+    Examples
+    --------
+    >>> tally(["a", "b", "a", "a"], ["a", "b", "c"])
+    Counts(n=4, shape=(3,))
+    """
+    found = codes(values, categories)
+    return histogram(np.bincount(found, minlength=len(categories)), neighbours=neighbours)
+
+
+def cross(
+    rows: Any,
+    columns: Any,
+    *,
+    row_categories: Sequence[Hashable],
+    column_categories: Sequence[Hashable],
+    neighbours: str = "replace-one",
+) -> Counts:
+    """Count two columns of one data frame against each other, over declared categories.
+
+    `rows` and `columns` are two columns of equal length, each an array, a list or a Series.
+
+    Examples
+    --------
+    >>> cross([0, 1, 1, 0], ["x", "y", "y", "y"], row_categories=[0, 1], column_categories=["x", "y"])
+    Counts(n=4, shape=(2, 2))
+    """
+    first = codes(rows, row_categories, "rows")
+    second = codes(columns, column_categories, "columns")
+    return cross_codes(first, second, len(row_categories), len(column_categories), neighbours=neighbours)
+
+
+def cross_codes(
+    rows: NDArray[np.int64], columns: NDArray[np.int64], r: int, c: int, *, neighbours: str = "replace-one"
+) -> Counts:
+    """`cross` for columns that `codes` has read already; for many pairs of the same columns. O(n)."""
+    if rows.shape != columns.shape:
+        raise InvalidParameter("rows and columns must have one length: one value a record each")
+    cells = np.bincount(rows * c + columns, minlength=r * c)
+    return table(cells.reshape(r, c), neighbours=neighbours)
+
+
+def codes(values: Any, categories: Sequence[Hashable], name: str = "values") -> NDArray[np.int64]:
+    """The place of each value in `categories`. An error shows no value.
+
+    Examples
+    --------
+    >>> codes(["b", "a"], ["a", "b"]).tolist()
+    [1, 0]
+    >>> codes(["b", "z"], ["a", "b"])
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: values must hold declared categories only, and some are missing or not declared
+    """
+    if isinstance(categories, (str, bytes)) or not isinstance(categories, (Sequence, np.ndarray)):
+        raise InvalidParameter("categories must be a list; they are declared, never read from the records")
+    declared = categories.tolist() if isinstance(categories, np.ndarray) else list(categories)
+    try:
+        place = {category: i for i, category in enumerate(declared)}
+    except TypeError:
+        raise InvalidParameter("categories must be hashable values such as texts or numbers") from None
+    if len(place) < 2 or len(place) != len(declared):
+        raise InvalidParameter("categories must be at least two different values")
+    try:
+        found = np.array([place.get(value, -1) for value in _list(values, name)], dtype=np.int64)
+    except TypeError:  # an unhashable value
+        raise InvalidParameter(f"{name} must be one plain value a record") from None
+    if found.size == 0:
+        raise InvalidParameter(f"{name} must hold at least one record")
+    if found.min() < 0:
+        raise InvalidParameter(f"{name} must hold declared categories only, and some are missing or not declared")
+    return found
+
+
+def column(frame: Any, name: str) -> Any:
+    """One column of a pandas, polars or other data frame, eager or lazy, read through narwhals."""
+    import narwhals as nw
+
+    try:
+        known = nw.from_native(frame)
+    except TypeError:
+        raise InvalidParameter(f"frame must be a data frame, got a {type(frame).__name__}") from None
+    if isinstance(known, nw.LazyFrame):
+        names = known.collect_schema().names()
+        known = known.select(name).collect() if name in names else known
+    else:
+        names = known.columns
+    if name not in names:
+        raise InvalidParameter(f"the frame has no column {name!r}")
+    return known[name].to_native()
+
+
+def probabilities(name: str, values: Any, cells: int | None = None) -> NDArray[np.float64]:
+    """Check a probability vector: at least two entries, all positive, summing to one.
+
+    Examples
+    --------
+    >>> probabilities("p0", [0.5, 0.4])
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: p0 must sum to 1, got 0.9
+    >>> probabilities("p0", [0.5, 0.5, 0])
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: p0[2] must be a number in (0, inf), got 0; leave a cell that cannot occur out ...
+    """
+    if isinstance(values, np.ndarray):
+        values = values.ravel()
+    if hasattr(values, "__len__") and any(isinstance(v, (list, tuple, np.ndarray)) for v in values):
+        values = [entry for row in values for entry in row]
+    try:
+        vector = np.array(check.reals(name, values, above=0))
+    except InvalidParameter as error:
+        more = "; leave a cell that cannot occur out of the counts too" if "(0, inf)" in str(error) else ""
+        raise InvalidParameter(f"{error}{more}") from None
+    if vector.size < 2:
+        raise InvalidParameter(f"{name} must have at least two cells, got 1: nothing can be tested with one")
+    if cells is not None and vector.size != cells:
+        raise InvalidParameter(f"{name} must have one entry a cell, {cells} in all, got {vector.size}")
+    total = float(vector.sum())
+    if abs(total - 1) > _SUM_SLACK:
+        raise InvalidParameter(f"{name} must sum to 1, got {total:.10g}")
+    return vector / total
+
+
+def protected_unit(public_margins: Margins, unit: Unit) -> Unit:
+    """What the noise must protect, given which margins of a table are public (spec 1.2, reviewed).
+
+    With one margin fixed by design a replaced record still moves two cells. With both public no single replacement
+    keeps them: the smallest change is a swap of two records, four cells, and that is the unit of privacy.
+
+    Examples
+    --------
+    >>> protected_unit("rows", "person")
+    'person'
+    >>> protected_unit("both", "person")
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: unit must be 'swap' where both margins are public, got 'person': ...
+    """
+    check.choice("public_margins", public_margins, ("none", "rows", "columns", "both"))
+    check.choice("unit", unit, UNITS)
+    if public_margins == "both" and unit != "swap":
+        raise InvalidParameter(
+            f"unit must be 'swap' where both margins are public, got {unit!r}: no replacement of one record keeps both "
+            "margins, so what is protected is a 2x2 swap, with twice the variance; say so with unit='swap'"
+        )
+    if public_margins != "both" and unit == "swap":
+        raise InvalidParameter("unit must be 'person' unless both margins are public: a swap protects less")
+    return unit
+
+
+def _counts(counts: Any, n: Any, neighbours: str, *, table: bool) -> Counts:
+    _replace_one(neighbours)
+    if isinstance(counts, Counts):
+        array, given = counts.values, counts.n
+    else:
+        array, given = _whole(counts), 0
+    if table and array.ndim != 2:
+        raise InvalidParameter("counts must be a table: a list of rows of equal length")
+    if table and min(array.shape) < 2:
+        raise InvalidParameter(f"counts must have at least two rows and two columns, got shape {array.shape}")
+    if not table:
+        if array.ndim not in (1, 2):
+            raise InvalidParameter("counts must be a list of counts, one a cell")
+        array = array.ravel()
+        if array.size < 2:
+            raise InvalidParameter(f"counts must have at least two cells, got {array.size}: nothing can be tested")
+    total = given or int(array.sum())
+    if total < 1:
+        raise InvalidParameter("counts must hold at least one record")
+    if n is not None:
+        if isinstance(n, str):
+            raise InvalidParameter(
+                f"n must be a public whole number, got {n!r}: every test here takes n as known and exact. With a "
+                "private total the statistics, their limits and the sensitivities are others, and none is proved here"
+            )
+        if check.whole("n", n, at_least=1) != total:
+            raise InvalidParameter(f"n must be the public number of records, the sum of the counts, and {n} is not")
+    return Counts(array, total)
+
+
+def _replace_one(neighbours: str) -> None:
+    check.choice("neighbours", neighbours, ("replace-one", "add-remove"))
+    if neighbours == "add-remove":
+        raise InvalidParameter(
+            "neighbours must be replace-one, got add-remove: every test here takes n as public, and adding or removing "
+            "a record changes n. With a private total the statistics and their levels are others; none is proved here"
+        )
+
+
+def _whole(counts: Any) -> NDArray[np.int64]:
+    wrong = "counts must be whole numbers, at least 0, and some are not"
+    if isinstance(counts, np.ma.MaskedArray):
+        raise InvalidParameter("counts must not be a masked array: fill it first")
+    try:
+        array = np.asarray(counts)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter("counts must be a list of counts, or of rows of equal length") from None
+    if array.dtype.kind not in "iuf" or array.size == 0:
+        raise InvalidParameter(wrong if array.size else "counts must have at least two cells, got none")
+    if not np.all(array >= 0) or not np.all(array <= LARGEST_COUNT) or not np.all(array == np.floor(array)):
+        raise InvalidParameter(wrong)
+    clean = array.astype(np.int64)
+    if float(clean.sum(dtype=np.float64)) > LARGEST_COUNT:
+        raise InvalidParameter("counts must sum to at most 2**53")
+    clean.setflags(write=False)
+    return clean
+
+
+def _list(values: Any, name: str) -> list[Any]:
+    """One value a record as a list, whatever holds them."""
+    if isinstance(values, (str, bytes)):
+        raise InvalidParameter(f"{name} must be one value a record, got a text")
+    found: list[Any] | None = None
+    if isinstance(values, np.ndarray):
+        found = values.tolist() if values.ndim == 1 else None
+    elif isinstance(values, (list, tuple)):
+        found = list(values)
+    else:
+        import narwhals as nw
+
+        try:
+            found = nw.from_native(values, series_only=True).to_list()
+        except TypeError:
+            found = None
+    if found is None:
+        raise InvalidParameter(f"{name} must be one column of values, got a {type(values).__name__}")
+    return found
+
+
+__all__ = [
+    "Counts",
+    "Margins",
+    "codes",
+    "column",
+    "cross",
+    "cross_codes",
+    "histogram",
+    "probabilities",
+    "protected_unit",
+    "table",
+    "tally",
+]

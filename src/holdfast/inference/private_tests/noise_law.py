@@ -1,0 +1,297 @@
+"""The noise on a histogram: its law, its variance, its cost; how it is released and how a null is simulated with it.
+
+Neighbours replace one of `n` records, so two cells move by one: `L1` distance 2, `L2` distance `sqrt(2)`. Where both
+margins of a table are public, the smallest change is a swap that moves four cells: 4 and 2 (spec 1.2, reviewed).
+
+Released noise is always one of the exact integer laws of `holdfast.noise`, on whole counts or on a fine grid that
+contains them, so no rounding changes the sensitivity. Simulations take numpy generators; a release never does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import check
+from holdfast.accounting.costs import ZCDP, Cost, PureDP
+from holdfast.bounds.exact import float_up
+from holdfast.errors import InvalidParameter
+from holdfast.noise.entropy import Source
+from holdfast.noise.gaussian import discrete_gaussian as _draw_gaussian
+from holdfast.noise.inputs import Rational, rational
+from holdfast.noise.laplace import discrete_laplace as _draw_laplace
+from holdfast.noise.laws import discrete_gaussian_variance, discrete_laplace_variance
+
+Kind = Literal["gaussian", "laplace", "discrete-gaussian", "discrete-laplace"]
+Unit = Literal["person", "swap"]
+UNITS = ("person", "swap")
+#: Cells that one neighbour moves by one.
+_MOVED = {"person": 2, "swap": 4}
+#: Steps of the fine grid in one noise scale, at least: 2**11.
+_FINE_BITS = 11
+#: Digits of a rational sigma: it exceeds the root that rho asks for by less than one part in 2**40.
+_ROOT_BITS = 40
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """Independent noise of one law on every cell. Make one with `gaussian`, `laplace` or their discrete forms.
+
+    Attributes
+    ----------
+    kind : str
+        "gaussian", "laplace", "discrete-gaussian" or "discrete-laplace".
+    parameter : Fraction
+        `rho` of the Gaussian laws, `epsilon` of the Laplace laws.
+    unit : {"person", "swap"}
+        What a neighbour changes: one record (two cells), or a 2x2 swap where both margins are public (four cells).
+
+    Examples
+    --------
+    >>> law = discrete_gaussian(0.00125)
+    >>> law.variance, law.cost, law.continuous
+    (800.0..., ZCDP(rho=0.00125), False)
+    >>> print(law.describe())
+    discrete Gaussian noise of variance 800 on each count: 0.00125-zCDP, neighbours replace one record
+    """
+
+    kind: Kind
+    parameter: Fraction
+    unit: Unit = "person"
+
+    def __post_init__(self) -> None:
+        check.choice("kind", self.kind, ("gaussian", "laplace", "discrete-gaussian", "discrete-laplace"))
+        check.choice("unit", self.unit, UNITS)
+        name = "rho" if self.is_gaussian else "epsilon"
+        object.__setattr__(self, "parameter", rational(name, self.parameter, above=0))
+        if self.scale > 2**36:
+            raise InvalidParameter(f"{name} asks for noise of scale beyond 2**36 counts, which no count survives")
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether the law is Gaussian, continuous or discrete."""
+        return self.kind in ("gaussian", "discrete-gaussian")
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the law has a density. It is released on a grid 2048 times finer than its scale, or finer."""
+        return self.kind in ("gaussian", "laplace")
+
+    @property
+    def scale(self) -> Fraction:
+        """Sigma of a Gaussian, or the scale of a Laplace law, in counts; exact, as it is sampled."""
+        moved = _MOVED[self.unit]
+        if self.is_gaussian:  # L2 distance squared is the number of moved cells
+            return _root_up(Fraction(moved) / (2 * self.parameter))
+        return moved / self.parameter
+
+    @property
+    def variance(self) -> float:
+        """The true variance of the noise on one cell, which the statistics are given."""
+        scale = float(self.scale)
+        if self.kind == "laplace":
+            return 2 * scale * scale
+        if self.kind == "gaussian":
+            return scale * scale
+        return (discrete_gaussian_variance if self.is_gaussian else discrete_laplace_variance)(scale)
+
+    @property
+    def cost(self) -> Cost:
+        """What one release of a whole histogram spends."""
+        amount = float_up(self.parameter)
+        return ZCDP(amount) if self.is_gaussian else PureDP(amount)
+
+    @property
+    def nothing(self) -> Cost:
+        """The cost of a test that stopped before it touched the data."""
+        return ZCDP(0.0) if self.is_gaussian else PureDP(0.0)
+
+    def c(self, n: int) -> float:
+        """Noise-to-sample ratio `variance / n`, on which every formula depends."""
+        return self.variance / n
+
+    def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
+        """Noise for a simulation: the law itself, drawn with numpy. Never for a release.
+
+        Continuous laws come from numpy's normal and Laplace samplers, discrete ones from the exact samplers of
+        `holdfast.noise` fed with the generator's words.
+        """
+        if self.kind == "gaussian":
+            return rng.normal(0.0, float(self.scale), shape)
+        if self.kind == "laplace":
+            return rng.laplace(0.0, float(self.scale), shape)
+        return self.resample(rng, shape)
+
+    def resample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
+        """Noise of exactly the law that `release` adds, grid included; what a Monte Carlo test draws to stay exact."""
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        return self._draw(math.prod(sizes), Words(rng)).reshape(sizes)
+
+    def release(self, counts: NDArray[Any], source: Source | None = None) -> NDArray[np.float64]:
+        """The one private release: whole counts plus fresh noise on each.
+
+        Parameters
+        ----------
+        counts : array of whole numbers
+            A histogram or table; neighbours must be as `unit` says.
+        source : Source, optional
+            None for the operating system (`noise.Secure`). A seeded source is for tests only.
+        """
+        counts = np.asarray(counts)
+        if counts.dtype.kind not in "iu":
+            raise InvalidParameter("counts must be whole numbers")
+        if source is not None and not isinstance(source, Source):
+            raise InvalidParameter(f"source must be a noise source or None, got a {type(source).__name__}")
+        # The sum is rounded, where it must be, after the noise: that is post-processing and gives nothing away.
+        return counts.astype(np.float64) + self._draw(counts.size, source).reshape(counts.shape)
+
+    def _draw(self, count: int, source: Source | None) -> NDArray[np.float64]:
+        bits = self._grid_bits
+        draw = _draw_gaussian if self.is_gaussian else _draw_laplace
+        return np.ldexp(draw(self.scale * 2**bits, count, source=source).astype(np.float64), -bits)
+
+    @property
+    def _grid_bits(self) -> int:
+        """The grid has steps of `2**-bits`; counts lie on it, so it costs nothing."""
+        if not self.continuous:
+            return 0
+        top, bottom = self.scale.as_integer_ratio()
+        at_least = top.bit_length() - bottom.bit_length() - 1  # 2**at_least <= scale
+        return max(0, _FINE_BITS - at_least)
+
+    def describe(self) -> str:
+        """One line for people."""
+        name = {"gaussian": "Gaussian", "laplace": "Laplace"}[self.kind.removeprefix("discrete-")]
+        name = name if self.continuous else f"discrete {name}"
+        promise = f"{float(self.parameter):g}-zCDP" if self.is_gaussian else f"{float(self.parameter):g}-DP"
+        what = "replace one record" if self.unit == "person" else "swap two records inside fixed margins"
+        return f"{name} noise of variance {self.variance:.6g} on each count: {promise}, neighbours {what}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "rho" if self.is_gaussian else "epsilon": float(self.parameter),
+            "variance": self.variance,
+            "unit": self.unit,
+        }
+
+
+class Words(Source):
+    """Words of a numpy generator, so that the exact samplers serve simulations too. Never a source of privacy."""
+
+    __slots__ = ("_rng",)
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        if not isinstance(rng, np.random.Generator):
+            raise InvalidParameter(f"rng must be a numpy Generator, got a {type(rng).__name__}")
+        self._rng = rng
+
+    def word(self) -> int:
+        """One uniform word."""
+        return int(self.words(1)[0])
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """`count` uniform words."""
+        return self._rng.integers(0, 2**64, size=count, dtype=np.uint64)
+
+
+def gaussian(rho: Rational, *, unit: Unit = "person") -> NoiseLaw:
+    """Gaussian noise of variance `1/rho` on each count: rho-zCDP (spec 1.2; dissertation chapter 6).
+
+    A release draws it on a grid at least 2048 times finer than sigma, by the exact discrete sampler; the cost is that
+    law's (Canonne, Kamath and Steinke 2020, Theorem 4).
+
+    Examples
+    --------
+    >>> gaussian(0.00125).variance
+    800.0...
+    """
+    return NoiseLaw("gaussian", rational("rho", rho, above=0), unit)
+
+
+def laplace(epsilon: Rational, *, unit: Unit = "person") -> NoiseLaw:
+    """Laplace noise of scale `2/epsilon` on each count: epsilon-DP, variance `8/epsilon**2` (spec 1.2).
+
+    Examples
+    --------
+    >>> laplace(0.1).variance
+    800.0
+    """
+    return NoiseLaw("laplace", rational("epsilon", epsilon, above=0), unit)
+
+
+def discrete_gaussian(rho: Rational, *, unit: Unit = "person") -> NoiseLaw:
+    """Whole-number Gaussian noise of parameter `1/rho` on each count: rho-zCDP, as the continuous law.
+
+    Its exact (epsilon, delta) curve is not that of Gaussian differential privacy (spec 1.2, reviewed), so the cost is
+    `ZCDP` and nothing stronger.
+
+    Examples
+    --------
+    >>> discrete_gaussian(2).variance
+    0.49897...
+    """
+    return NoiseLaw("discrete-gaussian", rational("rho", rho, above=0), unit)
+
+
+def discrete_laplace(epsilon: Rational, *, unit: Unit = "person") -> NoiseLaw:
+    """Whole-number Laplace noise, ratio `exp(-epsilon/2)`, on each count: epsilon-DP.
+
+    Examples
+    --------
+    >>> discrete_laplace(0.1).variance
+    799.8333...
+    """
+    return NoiseLaw("discrete-laplace", rational("epsilon", epsilon, above=0), unit)
+
+
+def noise_of(
+    *,
+    rho: Rational | None = None,
+    epsilon: Rational | None = None,
+    noise: NoiseLaw | None = None,
+    unit: Unit = "person",
+) -> NoiseLaw:
+    """The law a test was asked for: exactly one of `rho` (discrete Gaussian), `epsilon` (discrete Laplace), `noise`.
+
+    Examples
+    --------
+    >>> noise_of(epsilon=1).kind
+    'discrete-laplace'
+    >>> noise_of(rho=0)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: rho must be a number in (0, inf), got 0
+    """
+    if (rho is not None) + (epsilon is not None) + (noise is not None) != 1:
+        raise InvalidParameter("give exactly one of rho, epsilon and noise")
+    if rho is not None:
+        return discrete_gaussian(rho, unit=unit)
+    if epsilon is not None:
+        return discrete_laplace(epsilon, unit=unit)
+    if not isinstance(noise, NoiseLaw):
+        raise InvalidParameter(f"noise must be a NoiseLaw, got a {type(noise).__name__}")
+    if noise.unit != unit:
+        raise InvalidParameter(
+            f"noise protects a {noise.unit} but the test is about a {unit}; make it with unit={unit!r}"
+        )
+    return noise
+
+
+def _root_up(x: Fraction) -> Fraction:
+    """The square root where it is rational, otherwise a fraction above it by less than one part in 2**40."""
+    top, bottom = math.isqrt(x.numerator), math.isqrt(x.denominator)
+    if top * top == x.numerator and bottom * bottom == x.denominator:
+        return Fraction(top, bottom)
+    shift = _ROOT_BITS + max(0, (x.denominator.bit_length() - x.numerator.bit_length() + 1) // 2 + 1)
+    whole = math.ceil(x * 4**shift)
+    return Fraction(math.isqrt(whole - 1) + 1, 2**shift)
+
+
+__all__ = ["Kind", "NoiseLaw", "Unit", "discrete_gaussian", "discrete_laplace", "gaussian", "laplace", "noise_of"]
