@@ -106,6 +106,7 @@ def _run(settings: Settings) -> tuple[list[dict[str, Any]], list[int], list[int]
                     "valid": width.certified,
                 }
             )
+    settings.progress(1.0, "done")
     return cells, questions, rows
 
 
@@ -270,7 +271,7 @@ def _chart(cells: list[dict[str, Any]], field: str, title: str, domain: tuple[fl
     dash = alt.StrokeDash(
         "valid:N",
         title=None,
-        legend=alt.Legend(orient="bottom", labelLimit=0, symbolType="stroke"),
+        legend=alt.Legend(orient="bottom", labelLimit=0, symbolType="stroke", symbolStrokeColor="black"),
         scale=alt.Scale(domain=["valid", "not valid for adaptive questions"], range=[[1, 0], [5, 4]]),
     )
 

@@ -17,6 +17,7 @@ from holdfast.inference.exact_mean import VALUE_ERROR
 from holdfast.mechanisms.laplace import Laplace
 from holdfast.noise.entropy import Source
 from holdfast.noise.grid import Grid
+from holdfast.noise.laplace import discrete_laplace
 
 LaplaceMethod = Literal["best", "jung", "bns", "dfh"]
 _LAPLACE: dict[str, Callable[..., Width]] = {"jung": interval.jung, "bns": interval.bns, "dfh": interval.dfh}
@@ -94,7 +95,7 @@ class LaplaceAnswers(NoisyAnswers):
         return self._mechanism.cost
 
     def _noisy(self, question: int, mean: Fraction) -> int:
-        return self.grid.index(self._mechanism.release(mean, self._source))  # type: ignore[call-overload]
+        return self.grid.index(mean) + discrete_laplace(self._mechanism.law.scale_steps, source=self._source)
 
 
 __all__ = ["LaplaceAnswers", "LaplaceMethod"]
