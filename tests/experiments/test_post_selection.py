@@ -48,6 +48,14 @@ def test_power_says_where_ours_loses() -> None:
     assert weak["ours, nearly the best"] > weak["splitting"]
 
 
+def test_near_equal_specifications_are_where_ours_wins() -> None:
+    rows = _rows("post-selection-type-one", "specifications")
+    row = next(r for r in rows if (r["n"], r["strength"]) == (1000, 2.5))
+    ours = row["ours, epsilon sqrt(n) = 0.5"]
+    assert row["Bonferroni"] < ours
+    assert row["splitting"] < ours < row["fixed in advance"]
+
+
 def test_a_wrong_correction_fails_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pricing the private choice at a hundredth of its epsilon must be seen."""
     honest = post_selection_type_one.PureDP

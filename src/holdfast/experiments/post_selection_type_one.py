@@ -38,8 +38,14 @@ SIGNALS = (0.0, 3.0, 5.0, 7.0, 9.0, 12.0)
 PRIVATE, NEARLY_BEST = 4.0, 20.0
 """`epsilon * sqrt(n)` of two private choices: one priced as private, one so near the argmax that it is a look."""
 
+SPECIFICATIONS, SPECIFICATION_ROWS, DIFFERING = 1000, (1000, 10_000), 0.1
+SPECIFICATION_SIGNALS = (0.0, 2.0, 2.5, 3.0, 4.0)
+NOISY = (0.5, 1.0, 2.0)
+"""One effect in a thousand specifications that differ in a tenth of the rows; `epsilon * sqrt(n)` of three choices."""
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+_OTHERS = ("splitting", "Bonferroni", "fixed in advance", "naive (not valid)")
 
 
 @dataclass
@@ -74,14 +80,27 @@ def run(settings: Settings) -> Outcome:
             row, found = _power(n, d, z, runs, rng)
             power_rows.append(row)
             checks += found
+    specification_rows: list[dict[str, Any]] = []
+    for n in SPECIFICATION_ROWS:
+        for z in SPECIFICATION_SIGNALS:
+            row, found = _specifications(n, z, runs, rng)
+            specification_rows.append(row)
+            checks += found
     settings.progress(1.0, "done")
     tables = (
         Table("type-one", _null_title(runs), tuple(null_rows[0]), tuple(null_rows)),
         _part("power", f"One real feature, {runs:,} runs: share of runs that find it", power_rows),
         _part("false", f"One real feature, {runs:,} runs: share of runs that reject another one", power_rows),
+        Table("specifications", _specification_title(runs), tuple(specification_rows[0]), tuple(specification_rows)),
     )
     parameters = {"alpha": ALPHA, "runs": runs, "private": PRIVATE, "nearly_best": NEARLY_BEST}
-    return Outcome(tables, tuple(checks), _finding(null_rows, power_rows), parameters, lambda: _chart(power_rows))
+    return Outcome(
+        tables,
+        tuple(checks),
+        _finding(null_rows, power_rows, specification_rows),
+        parameters,
+        lambda: _chart(power_rows),
+    )
 
 
 def _null_title(runs: int) -> str:
@@ -210,6 +229,48 @@ def _power(n: int, d: int, z: float, runs: int, rng: np.random.Generator) -> tup
     return row, checks
 
 
+def _specification_title(runs: int) -> str:
+    return (
+        f"One hypothesis, {SPECIFICATIONS:,} specifications that differ in {DIFFERING:.0%} of the rows, {runs:,} runs: "
+        "share that reject; strength 0 is the null"
+    )
+
+
+def _specifications(n: int, z: float, runs: int, rng: np.random.Generator) -> tuple[dict[str, Any], list[Check]]:
+    """Forking paths: whichever specification is chosen, the claim is the same, so any rejection counts."""
+    d = SPECIFICATIONS
+    levels = {c: AfterLooking(n, alpha=ALPHA).record(PureDP(c / math.sqrt(n)), values=d).level().value for c in NOISY}
+    counts = dict.fromkeys([*(f"ours, epsilon sqrt(n) = {c:g}" for c in NOISY), *_OTHERS], 0)
+    p_of, half_p = _p_table(n), _p_table(n - n // 2)
+    for size in _batches(runs, d):
+        first, second = (_variants(rng, rows, d, size, z / math.sqrt(n)) for rows in (n // 2, n - n // 2))
+        both = first + second
+        score = 2.0 * both - n
+        for c in NOISY:
+            chosen = np.argmax(score + rng.exponential(4 * math.sqrt(n) / c, score.shape), axis=1)
+            counts[f"ours, epsilon sqrt(n) = {c:g}"] += int((p_of[_pick(both, chosen)] <= levels[c]).sum())
+        best = p_of[both.max(axis=1)]
+        counts["splitting"] += int((half_p[_pick(second, np.argmax(first, axis=1))] <= ALPHA).sum())
+        counts["Bonferroni"] += int((best <= ALPHA / d).sum())
+        counts["fixed in advance"] += int((p_of[both[:, 0]] <= ALPHA).sum())
+        counts["naive (not valid)"] += int((best <= ALPHA).sum())
+    row: dict[str, Any] = {"n": n, "strength": z} | {name: count / runs for name, count in counts.items()}
+    valid = {name: count for name, count in counts.items() if z == 0 and "naive" not in name}
+    label = f"n={n}, {d} specifications"
+    checks = [
+        Check(f"{label}, {name}: at most alpha", not exceeds(count, runs, ALPHA), f"{count} of {runs} runs")
+        for name, count in valid.items()
+    ]
+    return row, checks
+
+
+def _variants(rng: np.random.Generator, rows: int, d: int, size: int, r: float) -> Ints:
+    """Agreements of each specification with the label: most rows are common to all, the rest each one's own."""
+    own = round(DIFFERING * rows)
+    common = rng.binomial(rows - own, 0.5 + r / 2, (size, 1))
+    return np.asarray(common + rng.binomial(own, 0.5 + r / 2, (size, d)))
+
+
 def _batches(runs: int, d: int) -> Iterator[int]:
     size = max(1, min(runs, _CELLS // d))
     while runs > 0:
@@ -237,7 +298,9 @@ def _p_table(n: int) -> Floats:
     return np.asarray(binom.sf(np.arange(n + 1) - 1, n, 0.5))
 
 
-def _finding(null_rows: list[dict[str, Any]], power_rows: list[dict[str, Any]]) -> str:
+def _finding(
+    null_rows: list[dict[str, Any]], power_rows: list[dict[str, Any]], specification_rows: list[dict[str, Any]]
+) -> str:
     naive = null_rows[0]["at 0.05"]
     worst = max(row["corrected"] for row in null_rows if str(row["choice"]).startswith("permute-and-flip"))
     real = [row for row in power_rows if row["strength"] > 0]
@@ -252,8 +315,16 @@ def _finding(null_rows: list[dict[str, Any]], power_rows: list[dict[str, Any]]) 
         f"argmax is the most powerful; a private choice beats it by more than half a point in {over_bonferroni} of "
         f"{len(real)} settings. Against splitting, a nearly best private choice wins in {over_split}, one with "
         f"epsilon sqrt(n) = {PRIVATE:g} priced as private in {private_over_split}. What private choices buy is a "
-        "candidate list that need not exist in advance, and privacy; for one choice from a list, record it as a look."
+        "candidate list that need not exist in advance, and privacy; for one choice from a list, record it as a look. "
+        f"Among {SPECIFICATIONS:,} near-equal specifications of one hypothesis the private price is the smaller one: "
+        f"{_at(specification_rows, 'ours, epsilon sqrt(n) = 0.5'):.0%} power at strength 2.5, splitting "
+        f"{_at(specification_rows, 'splitting'):.0%}, Bonferroni {_at(specification_rows, 'Bonferroni'):.0%}, one "
+        f"specification fixed in advance {_at(specification_rows, 'fixed in advance'):.0%}."
     )
+
+
+def _at(rows: list[dict[str, Any]], name: str) -> float:
+    return float(next(row[name] for row in rows if row["strength"] == 2.5))
 
 
 def _chart(rows: list[dict[str, Any]]) -> Any:

@@ -88,7 +88,7 @@ class Discount:
 LORD_LARGEST = 0.0790819667
 """One over the sum of `log(max(j, 2))/(j exp(sqrt(log j)))` over all `j`, rounded down (Euler-Maclaurin, 30 digits)."""
 LORD = Discount("lord", 0.07720838)
-"""LORD's sequence with the constant that is in use since Javanmard and Montanari (2018). It sums to 0.9763, not to 1."""
+"""LORD's sequence with the constant in use since Javanmard and Montanari (2018). It sums to 0.9763, not to 1."""
 SAFFRON = Discount("power", 0.4374901658, 1.6)
 """SAFFRON's sequence, `j^-1.6` over its sum (Ramdas, Zrnic, Wainwright and Jordan 2018). The constant in use has ten
 digits; with it the sequence sums to 1 + 6e-11."""

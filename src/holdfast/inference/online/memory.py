@@ -12,7 +12,6 @@ older ones are within 1e-12, relative, and do not drift, because they are aged b
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -107,7 +106,6 @@ def _tables(discount: Discount) -> _Tables:
     moving = np.exp(-(BLOCK - np.arange(BLOCK))[:, None] * rates)
     for table in (recent, far, moving):
         table.flags.writeable = False
-    assert math.isfinite(float(far.sum()))
     return _Tables(recent, far, moving, np.exp(-BLOCK * rates))
 
 
