@@ -86,8 +86,8 @@ def covariances(
     Sensitivity `(1 - 1/n) (high - low)^2`. Proof, for the range [0, 1]: let `a`, `b` be the means of feature and label
     over the other `n - 1` rows. The sum is that of the other rows plus `(1 - 1/n) (x - a)(y - b)` for the row `(x, y)`.
     That product is extreme at corners of `[0, 1]^2`, where it is `ab`, `(1-a)(1-b)`, `-a(1-b)` or `-(1-a)b`; two
-    corners differ by `a`, `1-a`, `b`, `1-b`, `|a+b-1|` or `|a-b|`, so by at most 1. Derived; tests compare with every small
-    table.
+    corners differ by `a`, `1-a`, `b`, `1-b`, `|a+b-1|` or `|a-b|`, so by at most 1. Derived; tests compare with
+    every small table.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ class Addis(RewardedStream):
 
     A p-value above `discard` is not counted at all; otherwise as SAFFRON, with `discard - candidate` in place of
     `1 - candidate`. It gains where null p-values are conservative. They must be independent and *uniformly*
-    conservative: super-uniform also given that they are at most any bound. An adjusted p-value of `AfterLooking` is only known to be
-    super-uniform, so give those to `AlphaSpending` or `Saffron`.
+    conservative: super-uniform also given that they are at most any bound. An adjusted p-value of `AfterLooking` is
+    only known to be super-uniform, so give those to `AlphaSpending` or `Saffron`.
 
     Parameters
     ----------
