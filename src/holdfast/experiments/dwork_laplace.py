@@ -76,8 +76,10 @@ def laplace_table(setting: Setting, count: int, seed: int, progress: Progress) -
             }
         )
         if variant.budget is None:
-            gap = abs(float(np.mean(told)) - float(np.mean([run.true[-1] for run in runs])))
-            near = Check(f"Figure 1, {variant.name}: told within 4 points of the truth", gap < 0.04, f"{gap:.4f} off")
+            # The median: with comparison noise Lap(0.04) a run in fifty tells the training value, far off.
+            gap = abs(float(np.median(told)) - float(np.mean([run.true[-1] for run in runs])))
+            name = f"Figure 1, {variant.name}: told within 4 points of the truth in most runs"
+            near = Check(name, gap < 0.04, f"median {gap:.4f} off")
             checks.append(near)
         else:
             gone = Check(
