@@ -88,6 +88,44 @@ def test_deviation_and_mean_move_as_claimed() -> None:
     assert tight > 0.9
 
 
+def _strategy(points: int, size: int, k: int, s: float, runs: int, *, chase: bool) -> np.ndarray:
+    """Final Y of one row on `points` equal points after `k` adaptive questions, each the indicator of `size` points.
+
+    With `chase` each question asks for the points that are most likely by now.
+    """
+    rng = np.random.default_rng(7)
+    row = rng.integers(0, points, runs)
+    log_likelihood = np.zeros((runs, points))
+    for _ in range(k):
+        liking = log_likelihood if chase else np.zeros(points)
+        chosen = np.argsort(-(liking + 1e-9 * np.arange(points)), axis=-1)[..., :size]
+        asked = np.zeros((runs, points))
+        np.put_along_axis(asked, np.broadcast_to(chosen, (runs, size)), 1.0, axis=1)
+        heard = asked[np.arange(runs), row] + s * rng.standard_normal(runs)
+        log_likelihood += (heard[:, None] - 0.5) * asked / s**2
+    ratio = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    ratio /= ratio.mean(axis=1, keepdims=True)
+    return np.asarray(2 - 2 * np.sqrt(ratio).mean(axis=1))
+
+
+@pytest.mark.parametrize(("size", "s", "chase"), [(1, 10.0, True), (1, 40.0, True), (4, 40.0, False)])
+def test_adaptive_strategies_against_one_row(size: int, s: float, chase: bool) -> None:
+    """The shortfall of Y stays below its bound; without the posterior's own variance it would not.
+
+    The first strategy makes the mean of Y 16% larger than the clock `V`, so a bound of `V kappa^2` has no proof.
+    """
+    points, k, runs = 20, 50, 30_000
+    y = np.sort(_strategy(points, size, k, s, runs, chase=chase))[::-1]
+    deviation = math.sqrt(size / points * (1 - size / points))
+    horizon = k * (deviation / (2 * s)) ** 2
+    for beta in (0.2, 0.05, 0.01):
+        shortfall = float(y[: int(beta * runs)].mean())
+        bound = min(hellinger_shortfall(horizon, deviation, f * math.sqrt(horizon), beta) for f in (0.3, 1.0, 3.0))
+        assert shortfall < bound
+    if chase and s == 10.0:
+        assert float(y.mean()) > 1.1 * horizon
+
+
 @pytest.mark.parametrize(("horizon", "deviation", "slack", "beta"), [(1e-4, 0.3, 0.01, 0.05), (0.01, 0.1, 0.1, 1e-3)])
 def test_shortfall_in_thirty_digits(horizon: float, deviation: float, slack: float, beta: float) -> None:
     with mpmath.workdps(30):
