@@ -71,11 +71,7 @@ class SmallVarianceAnswers(Answerer):
     @property
     def half_width(self) -> float:
         """The half-width of a question of mean `level`, as a share of the declared range."""
-        return up(self.plan.half_width(self.plan.deviation) + self._rounding, 2)
-
-    @property
-    def _rounding(self) -> float:
-        return float(self.grid.step) / 2 + VALUE_ERROR
+        return up(self.plan.half_width(self.plan.deviation) + float(self.grid.step) / 2 + VALUE_ERROR, 2)
 
     @property
     def remaining(self) -> dict[str, float]:
@@ -115,11 +111,12 @@ class SmallVarianceAnswers(Answerer):
             self._count()
             place = rounded_gaussian(Fraction(self.plan.sigma), self.grid, mean=mean, source=self._source)
             share = min(max(self.grid.value(place), 0.0), 1.0)
-            ends = self.plan.interval(share, self._rounding)
+            # about the values as rounded row by row, whose variance is the one that was charged
+            ends = self.plan.interval(share, float(self.grid.step) / 2)
             largest = 0.5 if ends[0] <= 0.5 <= ends[1] else max(math.sqrt(end * (1 - end)) for end in ends)
             self._spent += Fraction(self.plan.charge(min(up(largest), 0.5)))
             left = self.remaining
-        slack = 4 * math.ulp(max(abs(low), abs(high)))
+        slack = (high - low) * VALUE_ERROR + 4 * math.ulp(max(abs(low), abs(high)))
         interval = (
             max(low + (high - low) * ends[0] - slack, low),
             min(low + (high - low) * ends[1] + slack, high),

@@ -115,6 +115,23 @@ def test_low_sensitivity_beats_the_published_routes() -> None:
         assert ours < min(theirs) + sigma * normal_quantile(k, beta / 2)
 
 
+def test_a_selection_tells_at_most_a_quarter() -> None:
+    """KL between the exponential mechanism and the one with middle scores is at most eps^2/32; eps^2/40 is refuted."""
+    rng = np.random.default_rng(8)
+    worst = 0.0
+    for _ in range(4000):
+        candidates = int(rng.integers(2, 6))
+        epsilon = float(rng.choice([0.01, 0.1, 1.0]))
+        middle = rng.normal(0, rng.choice([0.0, 1.0, 3.0]), candidates)  # in units of the sensitivity
+        scores = middle + (rng.integers(0, 2, candidates) - 0.5 if rng.random() < 0.7 else rng.random(candidates) - 0.5)
+        chosen, centre = (np.exp(epsilon / 2 * (u - u.max())) for u in (scores, middle))
+        chosen, centre = chosen / chosen.sum(), centre / centre.sum()
+        divergence = float(np.sum(chosen * np.log(chosen / centre)))
+        assert divergence <= epsilon**2 / 32 * (1 + 1e-9) + 1e-15
+        worst = max(worst, divergence / epsilon**2)
+    assert worst > 1 / 40
+
+
 def test_minimisation_terms() -> None:
     found = interval.minimisation(100_000, 10, 50, 0.05)
     assert interval.minimisation(100_000, 20, 50, 0.05).value > found.value
