@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 from scipy.special import chdtrc, chdtri
 
 from holdfast import check
@@ -17,16 +17,16 @@ from holdfast.inference.private_tests.result import TestResult
 NOT_PRIVATE = "not private: the exact counts decide; publish nothing of it"
 
 
-def pearson(counts: NDArray[Any], n: int, p: NDArray[np.float64]) -> Any:
+def pearson(counts: npt.ArrayLike, n: int, p: npt.ArrayLike) -> Any:
     """`sum_i (h_i - n p_i)^2 / (n p_i)` over the last axis; `counts` may be noisy and have leading axes. O(d) each.
 
     Examples
     --------
-    >>> round(float(pearson(np.array([520, 150, 170, 160]), 1000, np.array([0.5, 1 / 6, 1 / 6, 1 / 6]))), 10)
+    >>> round(float(pearson([520, 150, 170, 160], 1000, [0.5, 1 / 6, 1 / 6, 1 / 6])), 10)
     2.8
     """
-    expected = n * p
-    return (np.square(counts - expected) / expected).sum(axis=-1)
+    expected = n * np.asarray(p)
+    return (np.square(np.asarray(counts) - expected) / expected).sum(axis=-1)
 
 
 def chi_square_sf(statistic: Any, degrees: float) -> Any:

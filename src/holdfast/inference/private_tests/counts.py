@@ -21,6 +21,8 @@ from holdfast.inference.private_tests.noise_law import UNITS, Unit
 LARGEST_COUNT = 2**53
 #: p0 may miss a sum of one by this much, as typed decimals such as 0.333333 do not; it is then divided by its sum.
 _SUM_SLACK = 1e-9
+#: A null probability below this overflows in a square.
+_SMALLEST = 1e-250
 Margins = Literal["none", "rows", "columns", "both"]
 
 
@@ -36,6 +38,12 @@ class Counts:
 
     values: NDArray[np.int64]
     n: int
+
+    def __post_init__(self) -> None:
+        clean = _whole(self.values)
+        if clean.ndim not in (1, 2) or check.whole("n", self.n, at_least=1) != int(clean.sum()):
+            raise InvalidParameter("counts must be a histogram or a table whose cells sum to n")
+        object.__setattr__(self, "values", clean)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -221,6 +229,8 @@ def probabilities(name: str, values: Any, cells: int | None = None) -> NDArray[n
         raise InvalidParameter(f"{name} must have at least two cells, got 1: nothing can be tested with one")
     if cells is not None and vector.size != cells:
         raise InvalidParameter(f"{name} must have one entry a cell, {cells} in all, got {vector.size}")
+    if vector.min() < _SMALLEST:
+        raise InvalidParameter(f"{name} must be at least {_SMALLEST:g} in every cell, got {vector.min():g}")
     total = float(vector.sum())
     if abs(total - 1) > _SUM_SLACK:
         raise InvalidParameter(f"{name} must sum to 1, got {total:.10g}")
@@ -305,7 +315,7 @@ def _whole(counts: Any) -> NDArray[np.int64]:
         raise InvalidParameter(wrong if array.size else "counts must have at least two cells, got none")
     if not np.all(array >= 0) or not np.all(array <= LARGEST_COUNT) or not np.all(array == np.floor(array)):
         raise InvalidParameter(wrong)
-    clean = array.astype(np.int64)
+    clean: NDArray[np.int64] = array.astype(np.int64)  # a copy: nobody else can write to it
     if float(clean.sum(dtype=np.float64)) > LARGEST_COUNT:
         raise InvalidParameter("counts must sum to at most 2**53")
     clean.setflags(write=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 
 from holdfast import check
 from holdfast.inference.private_tests.classical import pearson
@@ -26,7 +26,7 @@ from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
 
 Statistic = Literal["pearson", "projected", "nonprojected"]
-Kernel = Callable[[NDArray[Any], int, NDArray[np.float64], float], Any]
+Kernel = Callable[[npt.ArrayLike, int, npt.ArrayLike, float], Any]
 
 
 def kernel(statistic: Statistic) -> Kernel:

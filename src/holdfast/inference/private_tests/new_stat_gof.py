@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 
+from holdfast import check
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.classical import chi_square_critical, chi_square_sf
 from holdfast.inference.private_tests.goodness_of_fit import (
@@ -22,7 +23,7 @@ from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
 
 
-def projected_statistic(noisy: NDArray[Any], n: int, p0: NDArray[np.float64], variance: float) -> Any:
+def projected_statistic(noisy: npt.ArrayLike, n: int, p0: npt.ArrayLike, variance: float) -> Any:
     """`v' Pi Sigma^-1 Pi v` with `v = (noisy - n p0)/sqrt(n)`, `Sigma = Diag(p0) - p0 p0' + (variance/n) I`.
 
     In the form without cancellation (spec Algorithm 14, derived and reviewed): with `c = variance/n`, `a = p0 + c`,
@@ -31,29 +32,28 @@ def projected_statistic(noisy: NDArray[Any], n: int, p0: NDArray[np.float64], va
 
     Examples
     --------
-    >>> noisy = np.array([253.5, 234.75, 279.0, 251.25])
-    >>> round(float(projected_statistic(noisy, 1000, np.full(4, 0.25), 800.0)), 10)
+    >>> round(float(projected_statistic([253.5, 234.75, 279.0, 251.25], 1000, [0.25] * 4, 800.0)), 10)
     0.9541071429
     """
-    c = variance / n
-    v = (noisy - n * p0) / np.sqrt(n)
+    c, p = variance / n, np.asarray(p0, dtype=np.float64)
+    v = (np.asarray(noisy) - n * p) / np.sqrt(n)
     u = v - v.mean(axis=-1, keepdims=True)
-    a = p0 + c
+    a = p + c
     g = (1 / a).mean() - 1 / a
-    return (u * u / a).sum(axis=-1) + c * np.square((g * u).sum(axis=-1)) / (p0 / a).sum()
+    return (u * u / a).sum(axis=-1) + c * np.square((g * u).sum(axis=-1)) / (p / a).sum()
 
 
-def nonprojected_statistic(noisy: NDArray[Any], n: int, p0: NDArray[np.float64], variance: float) -> Any:
+def nonprojected_statistic(noisy: npt.ArrayLike, n: int, p0: npt.ArrayLike, variance: float) -> Any:
     """`v' Sigma^-1 v`: the projected statistic plus `(sum noisy - n)^2 / (d variance)` (Theorem 7.2.7).
 
     Examples
     --------
-    >>> noisy = np.array([253.5, 234.75, 279.0, 251.25])
-    >>> round(float(nonprojected_statistic(noisy, 1000, np.full(4, 0.25), 800.0)), 9)
+    >>> round(float(nonprojected_statistic([253.5, 234.75, 279.0, 251.25], 1000, [0.25] * 4, 800.0)), 9)
     1.061060268
     """
-    extra = np.square(noisy.sum(axis=-1) - n) / (p0.size * variance)
-    return projected_statistic(noisy, n, p0, variance) + extra
+    variance = check.real("variance", variance, above=0)
+    total = np.asarray(noisy).sum(axis=-1)
+    return projected_statistic(noisy, n, p0, variance) + np.square(total - n) / (np.size(p0) * variance)
 
 
 def gof(
@@ -75,7 +75,9 @@ def gof(
     `Q -> chi2(d)` and the projected `Qp -> chi2(d - 1)` under the null as `n rho` tends to a positive constant
     (Theorems 7.2.3 and 7.2.6; printed). rho-zCDP (Theorem 7.2.9). The level holds in the limit; with every
     expected count at least 5 it was within .049 and .052 for .05 over the specification's 45 settings, and at most .058
-    over a search.
+    over a search. With whole-number noise of any variance the projected test kept what it has with continuous noise
+    (.0486 to .0500 at d = 4, n >= 1000, variance .04 to 10; at most .071, Pearson's own lattice effect, at d = 2 and
+    n = 31).
 
     Parameters
     ----------

@@ -111,6 +111,11 @@ class NoiseLaw:
         """The cost of a test that stopped before it touched the data."""
         return ZCDP(0.0) if self.is_gaussian else PureDP(0.0)
 
+    @property
+    def step(self) -> float:
+        """The grid that released counts lie on: 1 for discrete laws, a power of two below for continuous ones."""
+        return 2.0**-self._grid_bits
+
     def c(self, n: int) -> float:
         """Noise-to-sample ratio `variance / n`, on which every formula depends."""
         return self.variance / n
@@ -178,6 +183,7 @@ class NoiseLaw:
             "kind": self.kind,
             "rho" if self.is_gaussian else "epsilon": float(self.parameter),
             "variance": self.variance,
+            "step": self.step,
             "unit": self.unit,
         }
 
