@@ -22,8 +22,9 @@ def _blocks(language: str) -> list[str]:
 def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = _blocks("python")
     assert blocks
+    names: dict[str, object] = {}  # a reader types them one after the other
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block, "README.md", "exec"), names)
     assert "mechanism.laplace" in capsys.readouterr().out
 
 
