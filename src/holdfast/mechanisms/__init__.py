@@ -8,6 +8,7 @@ noise is the exponential method's law); AboveThreshold, Sparse and NumericSparse
 `numeric_sparse`; the geometric mechanism is `Laplace` on `noise.Grid(0)`.
 """
 
+from holdfast.mechanisms import local
 from holdfast.mechanisms.above_threshold import above_threshold, numeric_sparse, sparse, sparse_vector
 from holdfast.mechanisms.auditor import Audit, audit, clopper_pearson
 from holdfast.mechanisms.base import Estimate, Mechanism
@@ -15,7 +16,8 @@ from holdfast.mechanisms.exponential import Selection
 from holdfast.mechanisms.gaussian import Gaussian
 from holdfast.mechanisms.gaussian_sparse import GaussianSparseVector
 from holdfast.mechanisms.laplace import Laplace
-from holdfast.mechanisms.local import LocalGaussian, LocalLaplace
+from holdfast.mechanisms.local_numbers import LocalGaussian, LocalLaplace
+from holdfast.mechanisms.one_hot import OneHotGaussian, OneHotLaplace
 from holdfast.mechanisms.randomized_response import BitFlip, LeakyResponse, RandomizedResponse
 from holdfast.mechanisms.sparse_run import Answer, Answers, SparseRun
 from holdfast.mechanisms.sparse_vector import SparseVector
@@ -33,6 +35,8 @@ __all__ = [
     "LocalGaussian",
     "LocalLaplace",
     "Mechanism",
+    "OneHotGaussian",
+    "OneHotLaplace",
     "RandomizedResponse",
     "Selection",
     "SparseRun",
@@ -40,6 +44,7 @@ __all__ = [
     "above_threshold",
     "audit",
     "clopper_pearson",
+    "local",
     "numeric_sparse",
     "sparse",
     "sparse_vector",

@@ -233,10 +233,14 @@ def one_hot_laplace(
     (1, 3)
     """
     rows, d = one_hot(values, categories)
+    return one_hot_laplace_law(epsilon, grid).release(rows.reshape(-1, d), source=source)
+
+
+def one_hot_laplace_law(epsilon: Rational, grid: Grid | None = None) -> GridLaplace:
+    """The noise in each place of a one-hot row: two rows differ by 2 in the sum of absolute values, exactly."""
     where = check_grid(grid) or laplace_on_grid(2, epsilon).grid
     steps = 2 * _steps_of_one(where)
-    scale = math.ceil(steps / rational("epsilon", epsilon, above=0))
-    return GridLaplace(where, scale, steps).release(rows.reshape(-1, d), source=source)
+    return GridLaplace(where, math.ceil(steps / rational("epsilon", epsilon, above=0)), steps)
 
 
 def one_hot_gaussian(
@@ -271,10 +275,14 @@ def one_hot_gaussian(
     (1, 3)
     """
     rows, d = one_hot(values, categories)
+    return one_hot_gaussian_law(rho, grid).release(rows.reshape(-1, d), source=source)
+
+
+def one_hot_gaussian_law(rho: Rational, grid: Grid | None = None) -> GridGaussian:
+    """The noise in each place of a one-hot row: two rows differ by the square root of 2, rounded up to a step."""
     where = check_grid(grid) or gaussian_on_grid(1, rho=rho).grid
     steps = math.isqrt(2 * _steps_of_one(where) ** 2 - 1) + 1
-    sigma = gaussian_on_grid(steps, rho=rho, grid=Grid(0)).sigma_steps
-    return GridGaussian(where, sigma, steps).release(rows.reshape(-1, d), source=source)
+    return GridGaussian(where, gaussian_on_grid(steps, rho=rho, grid=Grid(0)).sigma_steps, steps)
 
 
 def coded(values: Any, categories: int, name: str = "values") -> NDArray[np.int64]:
