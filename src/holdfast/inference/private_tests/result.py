@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -113,8 +113,9 @@ class TestResult:
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = [getattr(self, name) for name in self.__dataclass_fields__]
-        return (type(self), (*values[:-1], dict(self.details)))
+        # A read-only view does not pickle, so the details travel as a plain dict.
+        values = [getattr(self, entry.name) for entry in fields(self)]
+        return type(self), (*values[:-1], dict(self.details))
 
     def __str__(self) -> str:
         if self.null_returned is not None:
