@@ -1,0 +1,205 @@
+"""Association of a genotype with a disease by output perturbation: noise on the statistic itself (section 7.3.2).
+
+A baseline. Noise on the counts and `homogeneity` need about 25 times less budget for the same power from n = 1,000 on.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfcx, ndtr
+
+from holdfast import check
+from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.exact import float_up
+from holdfast.errors import InvalidParameter
+from holdfast.inference.private_tests.counts import table
+from holdfast.inference.private_tests.monte_carlo import rejects
+from holdfast.inference.private_tests.question import small_alpha
+from holdfast.inference.private_tests.result import TestResult
+from holdfast.noise.calibrate import gaussian_on_grid
+from holdfast.noise.entropy import Source
+from holdfast.noise.inputs import Rational, rational
+
+
+def sensitivity(cases: int, controls: int) -> Fraction:
+    """How far replacing one genotype moves Pearson's statistic of an `r` by 2 table with public column totals.
+
+    `n^2 / (n1 n2) (1 - 1/(max(n1, n2) + 1))`, exactly; `4n/(n + 2)` where balanced (Lemma 7.3.3, printed for 3 by 2,
+    balanced, positive margins). An empty row contributes nothing to the statistic and is allowed.
+
+    Notes
+    -----
+    Proved here for every `r >= 2` and every n (the unbalanced form was only checked to n = 12 before). With `a_i` cases
+    and `b_i` controls in row i the statistic is `n^2/(n1 n2) (sum_i f(a_i, b_i) - n1^2/n)`, `f(a, b) = a^2/(a + b) =
+    a - b + b^2/(a + b)`. One more case in a row adds `1 - b^2/(N (N + 1))`, `N = a + b`, to `f`, and 1 to an empty row;
+    that lies in `[1/(n2 + 1), 1]`, because `b <= N` and `b <= n2`. A replaced case adds one such number and removes
+    another, so it moves the sum by at most `n2/(n2 + 1)`. The statistic is the same with cases and controls
+    exchanged, so a replaced control moves it by at most `n1/(n1 + 1)`. Both are attained.
+
+    Examples
+    --------
+    >>> sensitivity(500, 500) == Fraction(4 * 1000, 1002)
+    True
+    >>> print(float(sensitivity(6, 3)))
+    3.857142857142857
+    """
+    first, second = check.whole("cases", cases, at_least=1), check.whole("controls", controls, at_least=1)
+    n, most = first + second, max(first, second)
+    return Fraction(n * n, first * second) * Fraction(most, most + 1)
+
+
+def statistic(counts: Any) -> Fraction:
+    """Pearson's statistic of an `r` by 2 table of whole counts, exactly; an empty row contributes 0. Not private.
+
+    Exact, so that not even a rounding error adds to the sensitivity.
+
+    Examples
+    --------
+    >>> statistic([[10, 20], [0, 0], [20, 10]])
+    Fraction(20, 3)
+    """
+    rows = [(int(a), int(b)) for a, b in counts]
+    first, second = sum(a for a, _ in rows), sum(b for _, b in rows)
+    n = first + second
+    inner = sum((Fraction(a * a, a + b) for a, b in rows if a + b), Fraction(0)) - Fraction(first * first, n)
+    return Fraction(n * n, first * second) * inner
+
+
+def tail(t: Any, sd: float) -> Any:
+    """`P(chi2_2 + N(0, sd^2) > t)`: chi-square with two degrees is exponential of mean 2, so the sum is closed form.
+
+    `Phi(-z) + exp(sd^2/8 - t/2) Phi(x)`, `z = t/sd`, `x = z - sd/2` (derived). The second term is
+    `exp(-z^2/2) erfcx(-x/sqrt(2))/2`, used for `x <= 0`, where the printed
+    form is a huge number times a tiny one.
+
+    Examples
+    --------
+    >>> print(f"{tail(23.04881014, 12.62386291):.9f}")
+    0.050000000
+    """
+    t = np.asarray(t, dtype=np.float64)
+    z = t / sd
+    x = z - sd / 2
+    left = 0.5 * np.exp(-z * z / 2) * erfcx(np.maximum(-x, 0.0) / math.sqrt(2))
+    right = np.exp(np.minimum(sd * sd / 8 - t / 2, 0.0)) * ndtr(x)
+    clipped = np.clip(ndtr(-z) + np.where(x <= 0, left, right), 0.0, 1.0)
+    return float(clipped) if clipped.ndim == 0 else clipped
+
+
+def threshold(sd: float, alpha: float) -> float:
+    """The `t` with `tail(t, sd) = alpha`.
+
+    Examples
+    --------
+    >>> print(f"{threshold(3.99920016, 0.05):.6f}")
+    9.502868
+    """
+    sd, alpha = check.real("sd", sd, above=0), check.probability("alpha", alpha)
+    goal = math.log(alpha)
+
+    def excess(t: float) -> float:
+        return math.log(max(tail(t, sd), 1e-300)) - goal
+
+    low, high = -40 * sd, 2 - 2 * goal + 40 * sd
+    return float(brentq(excess, low, high, xtol=1e-12 * max(1.0, sd), rtol=1e-14))
+
+
+def output_sd(n: int, rho: float) -> float:
+    """The printed standard deviation `S / sqrt(2 rho)` of the noise in a balanced design.
+
+    Examples
+    --------
+    >>> print(f"{output_sd(1000, 0.05):.8f}")
+    12.62386291
+    """
+    n = check.whole("n", n, at_least=2)
+    return 4 * n / (n + 2) / math.sqrt(2 * check.real("rho", rho, above=0))
+
+
+def gwas(
+    counts: Any,
+    *,
+    rho: Rational,
+    alpha: float = 0.05,
+    labels: str = "fixed",
+    n: int | None = None,
+    neighbours: str = "replace-one",
+    source: Source | None = None,
+) -> TestResult:
+    """Test association in a 3 by 2 table of genotypes (rows) by cases and controls (columns), noise on the statistic.
+
+    Parameters
+    ----------
+    counts : Counts or a 3 by 2 table of whole numbers
+        Column totals, the numbers of cases and controls, are public by design.
+    rho : float, int or Fraction
+        The zCDP cost.
+    alpha : float
+        The level asked for.
+    labels : {"fixed"}
+        A neighbour has another genotype and the same label. "private" is refused: then the sensitivity is larger
+        (3.995 against 3.857 at 6 cases and 3 controls) and not known in general.
+    n, neighbours
+        As in `counts.table`.
+    source : Source, optional
+        Of the privacy noise; None for the operating system.
+
+    Returns
+    -------
+    TestResult
+        Level asymptotic, against `chi2_2 + N(0, sd^2)`; worst measured .0523 for .05 from n = 10 on. The noise is
+        discrete Gaussian on a grid finer than a 2048th of the statistic's sensitivity.
+
+    Examples
+    --------
+    >>> result = gwas([[1250, 833], [625, 833], [625, 834]], rho=0.5)
+    >>> result.reject, result.cost
+    (True, ZCDP(rho=0.5))
+    >>> gwas([[10, 20], [10, 20], [10, 20]], rho=1, labels="private")
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: labels must be fixed, got private: with private labels the sensitivity of ...
+    """
+    alpha = check.probability("alpha", alpha)
+    check.choice("labels", labels, ("fixed", "private"))
+    if labels == "private":
+        raise InvalidParameter(
+            "labels must be fixed, got private: with private labels the sensitivity of the statistic is larger and not "
+            "known; use independence, which adds noise to the counts"
+        )
+    budget = rational("rho", rho, above=0)
+    checked = table(counts, n=n, neighbours=neighbours)
+    if checked.shape != (3, 2):
+        raise InvalidParameter(f"counts must be a 3 by 2 table of genotypes by cases and controls, got {checked.shape}")
+    cases, controls = (int(total) for total in checked.values.sum(axis=0))
+    if min(cases, controls) < 1:
+        raise InvalidParameter("counts must hold at least one case and one control; their numbers are public by design")
+    mechanism = gaussian_on_grid(sensitivity(cases, controls), rho=budget)
+    warnings = small_alpha(alpha, "two to three times the nominal level")
+    if checked.n < 10:
+        warnings += (f"n = {checked.n} is below 10, where the level was not measured",)
+    released = float(mechanism.release(statistic(checked.values), source=source))
+    sd = math.sqrt(mechanism.variance)
+    p = tail(released, sd)
+    return TestResult(
+        "GWAS output perturbation",
+        released,
+        p,
+        threshold(sd, alpha),
+        alpha,
+        bool(rejects(p, alpha)),
+        None,
+        ZCDP(float_up(budget)),
+        "asymptotic",
+        warnings,
+        checked.n,
+        {"sd": sd, "cases": cases, "controls": controls, "sensitivity": float(sensitivity(cases, controls))},
+    )
+
+
+__all__ = ["gwas", "output_sd", "sensitivity", "statistic", "tail", "threshold"]
