@@ -188,3 +188,13 @@ class TestSecret:
         assert "731" not in repr(ladder)
         with pytest.raises(TypeError, match="from_state"):
             pickle.dumps(ladder)
+
+
+def test_parameter_free_never_spends_more_than_beta() -> None:
+    """One less beta is a rounded double: at small beta it must be rounded towards certainty."""
+    for beta in (0.05, 2.5e-16, 3e-16, 1e-12 / 3):
+        ladder = Ladder(n=10, submissions=5, mode="parameter-free", beta=beta)
+        assert ladder._shares.beta <= beta
+    with pytest.raises(InvalidParameter, match="beta"):
+        Ladder(n=10, submissions=5, mode="parameter-free", beta=1e-17)
+    assert Ladder(n=10, submissions=5, step=0.5, beta=1e-17).submit([1] * 10).value == 1.0

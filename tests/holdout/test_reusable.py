@@ -577,3 +577,43 @@ def test_threads_cannot_both_take_the_last_question():
     answers = together(holdout, 8, key=None)
     assert sum(answer is not None for answer in answers) == 1
     assert holdout.asked == 1
+
+
+def test_a_question_that_asks_while_it_is_decided_is_refused():
+    """It would get the share of the question that it is part of: two questions for one share."""
+    holdout = hf.ReusableHoldout(4, questions=5)
+    inner: list[object] = []
+
+    def limits(log_share, side):
+        try:
+            inner.append(holdout.check([0, 0, 1, 1], 0.5))
+        except QuestionRefused as error:
+            inner.append(error)
+        return 0.4, 0.6
+
+    before = holdout.log_share
+    holdout.check_metric(OnRows(0.0, 1.0, 4, "nested", limits), 0.5, 0.2)
+    assert isinstance(inner[0], QuestionRefused)
+    assert holdout.asked == 1
+    assert holdout.transcript[0].guarantee.parameters["log_share"] == round(before, 6)
+    assert holdout.check([0, 0, 1, 1], 0.5, 1.0).passed  # and the next question is answered
+
+
+def test_an_error_while_a_question_is_decided_leaves_the_holdout_open():
+    holdout = hf.ReusableHoldout(4, questions=5)
+
+    def limits(log_share, side):
+        raise RuntimeError("a procedure's own trouble")
+
+    with pytest.raises(RuntimeError, match="own trouble"):
+        holdout.check_metric(OnRows(0.0, 1.0, 4, "broken", limits), 0.5, 0.2)
+    assert holdout.asked == 0
+    assert holdout.check([0, 0, 1, 1], 0.5, 1.0).passed
+
+
+def test_a_state_is_plain_whatever_number_types_came_in():
+    holdout = hf.ReusableHoldout(np.int64(100), questions=np.int32(5), low=np.float32(0), high=np.float32(1))
+    holdout.check(column(0.5, 100), np.float32(0.5), np.float32(0.6), spread=np.float32(0.25), key="a")
+    state = json.loads(json.dumps(holdout.state()))
+    again = hf.ReusableHoldout.from_state(state)
+    assert again.check(None, np.float32(0.5), np.float32(0.6), spread=np.float32(0.25), key="a").passed

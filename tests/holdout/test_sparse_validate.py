@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 import threading
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -213,3 +214,25 @@ class TestBound:
         assert hits == 128
         assert hits / 256 <= validate.level(1 / 256, 8)
         assert hits / 256 > 8 * (1 / 256)  # power: a bound that forgets adaptivity fails here
+
+
+class TestBeyondTheFloatingRange:
+    """With many failures the number of transcripts is no double; what is certified must not stop growing there."""
+
+    @pytest.mark.parametrize("budget", [150, 200, 400])
+    def test_share(self, budget: int) -> None:
+        validate = SparseValidate("rows", questions=2000, budget=budget)
+        exact = sparse_validate_transcripts(1500, budget)
+        share = validate.share(0.05, 1500)
+        assert Fraction(share) * 2000 * exact <= Fraction(0.05)
+        if math.log2(exact) < 1000:
+            assert Fraction(share) * 2000 * exact >= Fraction(0.0499)
+
+    @pytest.mark.parametrize("fixed", [1e-300, 1e-308, 5e-324])
+    def test_level(self, fixed: float) -> None:
+        validate = SparseValidate("rows", questions=2000, budget=170)
+        for question in (900, 1000, 1100, 1200, 1500):
+            exact = Fraction(fixed) * sparse_validate_transcripts(question, 170)
+            assert Fraction(validate.level(fixed, question)) >= min(1, exact)
+            if exact < 1:
+                assert validate.level(fixed, question) <= float(exact) * (1 + 1e-9)

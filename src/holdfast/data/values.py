@@ -19,8 +19,9 @@ from holdfast.errors import InvalidParameter
 #: block (where it converts as it adds, 128 times in a row besides: at most about 160 roundings deep) and blocks are
 #: added by a compensated sum.
 _SUM_ERROR = 1e-13
-#: Rows that are added together.
-_BLOCK = 1 << 20
+#: Rows that are added together, and rows whose squares are: a dot product adds one after the other, so its blocks are
+#: short enough for the same relative error.
+_BLOCK, _SQUARES = 1 << 20, 1 << 14
 
 Rows = npt.ArrayLike | Iterable[npt.ArrayLike]
 """An array with one value a row, or an iterator of such arrays: chunks, in row order."""
@@ -131,7 +132,7 @@ def summarise(
         raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
     if binary and (low, high) != (0.0, 1.0):
         raise InvalidParameter(f"low and high must be 0 and 1 for binary values, got [{low:g}, {high:g}]")
-    rows, total, lost, second = 0, 0.0, 0.0, 0.0
+    rows, total, lost, second, astray = 0, 0.0, 0.0, 0.0, 0.0
     truths = (low, high) == (0.0, 1.0)
     for chunk in chunks(values, name):
         rows += chunk.size
@@ -143,11 +144,13 @@ def summarise(
             total, lost = _add(total, lost, _sum_checked(block, low, high, binary, name))
             if squares and not binary:
                 shifted = block - low if block.dtype == np.float64 else block.astype(np.float64) - low
-                second += float(np.dot(shifted, shifted))
+                for first in range(0, shifted.size, _SQUARES):
+                    part = shifted[first : first + _SQUARES]
+                    second, astray = _add(second, astray, float(np.dot(part, part)))
     if rows != n:
         more = "more" if rows > n else f"{rows}"
         raise InvalidParameter(f"{name} must have one number a row, {n} in all, got {more}")
-    total, binary = total + lost, binary or truths
+    total, second, binary = total + lost, second + astray, binary or truths
     return Summary(n, low, high, total, (total if binary else second) if squares else float("nan"), binary)
 
 
@@ -161,12 +164,19 @@ def chunks(values: Rows, name: str) -> Iterator[npt.NDArray[Any]]:
     """
     if isinstance(values, Iterator):
         for chunk in values:
-            yield _array(chunk, name)
+            yield column(chunk, name)
     else:
-        yield _array(values, name)
+        yield column(values, name)
 
 
-def _array(values: Any, name: str) -> npt.NDArray[Any]:
+def column(values: Any, name: str) -> npt.NDArray[Any]:
+    """One array of numbers, one-dimensional and without masked entries, not yet checked against a range.
+
+    Examples
+    --------
+    >>> column([True, False], "values")
+    array([ True, False])
+    """
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidParameter(f"{name} must have a number in every row, got a masked array")
     try:
@@ -209,4 +219,4 @@ def _add(total: float, lost: float, part: float) -> tuple[float, float]:
     return new, lost
 
 
-__all__ = ["Rows", "Summary", "chunks", "summarise"]
+__all__ = ["Rows", "Summary", "chunks", "column", "summarise"]

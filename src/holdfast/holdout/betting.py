@@ -8,7 +8,6 @@ almost nothing for it. It reads every row several times.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from holdfast.bounds.one_question import inputs
 from holdfast.bounds.one_question.inputs import Side
 from holdfast.bounds.one_question.limits import outwards
 from holdfast.bounds.search import crossing
-from holdfast.data.values import summarise
+from holdfast.data.values import column, summarise
 
 _CAP = 0.75  # the largest part of the capital that one bet may lose
 _WIDTH = 1e-7  # the ends are found to this part of the range
@@ -99,8 +98,8 @@ class Bets:
     def on(cls, values: npt.ArrayLike, low: float = 0.0, high: float = 1.0, name: str = "values") -> Bets:
         """Check the values and scale them."""
         low, high = inputs.value_range(low, high)
-        rows: Any = np.asarray(values)
-        summarise(rows, n=len(rows) if rows.ndim else 0, low=low, high=high, name=name)
+        rows = column(values, name)
+        summarise(rows, n=len(rows), low=low, high=high, name=name)
         return cls(np.clip((rows.astype(np.float64) - low) / (high - low), 0.0, 1.0), low, high)
 
     def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:

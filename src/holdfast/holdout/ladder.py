@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
-from holdfast.bounds.exact import up
+from holdfast.bounds.exact import decimal_fraction, float_up, up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.accuracy import ladder_width
 from holdfast.bounds.holdout.counting import log_choose
@@ -96,7 +96,10 @@ class Ladder(Secret):
             if step is not None:
                 raise InvalidParameter(f"step must be left out in mode parameter-free, got {step}")
             self._step, self._error = 1 / self._n, 0.0
-            self._shares = Shares(1 - self._beta, questions=self._submissions)
+            confidence = float_up(1 - decimal_fraction(self._beta))  # never less than beta leaves
+            if confidence == 1:
+                raise InvalidParameter(f"beta must be at least 2e-16 in mode parameter-free, got {beta}")
+            self._shares = Shares(confidence, questions=self._submissions)
         self._submitted = self._moves = self._leader = 0
         self._shown: int | None = None  # the score in steps
         self._losses: npt.NDArray[np.float64] | None = None  # of the leader, parameter-free only

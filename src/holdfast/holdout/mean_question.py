@@ -58,7 +58,8 @@ class MeanQuestion:
                 f"binary must be False unless the range is [0, 1], got [{self.low:g}, {self.high:g}]"
             )
         if self.spread is not None:
-            check.real("spread", self.spread, at_least=0, at_most=(self.high - self.low) / 2)
+            spread = check.real("spread", self.spread, at_least=0, at_most=(self.high - self.low) / 2)
+            object.__setattr__(self, "spread", spread)
 
     def guess(self, guess: Any, tolerance: Any, show: Any, grid: Any) -> Guess:
         """Check the public parts of a guess."""

@@ -165,7 +165,8 @@ class MedianMechanism(Secret):
         guarantee = Guarantee("holdout.median-size", known, "rows i.i.d.", certified=self._certified)
         interval = None
         if value is not None and self._certified:
-            interval = (max(0.0, value - self._tau), min(1.0, value + self._tau))
+            reach = self._tau + 8 * _ROOM
+            interval = (max(0.0, value - reach), min(1.0, value + reach))
         return Answer(value, interval, guarantee, None, remaining, public)
 
     def state(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Literal
@@ -155,12 +156,15 @@ class SparseValidate(Secret):
         """
         fixed = check.probability("fixed", fixed, zero=True, one=True)
         bits = self._bits(max(1, self._asked) if question is None else question)
-        return min(1.0, up(fixed * 2.0 ** min(bits, 1000.0), 8)) if fixed else 0.0
+        if not fixed:
+            return 0.0
+        log = up(math.log2(fixed) + bits, 8) + 1e-12  # as a logarithm: the count may leave the floating range
+        return 1.0 if log >= 0 else min(1.0, up(2.0**log, 8))
 
     def share(self, beta: float, question: int | None = None) -> float:
         """The level at which to run a fixed test so that all questions together fail with probability at most `beta`.
 
-        `beta / (questions * bound(question))`.
+        `beta / (questions * bound(question))`; 0 where that is below every positive number: no test is certified then.
 
         Parameters
         ----------
@@ -172,7 +176,7 @@ class SparseValidate(Secret):
         beta = check.probability("beta", beta)
         following = min(self._asked + 1, self._questions)
         bits = self._bits(following if question is None else question)
-        return down(beta / self._questions * 2.0 ** -min(bits, 1000.0), 8)
+        return down(beta / self._questions * 2.0**-bits, 8)
 
     def _bits(self, question: int) -> float:
         question = check.whole("question", question, at_least=1, at_most=self._questions)

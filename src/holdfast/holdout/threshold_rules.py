@@ -17,7 +17,7 @@ from holdfast.accounting.costs import PureDP
 from holdfast.bounds.exact import decimal_fraction, float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.ranges import laplace_scale
-from holdfast.data.values import Rows, Summary, summarise
+from holdfast.data.values import Rows, Summary, column, summarise
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.noise_scales import NoiseScales, ScalesOnGrid, Variant
 from holdfast.holdout.threshold_claim import Claim
@@ -178,13 +178,7 @@ class ThresholdRules:
 
     def numbers(self, name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """One number a question, each in the range."""
-        try:
-            array = np.asarray(values)
-        except (TypeError, ValueError):
-            raise InvalidParameter(f"{name} must be one number a question") from None
-        if array.dtype.kind not in "biuf" or array.ndim != 1:
-            raise InvalidParameter(f"{name} must be one number a question")
-        numbers = array.astype(np.float64)
+        numbers = column(values, name).astype(np.float64)
         low, high = (-1e300, 1e300) if self.sensitivity is not None else (self.low, self.high)
         if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
             raise InvalidParameter(f"{name} must lie in [{low:g}, {high:g}], and some do not")
@@ -193,7 +187,7 @@ class ThresholdRules:
     def means(self, holdout: npt.ArrayLike, questions: int) -> npt.NDArray[np.float64]:
         """One holdout mean a question, given as such or as one row of values a question."""
         try:
-            array = np.asarray(holdout)
+            array = np.asanyarray(holdout)  # a mask is kept, to be refused
         except (TypeError, ValueError):
             raise InvalidParameter("holdout must be means or a matrix with one row a question") from None
         if array.ndim == 2:

@@ -54,6 +54,7 @@ class Transcript:
         self._log_shown = 0.0
         self._keys: dict[str, int] = {}
         self._lock = threading.RLock()
+        self._deciding = False
         self._process = os.getpid()
 
     @property
@@ -116,7 +117,14 @@ class Transcript:
             if known is not None:
                 return known
             self.open()
-            return self._record(question, key, decide(self.log_share))
+            if self._deciding:  # it sees the rows and would get the share of the question that it is part of
+                raise QuestionRefused("a question must not ask questions itself while it is decided")
+            self._deciding = True
+            try:
+                outcome = decide(self.log_share)
+            finally:
+                self._deciding = False
+            return self._record(question, key, outcome)
 
     def _record(self, question: Mapping[str, Any], key: str | None, outcome: Outcome) -> Answer:
         t, f, plan = self.asked + 1, self.failed, self.shares

@@ -315,3 +315,27 @@ def test_nothing_secret_is_shown() -> None:
             question.interval(1.0)
         with pytest.raises(InvalidParameter, match="side"):
             question.interval(-1.0, "left")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda hidden, whole: auc(hidden, whole),
+        lambda hidden, whole: auc(whole, hidden),
+        lambda hidden, whole: f1(whole, hidden),
+        lambda hidden, whole: precision(hidden, whole),
+        lambda hidden, whole: group_mean(hidden, whole),
+        lambda hidden, whole: group_mean(whole, hidden),
+        lambda hidden, whole: mean(hidden),
+        lambda hidden, whole: mean(hidden, "betting"),
+        lambda hidden, whole: ratio(hidden, whole, 1.0),
+        lambda hidden, whole: weighted_mean(whole, hidden, 1.0),
+        lambda hidden, whole: win_share(whole, hidden),
+    ],
+)
+def test_masked_rows_are_refused(ask: Callable[[Any, Any], Any]) -> None:
+    """What lies under a mask must not be counted as if it were there."""
+    whole = np.array([0.0, 1.0, 1.0, 0.0])
+    ask(whole, whole)
+    with pytest.raises(InvalidParameter, match="masked"):
+        ask(np.ma.MaskedArray(whole, mask=[0, 0, 1, 0]), whole)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.data.values import summarise
+from holdfast.data.values import column, summarise
 from holdfast.errors import InvalidParameter
 
 
@@ -63,12 +63,9 @@ def ordered(name: str, values: Any, n: int | None = None) -> npt.NDArray[np.floa
 
 
 def _column(name: str, values: Any, n: int | None) -> npt.NDArray[Any]:
-    try:
-        rows: npt.NDArray[Any] = np.asarray(values)
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"{name} must be one number a row") from error
-    if rows.ndim != 1 or rows.dtype.kind not in "biuf" or rows.size == 0:
-        raise InvalidParameter(f"{name} must be a one-dimensional array of numbers with at least one row")
+    rows = column(values, name)
+    if rows.size == 0:
+        raise InvalidParameter(f"{name} must have one number a row and at least one row")
     if n is not None and rows.size != n:
         raise InvalidParameter(f"{name} must have one number a row, {n} in all, got {rows.size}")
     return rows
