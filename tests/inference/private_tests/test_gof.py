@@ -8,6 +8,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -312,3 +313,25 @@ def test_batch_and_single_agree() -> None:
     assert pt.gof(NOISY_B, S4, method="asymptotic").p_value == pytest.approx(mixture_sf(27.03525, weights), rel=1e-12)
     with pytest.raises(InvalidParameter, match="shape"):
         pt.gof_batch(noisy[:, :3], 1000, S4, LAW)
+
+
+def test_errata_of_the_uniform_formulas() -> None:
+    """docs/errata/private-tests.md: (7.20) and the variance after it, printed and right."""
+    d, rho = 4, 2.5
+    ones = np.ones((d, d))
+    inverse = np.linalg.inv(np.eye(d) / d - ones / d**2 + np.eye(d) / rho)
+    printed = (rho / (rho + d)) * (d * np.eye(d) + rho**2 / (rho + d) * ones)
+    right = (rho / (rho + d)) * (d * np.eye(d) + rho / d * ones)
+    assert np.abs(inverse - printed).max() == pytest.approx(0.129, abs=5e-4)
+    assert np.abs(inverse - right).max() < 1e-15
+    weights = asympt_gof.weights([0.25] * d, 1, 1 / rho)  # n = 1: the ratio is 1/rho
+    assert 2 * np.square(weights).sum() == pytest.approx(45.68, rel=1e-12)
+
+
+def test_a_table_is_a_histogram_and_so_is_a_series() -> None:
+    flat = pt.gof([520, 150, 170, 160], S4, rho=0.1, source=Seeded(3))
+    table = pt.gof(pt.table([[520, 150], [170, 160]]), [[0.5, 1 / 6], [1 / 6, 1 / 6]], rho=0.1, source=Seeded(3))
+    series = pt.gof(pd.Series([520, 150, 170, 160]), pd.Series(S4), rho=0.1, source=Seeded(3))
+    records = ["a"] * 520 + ["b"] * 150 + ["c"] * 170 + ["d"] * 160
+    tallied = pt.gof(pt.tally(records, ["a", "b", "c", "d"]), S4, rho=0.1, source=Seeded(3))
+    assert flat.statistic == table.statistic == series.statistic == tallied.statistic

@@ -134,6 +134,13 @@ def test_monte_carlo_is_exact_by_enumeration(n: int, law: pt.NoiseLaw, statistic
         assert max(_rejection(chance, m, 0.3, strict=True) for m in (9, 99)) > 0.3
 
 
+def test_ties_counted_the_wrong_way_lose_the_level() -> None:
+    """The numbers of docs/errata/private-tests.md, enumerated."""
+    _, chance = _null_law(3, np.array([0.3, 0.7]), pt.discrete_laplace(6), "pearson")
+    assert _rejection(chance, 19, 0.05) == pytest.approx(0.0360, abs=5e-5)
+    assert _rejection(chance, 19, 0.05, strict=True) == pytest.approx(0.0800, abs=5e-5)
+
+
 def test_the_released_test_rejects_as_enumerated() -> None:
     """The front itself, noise from its own source: 6,000 runs against the enumerated level, 5 standard errors."""
     p0, n, m, alpha, trials = np.array([0.3, 0.7]), 3, 9, 0.3, 6_000
