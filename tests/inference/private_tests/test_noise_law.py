@@ -14,7 +14,7 @@ from scipy import stats
 from holdfast.accounting import ZCDP, PureDP
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests import NoiseLaw, discrete_gaussian, discrete_laplace, gaussian, laplace
-from holdfast.inference.private_tests.noise_law import noise_of
+from holdfast.inference.private_tests.noise_law import Words, noise_of
 from holdfast.noise import Seeded
 
 LAWS = [gaussian(0.01), laplace(0.5), discrete_gaussian(0.01), discrete_laplace(0.5), gaussian(50), laplace(20)]
@@ -85,6 +85,8 @@ def test_a_release_takes_whole_counts_and_a_source() -> None:
         gaussian(1).release(np.array([1.5, 2.0]))
     with pytest.raises(InvalidParameter, match="source"):
         gaussian(1).release(np.array([1, 2]), np.random.default_rng(1))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="protect nobody"):
+        gaussian(1).release(np.array([1, 2]), Words(np.random.default_rng(1)))
     with pytest.raises(InvalidParameter, match="Generator"):
         discrete_gaussian(1).resample(Seeded(1), 3)  # type: ignore[arg-type]
 

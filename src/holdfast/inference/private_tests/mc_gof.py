@@ -83,7 +83,7 @@ def gof(
     Returns
     -------
     TestResult
-        Level exact. Time: `m` multinomials; 2 ms at m = 999, d = 4.
+        Level exact. Time: `m` multinomials; about 1 ms at m = 999, d = 4.
 
     Examples
     --------

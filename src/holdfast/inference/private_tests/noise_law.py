@@ -152,6 +152,8 @@ class NoiseLaw:
             raise InvalidParameter("counts must be whole numbers")
         if source is not None and not isinstance(source, Source):
             raise InvalidParameter(f"source must be a noise source or None, got a {type(source).__name__}")
+        if isinstance(source, Words):
+            raise InvalidParameter("source must not be a simulation's generator: its noise would protect nobody")
         # The sum is rounded, where it must be, after the noise: that is post-processing and gives nothing away.
         return counts.astype(np.float64) + self._draw(counts.size, source).reshape(counts.shape)
 
