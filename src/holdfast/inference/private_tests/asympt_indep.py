@@ -27,6 +27,25 @@ CONSERVATIVE = (
 )
 
 
+def residual_covariance(rows: Any, columns: Any) -> Array:
+    """`Sigma_ind`: the limiting covariance of Pearson's residuals without noise, `(..., r c, r c)`.
+
+    `(I - sqrt(a) sqrt(a)') (x) (I - sqrt(b) sqrt(b)')` for margins a and b; equal to the printed
+    `I - sqrt(p) sqrt(p)' - G (G'G)^-1 G'` (derived, reviewed).
+
+    Examples
+    --------
+    >>> residual_covariance([0.5, 0.5], [2 / 3, 1 / 3])[0].round(4).tolist()
+    [0.1667, -0.2357, -0.1667, 0.2357]
+    """
+    a, b = np.sqrt(np.asarray(rows, dtype=np.float64)), np.sqrt(np.asarray(columns, dtype=np.float64))
+    left = np.eye(a.shape[-1]) - a[..., :, None] * a[..., None, :]
+    right = np.eye(b.shape[-1]) - b[..., :, None] * b[..., None, :]
+    d = a.shape[-1] * b.shape[-1]
+    product: Array = np.einsum("...ik,...jl->...ijkl", left, right).reshape(*a.shape[:-1], d, d)
+    return product
+
+
 def weights(rows: Any, columns: Any, n: int, variance: float, kind: Weights = "corrected") -> Array:
     """Weights of the chi-squares whose mixture is the limit of statistic (6.18), in ascending order.
 
@@ -63,9 +82,7 @@ def weights(rows: Any, columns: Any, n: int, variance: float, kind: Weights = "c
     d = r * c
     p = (a[..., :, None] * b[..., None, :]).reshape(*a.shape[:-1], d)
     if kind == "printed":
-        left = np.eye(r) - np.sqrt(a[..., :, None] * a[..., None, :])
-        right = np.eye(c) - np.sqrt(b[..., :, None] * b[..., None, :])
-        matrix = np.einsum("...ik,...jl->...ijkl", left, right).reshape(*p.shape, d)
+        matrix = residual_covariance(a, b)
         matrix[..., np.arange(d), np.arange(d)] += ratio / p
         printed: Array = np.linalg.eigvalsh(matrix)
         return printed
@@ -78,8 +95,8 @@ def weights(rows: Any, columns: Any, n: int, variance: float, kind: Weights = "c
     k = k / np.sqrt(p)[..., :, None]
     # The covariance is Diag(p + ratio) - p p', so the sandwich is a scaled product less an outer square.
     moved = (k @ p[..., None])[..., 0]
-    matrix = (k * (p + ratio)[..., None, :]) @ np.swapaxes(k, -1, -2) - moved[..., :, None] * moved[..., None, :]
-    corrected: Array = np.linalg.eigvalsh(matrix)[..., -((r - 1) * (c - 1) + 1) :]
+    sandwich = (k * (p + ratio)[..., None, :]) @ np.swapaxes(k, -1, -2) - moved[..., :, None] * moved[..., None, :]
+    corrected: Array = np.linalg.eigvalsh(sandwich)[..., -((r - 1) * (c - 1) + 1) :]
     return corrected
 
 
@@ -153,4 +170,4 @@ def independence(
     return found.result(name, statistic, p, float(mixture_quantile(found.alpha, lam)), "asymptotic", warnings, known)
 
 
-__all__ = ["Weights", "independence", "weights"]
+__all__ = ["Weights", "independence", "residual_covariance", "weights"]

@@ -12,7 +12,7 @@ from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.classical import chi_square_critical, chi_square_sf
 from holdfast.inference.private_tests.counts import Margins
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit
-from holdfast.inference.private_tests.null_models import NullModel
+from holdfast.inference.private_tests.null_models import Independence, NullModel
 from holdfast.inference.private_tests.question import (
     Question,
     need_gaussian,
@@ -102,6 +102,23 @@ def fit_model(
     if isinstance(model, UserModel):
         return fit_user(counts, int(totals[0]), spread, model, least)
     return fit(counts, totals, spread, model, least)
+
+
+def independence_fit(noisy: Any, n: int, variance: float, *, minimum_expected: float = MINIMUM_EXPECTED) -> Fit:
+    """`fit_model` for independence in noisy tables `(..., r, c)`.
+
+    Examples
+    --------
+    >>> found = independence_fit([[260.3, 198.1], [305.6, 255.2]], 1000, 800)
+    >>> found.theta.round(6).tolist()
+    [0.449774, 0.550226, 0.555418, 0.444582]
+    """
+    tables = np.asarray(noisy, dtype=np.float64)
+    if tables.ndim < 2:
+        raise InvalidParameter(f"noisy must be tables, got shape {tables.shape}")
+    model = Independence(*tables.shape[-2:])
+    flat = tables.reshape(*tables.shape[:-2], 1, model.cells)
+    return fit_model(flat, model, n=n, variance=variance, minimum_expected=minimum_expected)
 
 
 def ask(
@@ -253,4 +270,12 @@ def group_sizes(found: Question, model: Model, sizes: Any, whole: Array) -> Arra
     return totals
 
 
-__all__ = ["MINIMUM_EXPECTED", "Model", "degrees_of_freedom", "fit_model", "group_sizes", "minimum_chi_square"]
+__all__ = [
+    "MINIMUM_EXPECTED",
+    "Model",
+    "degrees_of_freedom",
+    "fit_model",
+    "group_sizes",
+    "independence_fit",
+    "minimum_chi_square",
+]
