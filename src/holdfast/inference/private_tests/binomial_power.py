@@ -1,0 +1,85 @@
+"""Power of the private test of a proportion, exact, and the records that a target asks for."""
+
+from __future__ import annotations
+
+import math
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+from holdfast.inference.private_tests.binomial_test import ALTERNATIVES, LARGEST_N, Alternative
+from holdfast.inference.private_tests.noisy_binomial import Masses, critical_count
+from holdfast.inference.private_tests.tulap import Tulap
+from holdfast.noise.inputs import Rational
+
+
+def power(
+    n: int,
+    theta0: float,
+    theta1: float,
+    *,
+    epsilon: Rational,
+    delta: Rational = 0,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+) -> float:
+    """The exact probability that `proportion` rejects when the proportion is `theta1`.
+
+    Examples
+    --------
+    >>> round(power(1000, 0.5, 0.55, epsilon=1), 4), round(power(1000, 0.5, 0.5, epsilon=1), 10)
+    (0.884, 0.05)
+    """
+    n = check.whole("n", n, at_least=1, at_most=LARGEST_N)
+    theta0, alpha = check.probability("theta0", theta0), check.probability("alpha", alpha)
+    theta1 = check.probability("theta1", theta1, zero=True, one=True)
+    check.choice("alternative", alternative, ALTERNATIVES)
+    noise = Tulap(epsilon, delta)
+    share, total = (alpha / 2 if alternative == "two-sided" else alpha), 0.0
+    for sign, null, truth in ((1, theta0, theta1), (-1, 1 - theta0, 1 - theta1)):
+        if alternative in ("two-sided", "greater" if sign > 0 else "less"):
+            c = critical_count(n, null, share, noise)
+            whole = math.floor(c + 0.5)
+            total += Masses(n, truth).tail(whole, c - whole, noise)
+    return min(1.0, total)
+
+
+def rows_for_power(
+    theta0: float,
+    theta1: float,
+    target: float = 0.8,
+    *,
+    epsilon: Rational,
+    delta: Rational = 0,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+) -> int:
+    """The fewest records with which `proportion` finds `theta1` with probability `target`, at most `LARGEST_N`.
+
+    A most powerful one-sided test never loses power with a record more; the doubled one is searched in the same way.
+
+    Examples
+    --------
+    >>> rows_for_power(0.5, 0.55, epsilon=1), rows_for_power(0.5, 0.55, epsilon=0.1)
+    (790, 1267)
+    """
+    target = check.probability("target", target)
+    if theta0 == theta1:
+        raise InvalidParameter("theta1 must differ from theta0: no number of records tells equal proportions apart")
+
+    def enough(n: int) -> bool:
+        found = power(n, theta0, theta1, epsilon=epsilon, delta=delta, alpha=alpha, alternative=alternative)
+        return found >= target
+
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > LARGEST_N:
+            raise InvalidParameter(f"target must be reached with at most {LARGEST_N} records, and {target:g} is not")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+__all__ = ["power", "rows_for_power"]
