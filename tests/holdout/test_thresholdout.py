@@ -475,3 +475,27 @@ class TestSecret:
             os._exit(1)
         assert os.waitpid(pid, 0)[1] == 0
         assert holdout.query_means(0.5, 0.5).value == 0.5
+
+
+def test_masked_values_are_refused() -> None:
+    holdout = Thresholdout(n=4, threshold=0.1, sigma=0.1, budget=2)
+    masked = np.ma.MaskedArray([0.0, 1.0, 1.0, 0.0], mask=[0, 0, 1, 0])
+    for ask in (
+        lambda: holdout.query_values(0.5, masked),
+        lambda: holdout.query_batch([0.5], np.ma.stack([masked])),
+        lambda: holdout.query_batch([0.5] * 4, masked),
+        lambda: holdout.query_batch(masked, [0.5] * 4),
+    ):
+        with pytest.raises(InvalidParameter, match="masked"):
+            ask()
+    assert holdout.asked == 0
+
+
+def test_two_threads_with_one_name_get_one_answer() -> None:
+    """Both look before either has asked; the second look is inside the lock."""
+    holdout = Thresholdout(n=4, threshold=0.1, sigma=0.1, budget=2)
+    assert holdout._recall("a") is None
+    first = holdout._ask(0.5, 0.5, "a")  # what the faster thread does
+    second = holdout._ask(0.5, 0.5, "a")  # the slower one, after its own first look
+    assert first.value == second.value
+    assert holdout.asked == 1
