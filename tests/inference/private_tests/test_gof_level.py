@@ -174,6 +174,26 @@ def test_discrete_noise_keeps_the_projected_level_and_breaks_the_nonprojected_on
         assert abs(pt.gof_batch(noisy, 1000, S4, fine, method=method).rate - 0.05) < slack + 0.001  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("d", "expected", "variance", "least"), [(4, 0.1, 0.001, 0.19), (50, 0.05, 0.01, 0.20)])
+def test_where_the_rule_of_thumb_fires_the_level_is_lost(
+    d: int, expected: float, variance: float, least: float
+) -> None:
+    """Spec 5.8: .21 and .23 for .05 with tiny expected counts and next to no noise; Monte Carlo holds there.
+
+    20,000 runs (Monte Carlo 10,000); limits at 5 standard errors.
+    """
+    n, rng = 1000, np.random.default_rng(14)
+    p0 = np.array([1 - (d - 1) * expected / n] + [expected / n] * (d - 1))
+    law = pt.gaussian(1 / variance)
+    noisy = pt.simulate_noisy(n, p0, law, 20_000, rng)
+    for method in ("projected", "asymptotic"):
+        assert pt.gof_batch(noisy, n, p0, law, method=method, p_values=False).rate > least  # type: ignore[arg-type]
+    exact = pt.gof_batch(noisy[:10_000], n, p0, law, method="monte-carlo-projected", m=19, rng=rng).rate
+    assert abs(exact - 0.05) < 5 * math.sqrt(0.05 * 0.95 / 10_000)
+    counts = rng.multinomial(n, p0)
+    assert pt.gof(counts, p0, noise=law).inconclusive  # so the test itself says NULL
+
+
 def test_power_of_the_issue() -> None:
     """p0 = (1/2, 1/6, 1/6, 1/6), rho = .00125, n = 20,000; run with -s to see the figures.
 
