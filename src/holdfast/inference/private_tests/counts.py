@@ -265,7 +265,7 @@ def protected_unit(public_margins: Margins, unit: Unit) -> Unit:
 
 
 def _counts(counts: Any, n: Any, neighbours: str, *, table: bool) -> Counts:
-    _replace_one(neighbours)
+    replace_one_only(neighbours)
     if isinstance(counts, Counts):
         array, given = counts.values, counts.n
     else:
@@ -294,7 +294,8 @@ def _counts(counts: Any, n: Any, neighbours: str, *, table: bool) -> Counts:
     return Counts(array, total)
 
 
-def _replace_one(neighbours: str) -> None:
+def replace_one_only(neighbours: str) -> None:
+    """Refuse add/remove neighbours, and say why."""
     check.choice("neighbours", neighbours, ("replace-one", "add-remove"))
     if neighbours == "add-remove":
         raise InvalidParameter(
@@ -353,6 +354,7 @@ __all__ = [
     "histogram",
     "probabilities",
     "protected_unit",
+    "replace_one_only",
     "table",
     "tally",
 ]

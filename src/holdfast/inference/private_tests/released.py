@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holdfast import check
 from holdfast.accounting.costs import Cost
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.counts import Counts, _replace_one, histogram
+from holdfast.inference.private_tests.counts import Counts, replace_one_only, histogram
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit, noise_of
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
@@ -98,7 +98,7 @@ def release(
     ((4,), ZCDP(rho=0.01))
     """
     law = noise_of(rho=rho, epsilon=epsilon, noise=noise, unit=unit)
-    _replace_one(neighbours)
+    replace_one_only(neighbours)
     shape = counts.shape if isinstance(counts, (Counts, np.ndarray)) else np.shape(counts)
     checked = histogram(counts, n=n, neighbours=neighbours)
     return NoisyCounts(law.release(checked.values.reshape(shape), source), checked.n, law)
