@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holdfast import check
 from holdfast.accounting.costs import Cost
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.counts import Counts, replace_one_only, histogram
+from holdfast.inference.private_tests.counts import Counts, histogram, replace_one_only
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit, noise_of
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
