@@ -122,8 +122,8 @@ def proportion(
 
     One-sided tests are uniformly most powerful among all tests of level alpha whose *decision* is
     (epsilon, delta)-DP for neighbours that replace one record (Awan and Slavkovic 2018; printed, checked here against
-    a linear program). They get that power although they release the whole p-value. The two-sided one doubles the smaller
-    one-sided p-value: exact level, since `p` is uniform, but not the most powerful (spec 8, reviewed).
+    a linear program). They get that power although they release the whole p-value. The two-sided one doubles the
+    smaller one-sided p-value: exact level, since `p` is uniform, but not the most powerful (spec 8, reviewed).
 
     Parameters
     ----------
