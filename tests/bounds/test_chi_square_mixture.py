@@ -209,6 +209,21 @@ def test_every_contour_gives_the_same_integral(monkeypatch: pytest.MonkeyPatch) 
         assert abs(tail - other) <= (MEASURED + 1e-14 * float((k + v).sum())) * tail, (x, w, k, v)
 
 
+@pytest.mark.parametrize("bend", [2.0, 4.0, 10.0])
+def test_a_contour_that_climbs_is_noticed(bend: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    # with a steeper contour the first sums are of size 1e15 and more; the check must throw them away
+    tried = []
+    trapezoid = contour._trapezoid
+    monkeypatch.setattr(contour, "_BEND", bend)
+    monkeypatch.setattr(contour, "_trapezoid", lambda path: tried.append(1) or trapezoid(path))
+    for x, w, k, v, exact in (
+        (14, [1, 0.05], [1, 199], 0, 0.0541396694688),
+        (36, [1, 0.1], 1, [0, 200], 2.45729528518e-4),
+    ):
+        assert mixture_sf(x, w, k, v) == pytest.approx(exact, rel=1e-11)
+    assert len(tried) > 2
+
+
 # --- properties ------------------------------------------------------------------------------------------------------
 
 laws = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=12)
