@@ -36,7 +36,9 @@ DEPTHS = {"max_depth": [1, 2, 4, 8]}
     [
         (ReusableHoldoutSearch(LogisticRegression(), {"C": [0.1, 1.0]}, random_state=0), set()),
         (
-            ReusableHoldoutSearch(Ridge(), {"alpha": [0.1, 1]}, metric=metric("squared-error", bound=10)),
+            ReusableHoldoutSearch(
+                Ridge(), {"alpha": [0.1, 1]}, metric=metric("squared-error", bound=10), random_state=0
+            ),
             {"check_regressors_train"},  # wants an R squared above 0.5; `score` is the search's own metric, a loss
         ),
     ],
@@ -235,3 +237,47 @@ def test_search_pickles_without_its_budget() -> None:
 def test_own_metric() -> None:
     either = RowMetric("either", 0.0, 1.0, True, lambda model, X, y: (model.predict(X) == y) | (y == 0), binary=True)
     assert ReusableHoldoutSearch(TREE, DEPTHS, metric=either, random_state=0).fit(X, Y).best_score_ > 0.5
+
+
+def test_a_fit_on_the_holdout_s_own_memory_is_refused() -> None:
+    frame = pd.DataFrame(X)
+    for table in (X, frame):
+        rows = table[2000:]
+        with pytest.raises(InvalidParameter, match="must not share rows"):
+            ReusableHoldoutSearch(TREE, DEPTHS).fit(table, Y, X_holdout=rows, y_holdout=Y[2000:])
+        ReusableHoldoutSearch(TREE, {"max_depth": [2]}).fit(table[:2000], Y[:2000], X_holdout=rows, y_holdout=Y[2000:])
+        scorer = HoldoutScorer(ReusableHoldout(1000, questions=4), rows, Y[2000:])
+        with pytest.raises(InvalidParameter, match="must not share rows"):
+            scorer(TREE.fit(table[:2000], Y[:2000]), table[1500:2500], Y[1500:2500])
+
+
+def test_failures_that_make_a_tolerance_too_small_do_not_throw_answers_away() -> None:
+    """The first candidate fails, its cells take share, and what was enough for it is not enough for the others."""
+    guesses = iter([0.02, 0.9, 0.9])
+    plan = ReusableHoldout(1000, questions=3)
+    right = metric("accuracy").score(TREE.fit(X[:2000], Y[:2000]), X[2000:], Y[2000:])
+    tolerance = 1.02 * plan.least_tolerance(0.02, binary=True)
+    search = ReusableHoldoutSearch(
+        TREE, {"max_depth": [8, 7, 6]}, guess=lambda *_: next(guesses), tolerance=tolerance, holdout=plan
+    )
+    search.fit(X[:2000], Y[:2000], X_holdout=X[2000:], y_holdout=Y[2000:])
+    assert "tolerance must be at least" in search.cv_results_["refused"][1]
+    assert search.best_index_ == 0
+    assert search.best_interval_[0] <= right <= search.best_interval_[1]
+    assert plan.asked == 1
+
+
+def test_wrong_input_of_the_first_candidate_is_said_at_once() -> None:
+    with pytest.raises(InvalidParameter, match="tolerance"):
+        ReusableHoldoutSearch(TREE, DEPTHS, tolerance=1e-6).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_losses_of_small_whole_numbers_do_not_wrap_around(kind: Any) -> None:
+    class Constant(DecisionTreeRegressor):
+        def predict(self, X: Any, check_input: bool = True) -> Any:
+            return np.full(len(X), 100, dtype=kind)
+
+    model, truth = Constant().fit(X[:3], Y[:3]), np.array([101, 100, 0], dtype=kind)
+    assert metric("absolute-error", bound=1e6).score(model, X[:3], truth) == pytest.approx(-101 / 3)
+    assert metric("squared-error", bound=1e6).score(model, X[:3], truth) == pytest.approx(-10001 / 3)

@@ -164,11 +164,16 @@ def _surprise(estimator: Any, X: Any, y: Any, bound: float) -> Array:
 
 
 def _distance(estimator: Any, X: Any, y: Any, bound: float) -> Array:
-    return np.asarray(np.minimum(bound, np.abs(np.asarray(estimator.predict(X)) - np.asarray(y))))
+    return np.asarray(np.minimum(bound, np.abs(_residuals(estimator, X, y))))
 
 
 def _squared_error(estimator: Any, X: Any, y: Any, bound: float) -> Array:
-    return np.asarray(np.minimum(bound, np.square(np.asarray(estimator.predict(X)) - np.asarray(y))))
+    return np.asarray(np.minimum(bound, np.square(_residuals(estimator, X, y))))
+
+
+def _residuals(estimator: Any, X: Any, y: Any) -> Array:
+    # As floats: differences of small or unsigned whole numbers would wrap around.
+    return np.asarray(np.asarray(estimator.predict(X), dtype=np.float64) - np.asarray(y, dtype=np.float64))
 
 
 def _positive_probability(estimator: Any, X: Any) -> Array:

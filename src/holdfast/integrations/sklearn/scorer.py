@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Any, NoReturn, Self
 
-import numpy as np
-
 from holdfast.errors import InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.sklearn.metric import Metric, metric
+from holdfast.integrations.sklearn.overlap import overlap
 from holdfast.mechanisms.answer import Answer
 
 
@@ -30,7 +29,8 @@ class HoldoutScorer:
     holdout : ReusableHoldout
         The plan and its state; `holdout.n` must be the number of holdout rows.
     X_holdout, y_holdout : array-like
-        The guarded rows. They must not be among those that models are fitted or guessed on.
+        The guarded rows. They must not be among those that models are fitted or guessed on. A shared array or frame
+        is noticed and refused, copied rows are not.
     metric : str or Metric
         "accuracy" and the other names of `metric`, or an own `RowMetric`.
     tolerance : float, optional
@@ -77,7 +77,7 @@ class HoldoutScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """The guarded score of a fitted estimator, greater is better."""
-        if X is self._X or _overlap(X, self._X):
+        if overlap(X, self._X):
             raise InvalidParameter("X must not share rows with X_holdout: a guess must not come from the holdout")
         answer = self.ask(estimator, self._metric.point(self._metric.evidence(estimator, X, y)))
         return float("nan") if answer.value is None else self._metric.signed(answer.value)
@@ -104,16 +104,6 @@ class HoldoutScorer:
             "a HoldoutScorer is not pickled: a copy in another process would spend the same confidence twice; "
             "use n_jobs=1, threads (joblib.parallel_config('threading')) or ReusableHoldoutSearch"
         )
-
-
-def _overlap(a: Any, b: Any) -> bool:
-    """Whether two arrays lie in some of the same memory, as views of one array's rows do; False where hard to tell."""
-    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
-        return False
-    try:
-        return np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]  # the stub knows two special values only
-    except np.exceptions.TooHardError:
-        return False
 
 
 def _resolve(which: str | Metric) -> Metric:

@@ -21,6 +21,7 @@ from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.sklearn.candidate import GUESSES, Fitted, Job, Rows
 from holdfast.integrations.sklearn.metric import Metric, metric
+from holdfast.integrations.sklearn.overlap import overlap
 from holdfast.integrations.sklearn.results import Scored, lower_end, results
 
 
@@ -142,9 +143,17 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         X, y : array-like
             Rows to fit and guess on; without `X_holdout`, also the holdout's rows come from here, by a random split.
         X_holdout, y_holdout : array-like, optional
-            The holdout's rows. They must not be among `X`.
+            The holdout's rows. They must not be among `X`; a shared array or frame is refused, copied rows go
+            unnoticed.
         **fit_params
             Handed to the estimator's `fit`.
+
+        Notes
+        -----
+        Without `X_holdout` every call draws a split and a plan of its own, and its confidence is for that call alone.
+        Several searches of one data set whose grids follow each other's results are one analysis: hold rows out once,
+        give them to every `fit` and go on with one plan (`holdout=`).
+
         """
         self._check(y)
         y = column_or_1d(y, warn=True)
@@ -154,9 +163,10 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         if plan is None:
             plan = ReusableHoldout(len(job.holdout.y), len(candidates), self.confidence, self.failures)
         scored: list[Scored] = []
+        asked = plan.asked
         best: tuple[float, int, Any] | None = None
         for params, fitted in zip(candidates, self._fit_all(job, candidates), strict=True):
-            line = self._ask(plan, job, params, fitted)
+            line = self._ask(plan, job, params, fitted, strict=plan.asked == asked)
             low = lower_end(job.metric, line.answer)
             if low is not None and (best is None or low > best[0]):
                 best = (low, len(scored), fitted.estimator)
@@ -184,6 +194,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             if self.holdout is not None:
                 raise InvalidParameter("X_holdout must be given when a holdout is: its rows are the same each time")
             X, X_holdout, y, y_holdout = self._split(X, y, self.holdout_size)
+        elif overlap(X, X_holdout):
+            raise InvalidParameter("X must not share rows with X_holdout: a certified model must not have seen them")
         rows = len(y_holdout)
         if self.holdout is not None and self.holdout.n != rows:
             raise InvalidParameter(f"y_holdout must have the holdout's {self.holdout.n} rows, got {rows}")
@@ -220,7 +232,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         )
         return run
 
-    def _ask(self, plan: ReusableHoldout, job: Job, params: Mapping[str, Any], fitted: Fitted) -> Scored:
+    def _ask(self, plan: ReusableHoldout, job: Job, params: Mapping[str, Any], fitted: Fitted, strict: bool) -> Scored:
         answer, refused = None, ""
         if fitted.evidence is None:
             refused = f"fit failed: {fitted.error}"
@@ -229,6 +241,12 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
                 answer = job.metric.ask(plan, fitted.evidence, fitted.guess, self.tolerance)
                 refused = "" if answer.value is not None else "failures used up"
             except BudgetExhausted as error:
+                refused = str(error)
+            except InvalidParameter as error:
+                # Say wrong input at once; but once answers are paid for, a tolerance that failures have made too small
+                # must not throw them away.
+                if strict or job.raise_errors:
+                    raise
                 refused = str(error)
         return Scored(params, fitted.guess, answer, refused, fitted.fit_time, fitted.score_time)
 
