@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import sys
 from collections import Counter
@@ -10,12 +9,12 @@ from pathlib import Path
 
 import typer
 
-from holdfast.bounds.registry import catalogue, lookup, shown
+from holdfast.bounds.registry import catalogue
 from holdfast.cli import output
 
-ROWS, QUESTIONS, BETA = 10_000, 1_000, 0.05
-WIDTHS = ("posterior-shift", "scheduled", "russo-zou-kl", "jung", "russo-zou", "bns", "dfh", "splitting")
-EXPERIMENT = "odometer-attack"
+PLAN = ("plan", "--n", "10000", "--questions", "1000", "--failures", "10")
+ATTACK = ("simulate", "--analyst", "adversarial", "--against", "all", "--runs", "20")
+FIGURE = ("reproduce", "dwork-figure-2", "--quick", "--brief")
 
 
 def register(app: typer.Typer) -> None:
@@ -27,48 +26,38 @@ def demo(
     once: bool = typer.Option(False, "--once", help="Play the tour, say where its files are, and exit."),
     out: Path = typer.Option(Path("holdfast-out"), "--out", help="Where the plot and the table go."),  # noqa: B008
 ) -> None:
-    """A tour: the catalogue, a plan, and analysts who try to fool the accounting."""
+    """A tour: a plan, an attack on everything that answers, and the figure that began it all."""
+    output.say("1. A plan: 10,000 held-out rows and 1,000 questions, each asked after seeing the last answer.")
+    status = _play(PLAN)
+    output.say(
+        "\n2. An attack: an analyst asks about 300 features that mean nothing, then about the vote that the answers "
+        "suggest. Coverage is the share of her analyses in which every interval held."
+    )
+    status = status or _play(ATTACK)
+    output.say(
+        "\n3. The figure that began it all: 10,000 features without signal. How good a classifier looks that was chosen "
+        "by looking, and how good it is."
+    )
+    status = status or _play((*FIGURE, "--out", str(out)))
     _show_catalogue()
-    _show_plan()
-    status = _play_analysts(out)
     if status == 0 and not once:
         _prompt()
     raise typer.Exit(status)
 
 
-def _show_catalogue() -> None:
-    areas = Counter(id.split(".")[0] for id in catalogue())
-    output.table("1. The catalogue", ("area", "theorems"), sorted(areas.items()))
-    output.say("`holdfast bound` lists them; each is a function with its paper, conditions and an example.\n")
-
-
-def _show_plan() -> None:
-    rows = []
-    for name in WIDTHS:
-        evaluation = lookup(f"interval.{name}").evaluate(n=ROWS, questions=QUESTIONS, beta=BETA)
-        rows.append((evaluation.value, f"interval.{name}", evaluation.source))
-    checked = lookup("holdout.guess-and-check-width").evaluate(
-        n=ROWS, beta=BETA, question=QUESTIONS, failures=5, grid=0.01, questions=QUESTIONS
-    )
-    rows.append((checked.value, "holdout.guess-and-check-width, 5 failed guesses", checked.source))
-    rows.sort()
-    cells = [
-        (name, shown(round(width, 4)), "says nothing" if width >= 0.5 else "", source) for width, name, source in rows
-    ]
-    title = f"2. A plan: {ROWS:,} rows, {QUESTIONS:,} adaptive questions, all within the half-width with {1 - BETA:.0%}"
-    output.table(title, ("method", "half-width", "", "source"), cells)
-    fresh = math.ceil(math.log(2 / BETA) / (2 * rows[0][0] ** 2))
-    output.say(
-        "A half-width of 0.5 says nothing about a number in [0, 1]. "
-        f"The best one here is what {fresh:,} fresh rows would give a single question.\n"
-    )
-
-
-def _play_analysts(out: Path) -> int:
+def _play(command: tuple[str, ...]) -> int:
     from holdfast.cli.main import run
 
-    output.say("3. The analysts: one stops as soon as the privacy loss looks worst, and reads the odometer then.")
-    return run(["reproduce", EXPERIMENT, "--quick", "--out", str(out)])
+    output.say(f"$ holdfast {shlex.join(command)}\n")
+    return run(command)
+
+
+def _show_catalogue() -> None:
+    areas = Counter(id.split(".")[0] for id in catalogue())
+    inside = ", ".join(f"{area} {count}" for area, count in sorted(areas.items()))
+    output.say(
+        f"\nEvery number rests on one of {sum(areas.values())} theorems, which `holdfast bound` lists: {inside}."
+    )
 
 
 def _prompt() -> None:

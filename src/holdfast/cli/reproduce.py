@@ -28,6 +28,7 @@ def reproduce(
     quick: bool = typer.Option(False, "--quick", help="Run a reduced version, seconds instead of minutes."),
     out: Path = typer.Option(Path("holdfast-out"), "--out", help="Where the tables, results and plots go."),  # noqa: B008
     seed: int = typer.Option(1, "--seed", help="Seed of the simulations."),
+    brief: bool = typer.Option(False, "--brief", help="Print the first table only; the files hold them all."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of tables."),
 ) -> None:
     """List the figures and tables of the papers; `holdfast reproduce NAME` re-creates one."""
@@ -59,7 +60,7 @@ def reproduce(
             files = {"files": [str(path) for path in written.files]} | ({"note": written.note} if written.note else {})
             results.append(result_dict(experiment, outcome, settings) | files)
         else:
-            _show(experiment, outcome, written)
+            _show(outcome, written, brief)
     results += [experiment.to_dict() | {"not_run": why} for experiment, why in absent]
     if as_json:
         output.print_json({"passed": not failed, "experiments": results})
@@ -90,8 +91,8 @@ def _list(entries: list[Experiment], as_json: bool) -> None:
     )
 
 
-def _show(experiment: Experiment, outcome: Outcome, written: Written) -> None:
-    for table in outcome.tables:
+def _show(outcome: Outcome, written: Written, brief: bool) -> None:
+    for table in outcome.tables[: 1 if brief else None]:
         rows = [[_cell(row.get(column)) for column in table.columns] for row in table.rows]
         output.table(table.title, table.columns, rows)
     output.say(outcome.finding)
