@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,7 @@ from holdfast.mechanisms.base import LOCAL, Estimate, plain
 from holdfast.mechanisms.local_numbers import gaussian_mean_half_width, laplace_mean_half_width
 from holdfast.noise.calibrate import GridGaussian, GridLaplace
 from holdfast.noise.entropy import Source
+from holdfast.noise.grid import Grid
 from holdfast.noise.inputs import Rational, plain_array, rational
 from holdfast.noise.integers import fits_vector
 from holdfast.noise.local import one_hot, one_hot_gaussian_law, one_hot_laplace_law
@@ -94,7 +96,8 @@ class OneHotLaplace(_OneHotNoise):
     @cached_property
     def law(self) -> GridLaplace:
         """The law of the noise in each place, in whole steps of a grid that holds 0 and 1."""
-        return one_hot_laplace_law(self.epsilon)
+        epsilon = rational("epsilon", self.epsilon, above=0)
+        return one_hot_laplace_law(epsilon, _fine(2 / epsilon))
 
     @property
     def cost(self) -> PureDP:
@@ -146,7 +149,8 @@ class OneHotGaussian(_OneHotNoise):
     @cached_property
     def law(self) -> GridGaussian:
         """The law of the noise in each place, in whole steps of a grid that holds 0 and 1."""
-        return one_hot_gaussian_law(self.rho)
+        rho = rational("rho", self.rho, above=0)
+        return one_hot_gaussian_law(rho, _fine(Fraction(math.sqrt(1 / rho))))
 
     @property
     def cost(self) -> ZCDP:
@@ -165,6 +169,15 @@ class OneHotGaussian(_OneHotNoise):
     def half_width(self, n: int, beta: float) -> float:
         """How far any estimated frequency is from the one among the `n` people, except with probability `beta`."""
         return gaussian_mean_half_width(self.law, n, beta, rounding=0.0, means=self.categories)
+
+
+def _fine(scale: Fraction) -> Grid:
+    """A grid of `2**30` steps in the noise scale, or in 1 where the noise is smaller; its step is at most 1.
+
+    So fine that the variance is the continuous one but for a part in a billion, which tests that know it profit from.
+    """
+    whole = math.floor(scale).bit_length()
+    return Grid(min(0, whole - 30))
 
 
 __all__ = ["OneHotGaussian", "OneHotLaplace"]

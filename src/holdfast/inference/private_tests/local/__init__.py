@@ -2,16 +2,43 @@
 
 from holdfast.inference.private_tests.local.channel import channel_of, make_randomizer
 from holdfast.inference.private_tests.local.collected import Collected, collect, collect_pairs, received
+from holdfast.inference.private_tests.local.general import general, general_batch, independence
 from holdfast.inference.private_tests.local.gof import gof, gof_batch, simulate_sums
+from holdfast.inference.private_tests.local.power import (
+    independence_noncentrality,
+    independence_power,
+    independence_sample_size,
+    model_noncentrality,
+    noncentrality,
+    power,
+    sample_size,
+)
+from holdfast.inference.private_tests.local.separate import separate_independence, separate_noncentrality
+from holdfast.inference.private_tests.local.which_randomizer import crossovers, which_randomizer, winners
 
 __all__ = [
     "Collected",
     "channel_of",
     "collect",
     "collect_pairs",
+    "crossovers",
+    "general",
+    "general_batch",
     "gof",
     "gof_batch",
+    "independence",
+    "independence_noncentrality",
+    "independence_power",
+    "independence_sample_size",
     "make_randomizer",
+    "model_noncentrality",
+    "noncentrality",
+    "power",
     "received",
+    "sample_size",
+    "separate_independence",
+    "separate_noncentrality",
     "simulate_sums",
+    "which_randomizer",
+    "winners",
 ]

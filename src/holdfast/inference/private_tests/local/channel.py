@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,9 @@ from holdfast import check
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.classical import pearson
 from holdfast.inference.private_tests.new_stat_gof import projected_statistic
-from holdfast.inference.private_tests.noise_law import Words
 from holdfast.inference.private_tests.weighted_fit import Whitening, whitening
 from holdfast.mechanisms.local import BitFlip, OneHotGaussian, OneHotLaplace, RandomizedResponse
 from holdfast.noise.calibrate import GridLaplace
-from holdfast.noise.gaussian import discrete_gaussian
 from holdfast.noise.inputs import Rational
 
 Array = NDArray[np.float64]
@@ -69,10 +66,10 @@ class Channel(ABC):
         """The square root of the inverse covariance of debiased proportions at `p` `(..., 1, d)`."""
 
     @abstractmethod
-    def draw(self, rng: np.random.Generator, n: int, p: Array, size: int, *, exact: bool = True) -> Array:
+    def draw(self, rng: np.random.Generator, n: int, p: Array, size: int) -> Array:
         """`size` sums of the answers of `n` people with categories from `p`, shape `(size, d)`; for a simulation.
 
-        Drawn as sums, never person by person. `exact=False` may replace the law on the grid by its continuous limit.
+        Drawn as sums, never person by person.
         """
 
 
@@ -119,7 +116,7 @@ class MultinomialChannel(Channel):
         root = math.sqrt(n) * self.contrast / np.sqrt(self.shown(p))
         return Whitening(root, np.zeros_like(root))
 
-    def draw(self, rng: np.random.Generator, n: int, p: Array, size: int, *, exact: bool = True) -> Array:
+    def draw(self, rng: np.random.Generator, n: int, p: Array, size: int) -> Array:
         """One multinomial each."""
         shown = self.shown(p)
         return rng.multinomial(n, shown / shown.sum(), size=size).astype(np.float64)
@@ -172,11 +169,11 @@ class NoisyCellsChannel(Channel):
         """Of the general test (Algorithm 15) with variance `n c`."""
         return whitening(p, np.array([float(n)]), n * self.c)
 
-    def draw(self, rng: np.random.Generator, n: int, p: Array, size: int, *, exact: bool = True) -> Array:
+    def draw(self, rng: np.random.Generator, n: int, p: Array, size: int) -> Array:
         """A multinomial, then: two binomials a cell (bits), or the sum of n noises in one draw.
 
-        A sum of n discrete Laplace noises is the difference of two negative binomials; a sum of n discrete Gaussians of
-        2048 steps or more is a discrete Gaussian but for one part in `exp(8e7)`.
+        A sum of n discrete Laplace noises is the difference of two negative binomials. A sum of n discrete Gaussians of
+        so many steps (`2**30`, or as many in 1) is a rounded normal but for a part in the square of that.
         """
         counts = rng.multinomial(n, p, size=size)
         if self._law is None:
@@ -189,10 +186,7 @@ class NoisyCellsChannel(Channel):
             stop = -math.expm1(-1 / law.scale_steps)
             noise = rng.negative_binomial(n, stop, counts.shape) - rng.negative_binomial(n, stop, counts.shape)
             return counts + step * noise
-        if not exact:
-            return counts + rng.normal(0.0, math.sqrt(n * self.c), counts.shape)
-        sigma = Fraction(math.isqrt(n * law.sigma_steps**2 << 80), 1 << 40)
-        return counts + step * discrete_gaussian(sigma, counts.size, source=Words(rng)).reshape(counts.shape)
+        return counts + step * np.rint(rng.normal(0.0, math.sqrt(n) * law.sigma_steps, counts.shape))
 
 
 def channel_of(randomizer: Any) -> Channel:

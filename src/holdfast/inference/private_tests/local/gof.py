@@ -143,9 +143,7 @@ def gof_batch(
     return np.asarray(statistic > chi_square_critical(vector.size - 1, check.probability("alpha", alpha)))
 
 
-def simulate_sums(
-    n: int, p: Any, randomizer: Randomizer, trials: int, rng: np.random.Generator, *, exact: bool = False
-) -> NDArray[np.float64]:
+def simulate_sums(n: int, p: Any, randomizer: Randomizer, trials: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """`trials` sums of the answers of `n` people with categories from `p`; drawn as sums, so O(d) each, whatever n.
 
     Examples
@@ -157,7 +155,7 @@ def simulate_sums(
     channel = channel_of(randomizer)
     vector = probabilities("p", p, channel.cells)
     people, size = check.whole("n", n, at_least=1), check.whole("trials", trials, at_least=1)
-    return channel.draw(generator(rng), people, vector, size, exact=exact)
+    return channel.draw(generator(rng), people, vector, size)
 
 
 def as_collected(answers: Any, randomizer: Randomizer | None, shape: tuple[int, int] | None = None) -> Collected:
