@@ -182,7 +182,10 @@ def room(tau: float, questions: int, budget: int, theta: float | None, share: fl
     low = tau / 2 if theta is None else check.real("theta", theta, at_least=0, below=tau)
     share = check.real("share", share, above=0, below=1)
     half = (tau - low) / 2
-    return m, b, share * half, half - share * half
+    noise, rest = share * half, half - share * half
+    if not (noise > 0 and rest > 0):
+        raise InvalidParameter(f"share must leave room for noise and for generalisation, got {share}")
+    return m, b, noise, rest
 
 
 @theorem(

@@ -116,7 +116,8 @@ def thresholdout_failure(
             return 0.0
         first = _comparisons(noise, scales[0], scales[1], m, b if form == "refresh" else 1)
         second = math.log(b) - max(0.0, tau - rest - lost) / scales[2]
-        exponent = math.log(2 * m) - 2 * (rest / unit) ** 2 * n
+        # a product, which overflows to inf where a power raises; less than -1e300 is as good as -1e300
+        exponent = max(math.log(2 * m) - 2 * (rest / unit) * (rest / unit) * n, -1e300)
         third = pure_dp_event(spent, n, exponent).log_value if exponent < 0 else 0.0
         top = max(first, second, third)
         return min(0.0, top + math.log(sum(math.exp(part - top) for part in (first, second, third))))
