@@ -35,8 +35,8 @@ def demo(
     )
     status = status or _play(ATTACK)
     output.say(
-        "\n3. The figure that began it all: 10,000 features without signal. How good a classifier looks that was chosen "
-        "by looking, and how good it is."
+        "\n3. The figure that began it all: 10,000 features without signal. How good a classifier looks, "
+        "chosen by looking, and how good it is."
     )
     status = status or _play((*FIGURE, "--out", str(out)))
     _show_catalogue()

@@ -7,7 +7,7 @@ from typing import Any
 
 def colour_below(alt: Any, field: str, order: list[str] | None = None) -> Any:
     """A colour whose legend stands below the plot, with its labels whole and in the given order."""
-    legend = alt.Legend(orient="bottom", columns=2, labelLimit=0)
+    legend = alt.Legend(orient="bottom", columns=2, labelLimit=0, symbolOpacity=1)
     return alt.Color(field, title=None, legend=legend, **({"sort": order} if order else {}))
 
 

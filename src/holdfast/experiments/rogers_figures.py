@@ -271,7 +271,7 @@ def _chart(cells: list[dict[str, Any]], field: str, title: str, domain: tuple[fl
     dash = alt.StrokeDash(
         "valid:N",
         title=None,
-        legend=alt.Legend(orient="bottom", labelLimit=0, symbolType="stroke", symbolStrokeColor="black"),
+        legend=None,
         scale=alt.Scale(domain=["valid", "not valid for adaptive questions"], range=[[1, 0], [5, 4]]),
     )
 
@@ -295,6 +295,7 @@ def _chart(cells: list[dict[str, Any]], field: str, title: str, domain: tuple[fl
     return alt.hconcat(
         panel("n = 100,000", "k", "against the number of questions k, n = 100,000"),
         panel("k = n/10", "n", "against the number of rows n, k = n/10"),
+        title=alt.TitleParams("", subtitle="dashed: not valid for adaptive questions"),
     )
 
 
