@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.data.values import summarise
 from holdfast.holdout.cells import Cells, Pairs
 from holdfast.holdout.families import MEAN_FAMILIES, at_spread
 from holdfast.holdout.mean_interval import MeanInterval
@@ -106,3 +108,58 @@ def test_intervals_are_monotone_in_the_mean():
         for log_share in (-1.0, -12.0, -300.0):
             ends = [interval.at(k / 97, log_share) for k in range(98)]
             assert all(a[0] <= b[0] + 1e-12 and a[1] <= b[1] + 1e-12 for a, b in pairwise(ends))
+
+
+@pytest.mark.parametrize("steps", range(1, 200))
+def test_pairs_hold_ends_a_hair_from_an_edge(steps):
+    """Where rounding puts an end into the wrong cell, the pair must still hold it."""
+    pairs, grid = Pairs(0.0, 1.0, steps), Cells(0.0, 1.0, steps)
+    for i in range(steps + 1):
+        edge = grid.edge(i)
+        for end in (max(0.0, math.nextafter(edge, -1)), edge, min(1.0, math.nextafter(edge, 2))):
+            for lower, upper in ((0.0, end), (end, end), (end, 1.0)):
+                first, last = pairs.outward(lower, upper)
+                assert first <= lower <= upper <= last
+
+
+@pytest.mark.parametrize("name", ["hoeffding", "kl"])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-3.0, 7.0)])
+def test_a_cell_leaves_room_for_rounded_means_and_edges(name, low, high):
+    """A mean that rounding moved out of its cell, and limits that rounding moved, are still inside."""
+    interval = MeanInterval(MEAN_FAMILIES[name], 400, low, high)
+    moved = 0.9 * interval.hair
+    for a, b in ((0.2, 0.3), (0.5, 0.9)):
+        least, most = low + (high - low) * a, low + (high - low) * b
+        lower, upper = interval.over(least, most, -5.0)
+        assert lower <= interval.at(least - moved, -5.0)[0] - moved
+        assert interval.at(most + moved, -5.0)[1] + moved <= upper
+
+
+def test_the_interval_of_rows_leaves_room_for_a_rounded_mean():
+    rows = summarise([0.25, 0.5, 0.75, 0.125], n=4)
+    interval = MeanInterval(MEAN_FAMILIES["hoeffding"], 4, 0.0, 1.0)
+    lower, upper = interval.of(rows, -0.2)
+    assert lower <= interval.at(rows.mean - rows.slack, -0.2)[0]
+    assert interval.at(rows.mean + rows.slack, -0.2)[1] <= upper
+    assert 0.0 < lower < upper < 1.0
+
+
+@HYPOTHESIS
+@given(st.integers(1, 400), st.integers(1, 40), st.floats(-60, -0.1), st.booleans())
+def test_the_interval_of_a_cell_is_that_of_the_counts_in_it(n, count, log_share, curved):
+    """No more and, for counts, no less than the union over the whole numbers that the cell holds."""
+    interval, cells = MeanInterval(MEAN_FAMILIES["clopper-pearson"], n, 0.0, 1.0), Cells(0.0, 1.0, count, curved)
+    held: dict[int, list[int]] = {}
+    for k in range(n + 1):
+        held.setdefault(cells.index(k / n), []).append(k)
+    for index, counts in held.items():
+        lower, upper = interval.over(cells.edge(index), cells.edge(index + 1), log_share)
+        least, most = interval.at(counts[0] / n, log_share)[0], interval.at(counts[-1] / n, log_share)[1]
+        assert lower <= least
+        assert most <= upper
+        on_an_edge = any(
+            abs(cells.edge(i) - k / n) < 1e-9 for i in (index, index + 1) for k in (counts[0] - 1, counts[-1] + 1)
+        )
+        if not on_an_edge:
+            assert lower >= least - 2e-12
+            assert upper <= most + 2e-12

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +15,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.accounting import Cost
+from holdfast.bounds.one_question import clopper_pearson
 from holdfast.bounds.registry import lookup
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
 from holdfast.holdout.procedure import OnRows
@@ -617,3 +619,46 @@ def test_a_state_is_plain_whatever_number_types_came_in():
     state = json.loads(json.dumps(holdout.state()))
     again = hf.ReusableHoldout.from_state(state)
     assert again.check(None, np.float32(0.5), np.float32(0.6), spread=np.float32(0.25), key="a").passed
+
+
+@pytest.mark.parametrize("mean", [0.3, 0.8])
+def test_a_claim_reaches_exactly_its_one_sided_limit(mean):
+    """The whole share is on the tail that the claim needs: half of it would refuse these."""
+    rows, ones = column(mean), round(mean * N)
+    share = hf.ReusableHoldout(N, questions=100).log_share
+    below, above = clopper_pearson(ones, N, share, "lower").low, clopper_pearson(ones, N, share, "upper").high
+    assert below > clopper_pearson(ones, N, share).low + 1e-5
+    for claim, passed in (
+        ({"at_least": below}, True),
+        ({"at_least": math.nextafter(below, 2)}, False),
+        ({"at_most": above}, True),
+        ({"at_most": math.nextafter(above, -1)}, False),
+    ):
+        assert hf.ReusableHoldout(N, questions=100).claim(rows, **claim).passed is passed
+
+
+@pytest.mark.parametrize("way", ["at_least", "at_most"])
+def test_a_claim_is_refused_only_where_no_rows_could_pass(way):
+    """The number in the message is the best that rows can show: they do, and other rows fail, they do not raise."""
+    best = column(1.0 if way == "at_least" else 0.0)
+    for rows in (best, column(0.5), 1 - best):
+        holdout = hf.ReusableHoldout(N, questions=100)
+        with pytest.raises(InvalidParameter, match=way) as caught:
+            holdout.claim(rows.astype(bool), **{way: float(best[0])})
+        named = float(re.search(r"at (?:most|least) ([0-9.e-]+) at this point", str(caught.value))[1])
+        assert abs(named - best[0]) < 0.002
+        answer = holdout.claim(rows.astype(bool), **{way: named})
+        assert answer.passed is bool((rows == best).all())
+
+
+def test_limits_that_cross_are_shown_in_order():
+    """They missed, so nothing is promised; but an interval must still be one."""
+    answer = hf.ReusableHoldout(N).check_metric(OnRows(0.0, 1.0, N, "crossed", lambda *_: (0.72, 0.31)), 0.9, 0.1)
+    assert not answer.passed
+    assert answer.interval[0] <= 0.31 < 0.72 <= answer.interval[1]
+
+
+def test_a_one_sided_procedure_says_nothing_about_the_other_side():
+    question = OnRows(0.0, 1.0, N, "both at once", lambda *_: (0.3, 0.6))
+    assert question.interval(-3.0, "upper") == (0.0, 0.6)
+    assert question.interval(-3.0, "lower") == (0.3, 1.0)

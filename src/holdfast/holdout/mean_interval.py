@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from holdfast.bounds.one_question.divergence_bound import kl
@@ -44,8 +45,8 @@ class MeanInterval:
         """The union of the intervals of all means in `[least, most]`, and of what rounding may make of them."""
         hair = self.hair
         least, most = max(self.low, least - hair), min(self.high, most + hair)
-        if self.family.whole:  # no sums were rounded, but a cell's edges were
-            least, most = self._whole(least, down=True), self._whole(most, down=False)
+        if self.family.whole:  # only the counts inside matter; the hair keeps those that a rounded edge would cut off
+            least, most = math.ceil(least * self.n) / self.n, math.floor(most * self.n) / self.n
         lower, upper = self.at(least, log_share, side)[0], self.at(most, log_share, side)[1]
         return max(self.low, lower - hair), min(self.high, upper + hair)
 
@@ -113,13 +114,6 @@ class MeanInterval:
             middle = (self.low + self.high) / 2
             return Cells.of_half_width(room * self.half_width(middle, log_share), self.low, self.high, curved=True)
         return Cells.of_half_width(room * width, self.low, self.high)
-
-    def _whole(self, mean: float, down: bool) -> float:
-        place = mean * self.n
-        nearest = round(place)
-        if abs(place - nearest) <= _HAIR * self.n:
-            return nearest / self.n
-        return (int(place) if down else int(place) + 1) / self.n
 
 
 __all__ = ["COARSEST", "DEFAULT_ROOM", "FINEST", "MeanInterval"]
