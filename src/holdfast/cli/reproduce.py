@@ -46,7 +46,7 @@ def reproduce(
     absent: list[tuple[Experiment, str]] = []
     for experiment in chosen:
         with progress_bar(experiment.name, shown=not as_json) as progress:
-            settings = Settings(quick=quick, seed=seed, progress=progress)
+            settings = Settings(quick=quick, seed=seed, progress=progress, out=out)
             try:
                 outcome = experiment.run(settings)
             except GuaranteeUnavailable as error:

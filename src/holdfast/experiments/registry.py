@@ -9,6 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from holdfast.errors import InvalidParameter
@@ -25,12 +26,14 @@ def silent(fraction: float, what: str) -> None:
 class Settings:
     """How to run: a reduced version or the whole, from which seed, and whom to tell about progress.
 
-    `progress(fraction, what)` is called with the share of the work done, in [0, 1], and what comes next.
+    `progress(fraction, what)` is called with the share of the work done, in [0, 1], and what comes next. `out` is the
+    folder of the results, where an experiment that takes long keeps what it has finished; None keeps nothing.
     """
 
     quick: bool = False
     seed: int = 1
     progress: Progress = silent
+    out: Path | None = None
 
 
 @dataclass(frozen=True)
