@@ -84,8 +84,7 @@ def weights(rows: Any, columns: Any, n: int, variance: float, kind: Weights = "c
     if kind == "printed":
         matrix = residual_covariance(a, b)
         matrix[..., np.arange(d), np.arange(d)] += ratio / p
-        printed: Array = np.linalg.eigvalsh(matrix)
-        return printed
+        return np.asarray(np.linalg.eigvalsh(matrix), dtype=np.float64)
     # K e = e - (R e)(x)b - a(x)(C e) + mean(e) (c 1(x)b + r a(x)1): rows and columns of the centred part.
     row_of, column_of = np.repeat(np.arange(r), c), np.tile(np.arange(c), r)
     same_row, same_column = row_of[:, None] == row_of, column_of[:, None] == column_of
@@ -96,8 +95,7 @@ def weights(rows: Any, columns: Any, n: int, variance: float, kind: Weights = "c
     # The covariance is Diag(p + ratio) - p p', so the sandwich is a scaled product less an outer square.
     moved = (k @ p[..., None])[..., 0]
     sandwich = (k * (p + ratio)[..., None, :]) @ np.swapaxes(k, -1, -2) - moved[..., :, None] * moved[..., None, :]
-    corrected: Array = np.linalg.eigvalsh(sandwich)[..., -((r - 1) * (c - 1) + 1) :]
-    return corrected
+    return np.asarray(np.linalg.eigvalsh(sandwich)[..., -((r - 1) * (c - 1) + 1) :], dtype=np.float64)
 
 
 def independence(

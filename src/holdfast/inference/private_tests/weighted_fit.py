@@ -22,8 +22,8 @@ from holdfast.inference.private_tests.null_models import NullModel
 
 Array = NDArray[np.float64]
 
-#: Gauss-Newton ends where the statistic falls by less than this part of itself.
-_CONVERGED = 1e-14
+#: A search ends where the statistic falls by less than this part of itself, or of one: below lies rounding.
+_CONVERGED = 1e-13
 _STEPS = 200
 _HALVINGS = 30
 
@@ -149,18 +149,19 @@ def gauss_newton(x: Array, theta: Array, white: Whitening, model: NullModel) -> 
         slopes = part.columns(model.jacobian(here) @ model.tangent)
         move = _least_squares(slopes, residual[active]) @ model.tangent.T
         length, before = np.ones(active.size), value[active]
+        slack = _CONVERGED * (1 + before)
         for _ in range(_HALVINGS):
             trial = here + length[:, None] * move
             r = part.apply(x[active] - model.probabilities(trial))
             now = np.square(r).sum(axis=-1)
-            worse = now > before
+            worse = now > before + slack
             if not worse.any():
                 break
             length = np.where(worse, length / 2, length)
         better = now < before
         gained = active[better]
         theta[gained], residual[gained], value[gained] = trial[better], r[better], now[better]
-        active = active[before - now > _CONVERGED * before]
+        active = active[before - now > slack]
         if not active.size:
             break
     return theta, value
@@ -217,7 +218,7 @@ def _spectral(x: Array, theta: Array, white: Whitening, model: NullModel) -> tup
         turned = ((slope[better] - gradient[gained]) * step).sum(axis=-1)
         curved = turned > 0
         pace[gained[curved]] = np.square(step[curved]).sum(axis=-1) / turned[curved]
-        done = ~better | (value[active] - now <= _CONVERGED * value[active])
+        done = ~better | (value[active] - now <= _CONVERGED * (1 + value[active]))
         theta[gained], value[gained], gradient[gained] = here[better] + step, now[better], slope[better]
         active = active[~done]
         if not active.size:
