@@ -39,7 +39,8 @@ class Masses:
 def critical_count(n: int, theta0: float, alpha: float, noise: Tulap) -> float:
     """The noisy count from which "greater" rejects at `alpha`.
 
-    The p-value falls from one whole number to the next in a straight line, so the last step is solved, not searched.
+    Between whole numbers plus one half the p-value falls in a straight line, or in two or three where the noise is cut
+    off, so the last step is solved, not searched.
     """
     masses = Masses(n, theta0)
     reach = min(noise.cut, (745 + math.log(1 / alpha)) / float(noise.epsilon)) + 2
@@ -50,8 +51,12 @@ def critical_count(n: int, theta0: float, alpha: float, noise: Tulap) -> float:
             high = middle
         else:
             low = middle
-    before, after = masses.tail(high, -0.5, noise), masses.tail(high, 0.5, noise)
-    return high - 0.5 + (min(1.0, max(0.0, (before - alpha) / (before - after))) if before > after else 0.0)
+    ends = noise.kinks
+    tails = [masses.tail(high, end, noise) for end in ends]
+    piece = next(i for i in range(1, len(ends)) if tails[i] <= alpha or i == len(ends) - 1)
+    (start, stop), (before, after) = ends[piece - 1 : piece + 1], tails[piece - 1 : piece + 1]
+    share = min(1.0, max(0.0, (before - alpha) / (before - after))) if before > after else 0.0
+    return high + start + share * (stop - start)
 
 
 def acceptance(n: int, theta0: float, alpha: float, noise: Tulap) -> NDArray[np.float64]:

@@ -124,6 +124,11 @@ class Tulap:
         """Where the noise ends, `inf` without a cut-off."""
         return math.inf if self._cut is None else self._cut[0] + self._cut[1]
 
+    @property
+    def kinks(self) -> list[float]:
+        """Fractions between which the cdf is a straight line around every whole number."""
+        return sorted({-0.5, 0.5} | (set() if self._cut is None else {-self._cut[1], self._cut[1]}))
+
     @cached_property
     def q(self) -> float:
         """The mass that the cut-off takes from the whole law: at most the `q` of the paper, zero without a cut-off."""
@@ -184,4 +189,15 @@ class Tulap:
         return {"law": "tulap", "epsilon": self._eps, "delta": float(self.delta), "cut": self.cut, "q": self.q}
 
 
-__all__ = ["CELL_BITS", "Tulap"]
+def cdf(x: Any, epsilon: Rational, delta: Rational = 0) -> NDArray[np.float64]:
+    """`Tulap(epsilon, delta).cdf(x)`.
+
+    Examples
+    --------
+    >>> [round(float(value), 4) for value in cdf([-1.2, 0.3], 1)]
+    [0.1499, 0.6386]
+    """
+    return Tulap(epsilon, delta).cdf(x)
+
+
+__all__ = ["CELL_BITS", "Tulap", "cdf"]
