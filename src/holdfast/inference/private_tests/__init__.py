@@ -1,11 +1,15 @@
 """Private tests of counts: goodness of fit, independence and more, each with its p-value, cost and known level."""
 
+from holdfast.inference.private_tests.alternatives import alternative, worst_direction
+from holdfast.inference.private_tests.composite_power import homogeneity_power, independence_power, model_power
 from holdfast.inference.private_tests.counts import Counts, column, cross, histogram, table, tally
 from holdfast.inference.private_tests.gof_methods import gof
 from holdfast.inference.private_tests.gof_simulation import GofBatch, gof_batch, simulate_noisy
 from holdfast.inference.private_tests.gwas import gwas
+from holdfast.inference.private_tests.gwas_power import gwas_power
 from holdfast.inference.private_tests.independence_methods import hardy_weinberg, homogeneity, independence, symmetry
 from holdfast.inference.private_tests.independence_simulation import independence_batch, simulate_tables
+from holdfast.inference.private_tests.local_power import local_gof_power, local_independence_power
 from holdfast.inference.private_tests.mc_gen_chi import mc_minimum_chi_square
 from holdfast.inference.private_tests.minimum_chi_square import minimum_chi_square
 from holdfast.inference.private_tests.noise_law import (
@@ -16,9 +20,13 @@ from holdfast.inference.private_tests.noise_law import (
     laplace,
 )
 from holdfast.inference.private_tests.null_models import HardyWeinberg, Homogeneity, Independence, Simple, Symmetry
+from holdfast.inference.private_tests.null_plot import null_chart, null_law, power_chart
+from holdfast.inference.private_tests.planning import Planned, budget, power_curve, sample_size
+from holdfast.inference.private_tests.power import Power, gof_power
 from holdfast.inference.private_tests.released import NoisyCounts, release
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.inference.private_tests.user_model import UserModel
+from holdfast.inference.private_tests.which_test import WhichTest, which_gof, which_independence
 
 __all__ = [
     "Counts",
@@ -28,10 +36,15 @@ __all__ = [
     "Independence",
     "NoiseLaw",
     "NoisyCounts",
+    "Planned",
+    "Power",
     "Simple",
     "Symmetry",
     "TestResult",
     "UserModel",
+    "WhichTest",
+    "alternative",
+    "budget",
     "column",
     "cross",
     "discrete_gaussian",
@@ -39,19 +52,34 @@ __all__ = [
     "gaussian",
     "gof",
     "gof_batch",
+    "gof_power",
     "gwas",
+    "gwas_power",
     "hardy_weinberg",
     "histogram",
     "homogeneity",
+    "homogeneity_power",
     "independence",
     "independence_batch",
+    "independence_power",
     "laplace",
+    "local_gof_power",
+    "local_independence_power",
     "mc_minimum_chi_square",
     "minimum_chi_square",
+    "model_power",
+    "null_chart",
+    "null_law",
+    "power_chart",
+    "power_curve",
     "release",
+    "sample_size",
     "simulate_noisy",
     "simulate_tables",
     "symmetry",
     "table",
     "tally",
+    "which_gof",
+    "which_independence",
+    "worst_direction",
 ]

@@ -30,7 +30,7 @@ from holdfast.inference.private_tests.power_kernel import (
     multinomial,
     quadratic_power,
 )
-from holdfast.inference.private_tests.weighted_fit import whitening
+from holdfast.inference.private_tests.weighted_fit import Whitening, whitening
 from holdfast.noise.inputs import Rational
 
 Array = NDArray[np.float64]
@@ -194,12 +194,12 @@ def model_power(
     return _power(model, truth, [n], law, method, alpha, m, at, None, None, model.name)
 
 
-def minimum_chi_square_root(model: NullModel, theta: Array, sizes: Array, variance: float) -> Array:
+def minimum_chi_square_root(model: NullModel, theta: Array, white: Whitening) -> Array:
     """`A` with `T = |A v|^2` near the null: whitened residuals, less what the fit takes up."""
-    p = model.probabilities(theta)
-    white = whitening(p, sizes, variance)
     cells = model.groups * model.cells
     whole = white.columns(np.eye(cells).reshape(model.groups, model.cells, cells))
+    if model.parameters == 0:
+        return whole
     slopes = white.columns(model.jacobian(theta) @ model.tangent)
     basis, sizes_of, _ = np.linalg.svd(slopes, full_matrices=False)
     basis = basis[:, sizes_of > 1e-10 * sizes_of.max(initial=0.0)]
@@ -226,7 +226,8 @@ def _power(
     if law is not None:
         _refuse(law, method)
     theta = model.start(flat * totals[:, None])
-    root = minimum_chi_square_root(model, theta, totals, 0.0 if law is None else law.variance)
+    white = whitening(model.probabilities(theta), totals, 0.0 if law is None else law.variance)
+    root = minimum_chi_square_root(model, theta, white)
     null = _blocks([multinomial(row) / size for row, size in zip(model.probabilities(theta), totals, strict=True)])
     test = Quadratic(root, null, extra=model.groups if method == "nonprojected" else 0)
     replicates = m if method == "monte-carlo-projected" else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -103,7 +104,7 @@ def shifted_tail(t: float, sd: float, noncentrality: float) -> float:
         return whole
     x, w = np.polynomial.legendre.leggauss(64)
     edges = np.linspace(-_FAR, min(cut, _FAR), 33)
-    for left, right in zip(edges[:-1], edges[1:], strict=True):
+    for left, right in pairwise(edges):
         z = 0.5 * (right - left) * x + 0.5 * (right + left)
         density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
         upper = 1 - chndtr(np.maximum(t - sd * z, 0.0), 2, noncentrality)

@@ -186,7 +186,7 @@ def gof_power(
         "projected": "projected GOF",
         "nonprojected": "nonprojected GOF",
         "asymptotic": "AsymptGOF",
-        "monte-carlo": "MCGOF (pearson)",
+        "monte-carlo": "MCGOF",
         "monte-carlo-projected": "MCGOF (projected)",
     }[method]
     warnings: tuple[str, ...] = ()

@@ -1,0 +1,211 @@
+"""Pictures: the null law of a test with its statistic in it, and power against the number of records.
+
+Altair is imported when a picture is asked for; it comes with the `plots` extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.bounds.chi_square_mixture import mixture_density
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+from holdfast.inference.private_tests.counts import probabilities
+from holdfast.inference.private_tests.gwas import tail
+from holdfast.inference.private_tests.local.channel import channel_of
+from holdfast.inference.private_tests.local.fit import fit as local_fit
+from holdfast.inference.private_tests.mc_gof import kernel
+from holdfast.inference.private_tests.minimum_chi_square import fit_model
+from holdfast.inference.private_tests.monte_carlo import null_counts
+from holdfast.inference.private_tests.noise_law import NoiseLaw
+from holdfast.inference.private_tests.null_models import Independence
+from holdfast.inference.private_tests.power import Power
+from holdfast.inference.private_tests.result import TestResult
+from holdfast.inference.private_tests.two_step_mle import independence_statistic
+
+Array = NDArray[np.float64]
+_DRAWS = 20_000
+_POINTS = 240
+
+
+@dataclass(frozen=True)
+class NullLaw:
+    """A density on a grid: in closed form, or the histogram of `draws` simulated statistics."""
+
+    x: Array
+    density: Array
+    draws: int
+
+
+def null_law(result: TestResult, *, p0: Any = None, rng: np.random.Generator | None = None) -> NullLaw:
+    """The law that the statistic of `result` was compared with; it follows from public numbers and noisy counts.
+
+    Parameters
+    ----------
+    result : TestResult
+        A conclusive result of `gof`, `independence`, `gwas`, `homogeneity` or a local test.
+    p0 : list, optional
+        The null probabilities; needed for Monte Carlo tests of goodness of fit, whose law is simulated again here.
+    rng : numpy Generator, optional
+        Of that simulation.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests import gof
+    >>> law = null_law(gof([240, 262, 238, 260], [0.25] * 4, rho=0.01))
+    >>> law.draws, bool(abs(np.trapezoid(law.density, law.x) - 1) < 0.02)
+    (0, True)
+    """
+    if result.statistic is None or result.critical_value is None:
+        raise GuaranteeUnavailable(f"there is no statistic to draw: the test is inconclusive, {result.null_returned}")
+    known = result.details
+    shown = result.critical_value if np.isfinite(result.critical_value) else 0.0
+    reach = 1.15 * max(result.statistic, 2 * shown, 1.0)
+    if known.get("m") is not None:
+        return _simulated(result, p0, np.random.default_rng() if rng is None else rng, reach)
+    if "sd" in known:
+        low = min(-4 * known["sd"], 1.15 * result.statistic)
+        edges = np.linspace(low, max(reach, 4 * known["sd"]), _POINTS + 1)
+        return NullLaw(_middles(edges), -np.diff(tail(edges, known["sd"])) / np.diff(edges), 0)
+    x = np.linspace(0, reach, _POINTS + 1)[1:]
+    if "weights" in known:
+        return NullLaw(x, np.asarray(mixture_density(x, known["weights"])), 0)
+    if "degrees" in known:
+        return NullLaw(x, np.asarray(mixture_density(x, [1.0], degrees=known["degrees"])), 0)
+    raise InvalidParameter(f"the null law of {result.test} is not known to this plot")
+
+
+def null_chart(result: TestResult, *, p0: Any = None, rng: np.random.Generator | None = None) -> Any:
+    """The null law, its rejection region, and where the statistic fell; an Altair chart.
+
+    Parameters
+    ----------
+    result, p0, rng
+        As in `null_law`.
+    """
+    import altair as alt
+
+    law = null_law(result, p0=p0, rng=rng)
+    assert result.statistic is not None
+    assert result.critical_value is not None
+    cut = result.critical_value
+    rows = [
+        {"x": float(x), "density": float(y), "beyond": bool(x > cut)} for x, y in zip(law.x, law.density, strict=True)
+    ]
+    top = float(np.max(law.density[np.isfinite(law.density)]))
+    # A density that is infinite at zero would flatten everything else.
+    scale = alt.Scale(domain=[0, min(top, 4 * float(np.quantile(law.density, 0.9)) or top)], clamp=True)
+    x_axis = alt.X("x:Q", title="statistic")
+    title = alt.Title(
+        f"{result.test}: {result.decision} at {result.alpha:g} (p = {result.p_value:.3g})",
+        subtitle=f"n = {result.n}; null law " + (f"from {law.draws} simulated tables" if law.draws else "in the limit"),
+    )
+    base = alt.Chart(alt.InlineData(values=rows), title=title)
+    area = base.mark_area(opacity=0.25, color="#2a6f97").encode(
+        x=x_axis, y=alt.Y("density:Q", title="density", scale=scale)
+    )
+    beyond = (
+        base.transform_filter("datum.beyond")
+        .mark_area(opacity=0.6, color="#c1666b")
+        .encode(x=x_axis, y=alt.Y("density:Q", scale=scale))
+    )
+    marks = [
+        {"x": cut, "what": f"critical value {cut:.4g}"},
+        {"x": result.statistic, "what": f"statistic {result.statistic:.4g}"},
+    ]
+    marks = [mark for mark in marks if np.isfinite(float(mark["x"]))]  # type: ignore[arg-type]
+    rules = (
+        alt.Chart(alt.InlineData(values=marks))
+        .mark_rule(strokeWidth=2)
+        .encode(
+            x="x:Q",
+            color=alt.Color(
+                "what:N",
+                title=None,
+                sort=[str(mark["what"]) for mark in marks],
+                scale=alt.Scale(range=["#c1666b", "#222222"]),
+                legend=alt.Legend(orient="bottom", labelLimit=0),
+            ),
+        )
+    )
+    return (area + beyond + rules).properties(width=560, height=260)
+
+
+def power_chart(curves: Mapping[str, Sequence[Power]], title: str = "Power") -> Any:
+    """Power against n, one line a test; an Altair chart.
+
+    Parameters
+    ----------
+    curves : mapping
+        From a label to the powers of `power_curve`.
+    title : str
+        Of the picture.
+    """
+    import altair as alt
+
+    rows = [{"test": label, "n": point.n, "power": point.power} for label, points in curves.items() for point in points]
+    if not rows:
+        raise InvalidParameter("curves must hold at least one point")
+    return (
+        alt.Chart(alt.InlineData(values=rows), title=title)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("n:Q", scale=alt.Scale(type="log"), title="records"),
+            y=alt.Y("power:Q", scale=alt.Scale(domain=[0, 1]), title="power"),
+            color=alt.Color("test:N", title=None, sort=list(curves), legend=alt.Legend(orient="bottom", labelLimit=0)),
+        )
+        .properties(width=560, height=320)
+    )
+
+
+def _simulated(result: TestResult, p0: Any, rng: np.random.Generator, reach: float) -> NullLaw:
+    values = _draws(result, p0, rng)
+    edges = np.linspace(0, max(reach, float(np.quantile(values, 0.99))), _POINTS // 4 + 1)
+    heights, _ = np.histogram(values, bins=edges)
+    return NullLaw(_middles(edges), heights / (values.size * np.diff(edges)), values.size)
+
+
+def _draws(result: TestResult, p0: Any, rng: np.random.Generator) -> Array:
+    """Statistics of fresh tables under the null that the test used."""
+    known, n = result.details, result.n
+    if known.get("local"):
+        channel = channel_of(known["randomizer"])
+        if "fitted" not in known:
+            null = _null(p0)
+            return np.asarray(channel.statistic(channel.draw(rng, n, null, _DRAWS), n, null))
+        model = Independence(*known["fitted"].shape)
+        drawn = channel.draw(rng, n, known["fitted"].ravel(), _DRAWS // 10)
+        return np.asarray(local_fit(drawn, n, channel, model).statistic)
+    noise: NoiseLaw = known["noise"]
+    if "statistic" in known:
+        null = _null(p0)
+        drawn = null_counts(rng, n, null, noise, _DRAWS, exact=False)
+        return np.asarray(kernel(known["statistic"])(drawn, n, null, noise.variance))
+    if "fitted" in known and np.ndim(known["fitted"]) == 2 and "independence" in result.test:
+        p = np.maximum(known["fitted"], 0.0)
+        drawn = null_counts(rng, n, (p / p.sum()).ravel(), noise, _DRAWS // 4, exact=False)
+        found = fit_model(drawn, Independence(*p.shape), n=n, variance=noise.variance).projected
+        return np.asarray(found[~np.isnan(found)])
+    if "rows" in known:
+        p = np.outer(known["rows"], known["columns"])
+        drawn = null_counts(rng, n, (p / p.sum()).ravel(), noise, _DRAWS // 4, exact=False).reshape(-1, *p.shape)
+        found = independence_statistic(drawn, n)
+        return np.asarray(found[~np.isnan(found)])
+    raise InvalidParameter(f"the null law of {result.test} is not known to this plot")
+
+
+def _null(p0: Any) -> Array:
+    if p0 is None:
+        raise InvalidParameter("p0 must be given: the null law of a Monte Carlo test is simulated again for the plot")
+    return probabilities("p0", p0)
+
+
+def _middles(edges: Array) -> Array:
+    return np.asarray(0.5 * (edges[1:] + edges[:-1]))
+
+
+__all__ = ["NullLaw", "null_chart", "null_law", "power_chart"]
