@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.bounds.one_question import empirical_bernstein
 from holdfast.data.values import summarise
 from holdfast.holdout.cells import Cells, Pairs
-from holdfast.holdout.families import MEAN_FAMILIES, at_spread
+from holdfast.holdout.families import MEAN_FAMILIES, at_spread, bernstein
 from holdfast.holdout.mean_interval import MeanInterval
 
 HYPOTHESIS = settings(deadline=None, derandomize=True, max_examples=150)
@@ -163,3 +165,14 @@ def test_the_interval_of_a_cell_is_that_of_the_counts_in_it(n, count, log_share,
         if not on_an_edge:
             assert lower >= least - 2e-12
             assert upper <= most + 2e-12
+
+
+def test_empirical_bernstein_leaves_room_for_rounded_sums():
+    """Far from zero sums lose digits; the interval must make up for what mean and variance may be off by."""
+    values = 1e6 + np.linspace(0.4, 0.6, 500)
+    rows = summarise(values, n=500, low=1e6, high=1e6 + 1, squares=True)
+    lower, upper = bernstein(rows).interval(-5.0)
+    plain = empirical_bernstein(rows.mean, rows.variance + 7 * rows.slack, 500, -5.0, rows.low, rows.high)
+    assert rows.slack > 5e-8
+    assert lower <= plain.low - rows.slack
+    assert plain.high + rows.slack <= upper

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from holdfast.bounds.holdout import theorem25_parameters, theorem25_size
+from holdfast.bounds.holdout.run_failure import thresholdout_failure
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
-from holdfast.holdout import Claim, GaussianThresholdout, Thresholdout
-from holdfast.noise import Seeded, discrete_laplace_tail
+from holdfast.holdout import Claim, GaussianThresholdout, Thresholdout, threshold_claim
+from holdfast.holdout.threshold_rules import ThresholdRules
+from holdfast.noise import Grid, Seeded, discrete_laplace_tail
 
 
 class TestPlan:
@@ -151,3 +155,29 @@ class TestGaussian:
             with pytest.raises(InvalidParameter):
                 ask()
         assert one.state() == before
+
+
+def test_a_claim_is_judged_by_the_noise_that_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a coarse grid scales grow and rounding counts: the theorem must be given what the run really does."""
+    given: list[tuple[Any, ...]] = []
+
+    def spy(*arguments: Any) -> float:
+        given.append(arguments)
+        return thresholdout_failure(*arguments)
+
+    monkeypatch.setattr(threshold_claim, "thresholdout_failure", spy)
+    rules = ThresholdRules(100_000, 0.075, 0.01, 10, claim=Claim(0.1, 0.05, 100), grid=Grid(-12))
+    assert not rules.certified
+    drawn = rules.on_grid.realised
+    assert drawn.threshold > 10 * 0.02  # a step is larger than what a row moves, so all scales are
+    assert given[-1] == (
+        *(100_000, 0.1, 100, 10, 0.075, drawn.threshold, drawn.comparison, drawn.release, "refresh", 1.0),
+        *(4 * 2.0**-12, rules.cost.epsilon),
+    )
+
+
+def test_sums_that_are_rounded_count_as_sensitivity() -> None:
+    """With very many rows what sums lose is no longer small beside what one row moves."""
+    n = 10**12
+    on_grid = ThresholdRules(n, 0.1, 0.01, 1).on_grid
+    assert on_grid.sensitivity * on_grid.grid.step >= Fraction(1, n) + 2 * Fraction(1e-13)

@@ -137,7 +137,12 @@ class RDP(Cost):
 
 @dataclass(frozen=True)
 class Bits(Cost):
-    """Description length: the answer is one of at most `2**bits` values, errors and refusals included."""
+    """Description length: the answer is one of at most `2**bits` values, errors and refusals included.
+
+    Or its length in a prefix-free code that the answers before it fix: by Kraft's inequality at most `2**b` transcripts
+    have lengths that add up to at most `b`, so lengths add as logarithms of counts do. Such a length depends on the
+    answer: a filter must admit the longest one before the answer is known.
+    """
 
     bits: float
     kind: ClassVar[str] = "bits"

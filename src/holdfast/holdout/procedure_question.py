@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.decisions import Claim, Guess, check_procedure, claim_procedure
+from holdfast.holdout.decisions import Claim, Guess, check_procedure, claim_procedure, pairs_for
 from holdfast.holdout.mean_question import checked_guess
 from holdfast.holdout.procedure import Procedure
 from holdfast.holdout.transcript import Outcome
@@ -44,6 +44,12 @@ class ProcedureQuestion:
         """The question in plain public data: what a key stands for."""
         ends = {"low": self.procedure.low, "high": self.procedure.high}
         return {"kind": "metric", "description": self.procedure.description} | ends | asked.to_dict()
+
+    def shown(self, asked: Guess) -> int:
+        """How many things a failure could show. Public."""
+        if not asked.show_value or asked.tolerance is None:
+            return 1
+        return pairs_for(asked.tolerance, asked.grid, self.procedure.low, self.procedure.high).count
 
     def decide(self, asked: Guess | Claim) -> Callable[[float], Outcome]:
         """What to do with a share."""

@@ -327,10 +327,13 @@ class ReusableHoldout(Run):
         binary: bool = False,
         show: Show = "value",
         grid: float | None = None,
+        procedure: Procedure | None = None,
     ) -> Bits:
         """What the same `check`, asked next, costs at most: a filter must admit it before the answer is known.
 
-        Declare `binary` where the values will be of type bool.
+        Declare `binary` where the values will be of type bool. With `procedure` it is about `check_metric`, of which
+        only the public range is used. For a `claim` ask with `show="bit"`, which costs the same; for `compare` give
+        the range of the differences.
 
         Examples
         --------
@@ -339,6 +342,9 @@ class ReusableHoldout(Run):
         >>> holdout.check([True] * 8000 + [False] * 2000, 0.9).cost == most
         True
         """
+        if procedure is not None:
+            metric = ProcedureQuestion(procedure, self._n)
+            return Bits(self._run.most_bits(metric.shown(metric.guess(guess, tolerance, show, grid))))
         question = self._mean("check", family, spread, low, high, binary)
         asked = question.guess(guess, tolerance, show, grid)
         return Bits(self._run.most_bits(question.shown(asked, self._run.log_share)))

@@ -135,3 +135,14 @@ def test_two_sample_statistics_of_coins_are_covered(first: int, second: int, sha
             assert mass[(truth < low) | (truth > high)].sum() <= share
             wrong = max(wrong, float(mass[(truth < pairs[0]) | (truth > pairs[1])].sum()))
     assert wrong > share, "all pairs counted as independent would miss"
+
+
+@pytest.mark.parametrize(("side", "events"), [("both", 3), ("lower", 2), ("upper", 2)])
+def test_empirical_bernstein_pays_for_every_event_it_uses(side: Side, events: int) -> None:
+    """Two sides need three events and one side two; coins are too kind to show a missing one."""
+    n, share, variance = 400, 1e-3, 0.04
+    x = math.log(events / share)
+    half = math.sqrt(2 * variance * x / n) + x * (2 / math.sqrt(n * (n - 1)) + 1 / (3 * n))
+    lower, upper = empirical_bernstein(0.5, variance, n, math.log(share), side=side)
+    assert lower == (0.0 if side == "upper" else pytest.approx(0.5 - half, abs=1e-12))
+    assert upper == (1.0 if side == "lower" else pytest.approx(0.5 + half, abs=1e-12))
