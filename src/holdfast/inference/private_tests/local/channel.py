@@ -19,6 +19,7 @@ from holdfast import check
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.classical import pearson
 from holdfast.inference.private_tests.new_stat_gof import projected_statistic
+from holdfast.inference.private_tests.power_kernel import multinomial
 from holdfast.inference.private_tests.weighted_fit import Whitening, whitening
 from holdfast.mechanisms.local import BitFlip, OneHotGaussian, OneHotLaplace, RandomizedResponse
 from holdfast.noise.calibrate import GridLaplace
@@ -60,6 +61,14 @@ class Channel(ABC):
     @abstractmethod
     def information(self, p0: Array, delta: Array) -> float:
         """The noncentrality that `delta`, which sums to zero, gives per person at `p0`."""
+
+    @abstractmethod
+    def covariance(self, p: Array) -> Array:
+        """The covariance of one person's debiased answer where categories follow `p`; `(d, d)`."""
+
+    def root(self, p: Array) -> Array:
+        """A matrix with `|root v|^2` the statistic per person of debiased proportions that differ by `v` from `p`."""
+        return self.whitening(p[None, :], 1).columns(np.eye(p.size)[None, :, :])
 
     @abstractmethod
     def whitening(self, p: Array, n: int) -> Whitening:
@@ -110,6 +119,10 @@ class MultinomialChannel(Channel):
     def information(self, p0: Array, delta: Array) -> float:
         """`contrast^2 sum delta^2 / pc` (Theorem 8.2.6)."""
         return float(self.contrast**2 * (np.square(delta) / self.shown(p0)).sum())
+
+    def covariance(self, p: Array) -> Array:
+        """That of the answer over the squared contrast."""
+        return multinomial(self.shown(p)) / self.contrast**2
 
     def whitening(self, p: Array, n: int) -> Whitening:
         """`sqrt(n) contrast / sqrt(pc)`: answers and fits both sum to n, so nothing is projected."""
@@ -164,6 +177,10 @@ class NoisyCellsChannel(Channel):
     def information(self, p0: Array, delta: Array) -> float:
         """`delta' Pi (Diag(p0) - p0 p0' + c I)^-1 Pi delta` (Theorem 7.2.10; for bits derived and reviewed)."""
         return float(projected_statistic(p0 + delta, 1, p0, self.c))
+
+    def covariance(self, p: Array) -> Array:
+        """`Diag(p) - p p' + c I`."""
+        return multinomial(p) + self.c * np.eye(p.size)
 
     def whitening(self, p: Array, n: int) -> Whitening:
         """Of the general test (Algorithm 15) with variance `n c`."""

@@ -115,7 +115,7 @@ def received(answers: Any, randomizer: Randomizer, *, shape: tuple[int, int] | N
         sums: NDArray[Any] = np.bincount(rows, minlength=randomizer.categories)
     else:
         sums = rows.sum(axis=0, dtype=np.float64)
-    return Collected(_shaped(sums, shape), len(rows), randomizer)
+    return Collected(shaped(sums, shape), len(rows), randomizer)
 
 
 def collect(
@@ -194,7 +194,7 @@ def _release(
     for start in range(0, truth.size, step):
         part = received(randomizer.release(truth[start : start + step], source), randomizer)
         total = total + part.sums
-    return Collected(_shaped(total, shape), truth.size, randomizer)
+    return Collected(shaped(total, shape), truth.size, randomizer)
 
 
 def _match(cells: int, randomizer: Randomizer) -> None:
@@ -202,7 +202,8 @@ def _match(cells: int, randomizer: Randomizer) -> None:
         raise InvalidParameter(f"the randomizer must have {cells} categories, as declared, got {randomizer.categories}")
 
 
-def _shaped(sums: NDArray[Any], shape: tuple[int, int] | None) -> NDArray[Any]:
+def shaped(sums: NDArray[Any], shape: tuple[int, int] | None) -> NDArray[Any]:
+    """Sums of pairs as a table."""
     if shape is None:
         return sums
     try:

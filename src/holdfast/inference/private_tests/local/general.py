@@ -106,7 +106,8 @@ def general(
     check.choice("denominator", denominator, ("fitted", "first"))
     least = check.real("minimum_expected", minimum_expected, at_least=0)
     how = chosen(method, found)
-    rank(m, level)
+    if how == "monte-carlo":
+        rank(m, level)
     stream = generator(rng)
     degrees = model.cells - 1 - model.parameters
     if degrees < 1:

@@ -13,7 +13,7 @@ from holdfast.inference.private_tests.classical import chi_square_critical, chi_
 from holdfast.inference.private_tests.counts import probabilities
 from holdfast.inference.private_tests.goodness_of_fit import FEW, TINY
 from holdfast.inference.private_tests.local.channel import Randomizer, channel_of
-from holdfast.inference.private_tests.local.collected import Collected, received
+from holdfast.inference.private_tests.local.collected import Collected, received, shaped
 from holdfast.inference.private_tests.monte_carlo import (
     DEFAULT_REPLICATES,
     critical_value,
@@ -92,7 +92,8 @@ def gof(
     vector = probabilities("p0", p0, found.sums.size)
     least = check.real("minimum_expected", minimum_expected, at_least=0)
     how = chosen(method, found)
-    rank(m, level)
+    if how == "monte-carlo":
+        rank(m, level)
     stream = generator(rng)
     channel, n = found.channel, found.n
     name = f"local GOF ({channel.name})"
@@ -163,9 +164,11 @@ def as_collected(answers: Any, randomizer: Randomizer | None, shape: tuple[int, 
     if isinstance(answers, Collected):
         if randomizer is not None and randomizer != answers.randomizer:
             raise InvalidParameter("the answers bring their own randomizer; it is not the one given")
-        if shape is not None and answers.shape != tuple(shape):
-            return Collected(answers.sums.reshape(shape), answers.n, answers.randomizer)
-        return answers
+        if shape is None or answers.shape == tuple(shape):
+            return answers
+        if len(answers.shape) == 2:
+            raise InvalidParameter(f"the answers bring their own shape, {answers.shape}, and {tuple(shape)} is another")
+        return Collected(shaped(answers.sums, shape), answers.n, answers.randomizer)
     if randomizer is None:
         raise InvalidParameter("randomizer must say what each person ran; a server cannot read the answers without it")
     return received(answers, randomizer, shape=shape)

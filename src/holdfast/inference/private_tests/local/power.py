@@ -1,27 +1,30 @@
 """Power of the local tests in advance: noncentralities, power, and how many people a target power needs.
 
-The formulas are local: the covariance is taken at the null. They were within .012 of simulation while no cell changes
-by more than a tenth, and say too much where an alternative empties or fills a small cell (spec section 3, reviewed).
+One quadratic form a randomizer, and the kernel that serves the central tests. The dissertation's formulas take the
+covariance at the null (`at="null"`); at the alternative, the default, they are right for fixed alternatives too.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chndtr, chndtrinc
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.classical import chi_square_critical
 from holdfast.inference.private_tests.counts import probabilities
-from holdfast.inference.private_tests.local.channel import Randomizer, channel_of
+from holdfast.inference.private_tests.local.channel import Channel, Randomizer, channel_of
 from holdfast.inference.private_tests.null_models import Independence, NullModel
+from holdfast.inference.private_tests.power import Power
+from holdfast.inference.private_tests.power_kernel import At, Quadratic, quadratic_power
 
 Array = NDArray[np.float64]
 _SUM_SLACK = 1e-9
+#: More people than this are not a plan.
+_MOST = 2.0**53
 
 
 def noncentrality(randomizer: Randomizer, p0: Any, p1: Any) -> float:
@@ -45,33 +48,65 @@ def noncentrality(randomizer: Randomizer, p0: Any, p1: Any) -> float:
     return channel.information(null, _law("p1", p1, channel.cells) - null)
 
 
-def power(randomizer: Randomizer, p0: Any, p1: Any, n: int, *, alpha: float = 0.05) -> float:
+def power(
+    randomizer: Randomizer,
+    p0: Any,
+    p1: Any,
+    n: int,
+    *,
+    alpha: float = 0.05,
+    at: At = "alternative",
+    m: int | None = None,
+) -> Power:
     """The chance that `gof` rejects `p0` when `n` people answer and the truth is `p1`, in the limit.
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse, BitFlip, OneHotLaplace or OneHotGaussian
+        What each person runs.
+    p0, p1 : list
+        The null and the truth; `p0` positive.
+    n : int
+        How many people answer.
+    alpha : float
+        The level.
+    at : {"alternative", "null"}
+        Where the covariance is taken; "null" as printed, for alternatives close by.
+    m : int, optional
+        Replicates of a Monte Carlo threshold; None for the limit's.
+
+    Returns
+    -------
+    Power
+        Time: one eigenvalue problem of d by d and one mixture tail.
 
     Examples
     --------
     >>> from holdfast.mechanisms.local import RandomizedResponse
-    >>> p1 = [0.26, 0.24, 0.24, 0.26]
-    >>> round(power(RandomizedResponse(4, 1), [0.25] * 4, p1, 50_000), 3)
-    0.605
+    >>> print(power(RandomizedResponse(4, 1), [0.25] * 4, [0.26, 0.24, 0.24, 0.26], 50_000))
+    local GOF (randomized response): power 0.605 at n = 50000, alpha 0.05 (limit); cost PureDP(epsilon=1.0)
     """
-    each = noncentrality(randomizer, p0, p1)
-    return chi_square_power(check.whole("n", n, at_least=1) * each, randomizer.categories - 1, alpha)
+    channel, quadratic, shift, covariance = _simple(randomizer, p0, p1, at)
+    people = check.whole("n", n, at_least=1)
+    level = check.probability("alpha", alpha)
+    return _power(f"local GOF ({channel.name})", randomizer, quadratic, shift, covariance, people, level, m)
 
 
-def sample_size(randomizer: Randomizer, p0: Any, p1: Any, target: float, *, alpha: float = 0.05) -> int:
+def sample_size(
+    randomizer: Randomizer, p0: Any, p1: Any, target: float, *, alpha: float = 0.05, at: At = "alternative"
+) -> int:
     """How many people `gof` needs to reject `p0` with probability `target` when the truth is `p1`.
 
     Examples
     --------
     >>> from holdfast.mechanisms.local import RandomizedResponse
-    >>> p1 = [0.26, 0.24, 0.24, 0.26]
-    >>> n = sample_size(RandomizedResponse(4, 1), [0.25] * 4, p1, 0.8)
-    >>> [round(power(RandomizedResponse(4, 1), [0.25] * 4, p1, k), 5) for k in (n - 1, n)]
-    [0.79999, 0.8...]
+    >>> vote, p0, p1 = RandomizedResponse(4, 1), [0.25] * 4, [0.26, 0.24, 0.24, 0.26]
+    >>> n = sample_size(vote, p0, p1, 0.8)
+    >>> power(vote, p0, p1, n - 1).power < 0.8 <= power(vote, p0, p1, n).power
+    True
     """
-    each = noncentrality(randomizer, p0, p1)
-    return people_needed(each, randomizer.categories - 1, target, alpha)
+    _, quadratic, shift, covariance = _simple(randomizer, p0, p1, at)
+    return _people(quadratic, shift, covariance, target, alpha)
 
 
 def model_noncentrality(randomizer: Randomizer, model: NullModel, theta: Any, deviation: Any) -> float:
@@ -81,20 +116,8 @@ def model_noncentrality(randomizer: Randomizer, model: NullModel, theta: Any, de
     (section 3 of the specification, derived and reviewed). `theta` is where the model is fitted to the truth: for
     independence, its margins.
     """
-    if not isinstance(model, NullModel) or model.groups != 1:
-        raise InvalidParameter("model must be a null model of one group")
-    channel = channel_of(randomizer)
-    if model.cells != channel.cells:
-        raise InvalidParameter(f"randomizer must have {model.cells} categories, got {channel.cells}")
-    at = np.asarray(theta, dtype=np.float64)
-    delta = np.asarray(deviation, dtype=np.float64).reshape(1, -1)
-    if delta.shape[1] != model.cells or abs(float(delta.sum())) > _SUM_SLACK:
-        raise InvalidParameter(f"deviation must have {model.cells} entries that sum to zero")
-    white = channel.whitening(model.probabilities(at), 1)
-    v = white.apply(delta)
-    slopes = white.columns(model.jacobian(at) @ model.tangent)
-    along, *_ = np.linalg.lstsq(slopes, v, rcond=None)
-    return float(np.square(v - slopes @ along).sum())
+    quadratic, shift, _ = _composite(randomizer, model, theta, deviation, "null")
+    return float(np.square(quadratic.root @ shift).sum())
 
 
 def independence_noncentrality(randomizer: Randomizer, rows: Any, columns: Any, deviation: Any) -> float:
@@ -104,8 +127,8 @@ def independence_noncentrality(randomizer: Randomizer, rows: Any, columns: Any, 
     --------
     >>> from holdfast.mechanisms.local import OneHotGaussian
     >>> half, D = [0.5, 0.5], [[0.01, -0.01], [-0.01, 0.01]]
-    >>> print(f"{5000 * independence_noncentrality(OneHotGaussian(4, 6.25), half, half, D):.4f}")
-    4.8780
+    >>> print(f"{5000 * independence_noncentrality(OneHotGaussian(4, 6.25), half, half, D):.6f}")
+    4.878049
     """
     first, second, table = deviation_table(rows, columns, deviation)
     theta = np.concatenate([first, second])
@@ -113,54 +136,69 @@ def independence_noncentrality(randomizer: Randomizer, rows: Any, columns: Any, 
 
 
 def independence_power(
-    randomizer: Randomizer, rows: Any, columns: Any, deviation: Any, n: int, *, alpha: float = 0.05
-) -> float:
+    randomizer: Randomizer,
+    rows: Any,
+    columns: Any,
+    deviation: Any,
+    n: int,
+    *,
+    alpha: float = 0.05,
+    at: At = "alternative",
+    m: int | None = None,
+) -> Power:
     """The chance that `independence` rejects when `n` people answer and `p = rows columns' + deviation`, in the limit.
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse, BitFlip, OneHotLaplace or OneHotGaussian
+        Of pairs, with `r c` categories.
+    rows, columns : list
+        The margins.
+    deviation : table
+        From independence, with row and column sums of zero.
+    n, alpha, at, m
+        As in `power`.
 
     Examples
     --------
     >>> from holdfast.mechanisms.local import RandomizedResponse
     >>> half, D = [0.5, 0.5], [[0.025, -0.025], [-0.025, 0.025]]
-    >>> round(independence_power(RandomizedResponse(4, 1), half, half, D, 5000), 3)
-    0.565
+    >>> round(independence_power(RandomizedResponse(4, 1), half, half, D, 5000).power, 2)
+    0.57
     """
-    each = independence_noncentrality(randomizer, rows, columns, deviation)
-    r, c = np.shape(deviation)
-    return chi_square_power(check.whole("n", n, at_least=1) * each, (r - 1) * (c - 1), alpha)
+    first, second, table = deviation_table(rows, columns, deviation)
+    theta = np.concatenate([first, second])
+    model = Independence(*table.shape)
+    quadratic, shift, covariance = _composite(randomizer, model, theta, table, at)
+    people = check.whole("n", n, at_least=1)
+    level = check.probability("alpha", alpha)
+    name = f"local independence ({channel_of(randomizer).name})"
+    return _power(name, randomizer, quadratic, shift, covariance, people, level, m)
 
 
 def independence_sample_size(
-    randomizer: Randomizer, rows: Any, columns: Any, deviation: Any, target: float, *, alpha: float = 0.05
+    randomizer: Randomizer,
+    rows: Any,
+    columns: Any,
+    deviation: Any,
+    target: float,
+    *,
+    alpha: float = 0.05,
+    at: At = "alternative",
 ) -> int:
-    """How many people `independence` needs to reject with probability `target` at `p = rows columns' + deviation`."""
-    each = independence_noncentrality(randomizer, rows, columns, deviation)
-    r, c = np.shape(deviation)
-    return people_needed(each, (r - 1) * (c - 1), target, alpha)
+    """How many people `independence` needs to reject with probability `target` at `p = rows columns' + deviation`.
 
-
-def chi_square_power(total: float, degrees: int, alpha: float) -> float:
-    """`P(chi2(degrees, noncentrality) > upper alpha quantile)`."""
-    threshold = chi_square_critical(degrees, check.probability("alpha", alpha))
-    return float(min(1.0, max(0.0, 1.0 - chndtr(threshold, degrees, total))))
-
-
-def people_needed(each: float, degrees: int, target: float, alpha: float) -> int:
-    """The smallest n whose power is at least `target` where one person adds `each` to the noncentrality."""
-    wanted = check.probability("target", target)
-    if wanted <= check.probability("alpha", alpha):
-        return 1
-    if not each > 0:
-        raise InvalidParameter("the alternative must differ from the null: no number of people tells them apart")
-    threshold = chi_square_critical(degrees, alpha)
-    total = float(chndtrinc(threshold, degrees, 1 - wanted))
-    if not math.isfinite(total) or total / each > 2**53:
-        raise InvalidParameter("the alternative is so close to the null that more than 2**53 people are needed")
-    n = max(1, math.ceil(total / each))
-    while n > 1 and chi_square_power((n - 1) * each, degrees, alpha) >= wanted:
-        n -= 1
-    while chi_square_power(n * each, degrees, alpha) < wanted:
-        n += 1
-    return n
+    Examples
+    --------
+    >>> from holdfast.mechanisms.local import RandomizedResponse
+    >>> half, D = [0.5, 0.5], [[0.025, -0.025], [-0.025, 0.025]]
+    >>> independence_sample_size(RandomizedResponse(4, 1), half, half, D, 0.8) < 10_000
+    True
+    """
+    first, second, table = deviation_table(rows, columns, deviation)
+    theta = np.concatenate([first, second])
+    quadratic, shift, covariance = _composite(randomizer, Independence(*table.shape), theta, table, at)
+    return _people(quadratic, shift, covariance, target, alpha)
 
 
 def deviation_table(rows: Any, columns: Any, deviation: Any) -> tuple[Array, Array, Array]:
@@ -174,9 +212,79 @@ def deviation_table(rows: Any, columns: Any, deviation: Any) -> tuple[Array, Arr
         raise InvalidParameter(f"deviation must be a table of {first.size} by {second.size} finite numbers")
     if max(np.abs(table.sum(axis=0)).max(), np.abs(table.sum(axis=1)).max()) > _SUM_SLACK:
         raise InvalidParameter("deviation must have row and column sums of zero, so that the margins are as given")
-    if np.min(np.outer(first, second) + table) < 0:
+    if np.min(np.outer(first, second) + table) < -_SUM_SLACK:
         raise InvalidParameter("rows columns' + deviation must be probabilities, and some are negative")
     return first, second, table
+
+
+def _simple(randomizer: Randomizer, p0: Any, p1: Any, at: At) -> tuple[Channel, Quadratic, Array, Array]:
+    check.choice("at", at, ("alternative", "null"))
+    channel = channel_of(randomizer)
+    null = probabilities("p0", p0, channel.cells)
+    truth = _law("p1", p1, channel.cells)
+    quadratic = Quadratic(channel.root(null), channel.covariance(null))
+    return channel, quadratic, truth - null, channel.covariance(truth if at == "alternative" else null)
+
+
+def _composite(
+    randomizer: Randomizer, model: NullModel, theta: Any, deviation: Any, at: At
+) -> tuple[Quadratic, Array, Array]:
+    """The statistic as a quadratic form: the root less its projection on the tangent space of the model."""
+    check.choice("at", at, ("alternative", "null"))
+    if not isinstance(model, NullModel) or model.groups != 1:
+        raise InvalidParameter("model must be a null model of one group")
+    channel = channel_of(randomizer)
+    if model.cells != channel.cells:
+        raise InvalidParameter(f"randomizer must have {model.cells} categories, got {channel.cells}")
+    place = np.asarray(theta, dtype=np.float64)
+    delta = np.asarray(deviation, dtype=np.float64).ravel()
+    if delta.size != model.cells or abs(float(delta.sum())) > _SUM_SLACK:
+        raise InvalidParameter(f"deviation must have {model.cells} entries that sum to zero")
+    null = model.probabilities(place)[0]
+    root = channel.root(null)
+    slopes = root @ model.jacobian(place)[0] @ model.tangent
+    base, _ = np.linalg.qr(slopes)
+    quadratic = Quadratic(root - base @ (base.T @ root), channel.covariance(null))
+    truth = np.maximum(null + delta, 0.0) if at == "alternative" else null
+    return quadratic, delta, channel.covariance(truth)
+
+
+def _power(
+    name: str,
+    randomizer: Randomizer,
+    quadratic: Quadratic,
+    shift: Array,
+    covariance: Array,
+    n: int,
+    alpha: float,
+    m: int | None,
+) -> Power:
+    found, _ = quadratic_power(quadratic, math.sqrt(n) * shift, covariance, alpha, m=m)
+    signal = n * float(np.square(quadratic.root @ shift).sum())
+    return Power(name, found, n, alpha, randomizer.cost, signal, "limit", "asymptotic" if m is None else "exact")
+
+
+def _people(quadratic: Quadratic, shift: Array, covariance: Array, target: float, alpha: float) -> int:
+    wanted, level = check.probability("target", target), check.probability("alpha", alpha)
+    if wanted <= level:
+        raise InvalidParameter(f"target must be above alpha = {level:g}, got {wanted:g}")
+    if not float(np.square(quadratic.root @ shift).sum()) > 0:
+        raise InvalidParameter("the alternative must differ from the null: no number of people tells them apart")
+    return smallest_n(lambda n: quadratic_power(quadratic, math.sqrt(n) * shift, covariance, level)[0] >= wanted)
+
+
+def smallest_n(enough: Callable[[int], bool]) -> int:
+    """The smallest whole number that is enough, for a condition that stays true once it is."""
+    high = 1
+    while not enough(high):
+        high *= 4
+        if high > _MOST:
+            raise InvalidParameter("the alternative is so close to the null that more than 2**53 people are needed")
+    low = high // 4
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def _law(name: str, values: Any, cells: int) -> Array:
@@ -191,14 +299,12 @@ def _law(name: str, values: Any, cells: int) -> Array:
 
 
 __all__ = [
-    "chi_square_power",
     "deviation_table",
     "independence_noncentrality",
     "independence_power",
     "independence_sample_size",
     "model_noncentrality",
     "noncentrality",
-    "people_needed",
     "power",
     "sample_size",
 ]

@@ -167,7 +167,7 @@ def _information(randomizer: Randomizer, null: NDArray[np.float64], direction: N
         one[0], one[1] = math.sqrt(0.5), -math.sqrt(0.5)
         return channel.information(null, one)
     # The quadratic form on directions that sum to zero: its smallest eigenvalue but the zero along (1, ..., 1).
-    root = channel.whitening(null[None, :], 1).columns((np.eye(d) - 1 / d)[None, :, :])
+    root = channel.root(null) @ (np.eye(d) - 1 / d)
     return float(np.linalg.eigvalsh(root.T @ root)[1])
 
 
