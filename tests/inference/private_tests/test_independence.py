@@ -275,6 +275,10 @@ def test_homogeneity_uses_public_sizes_and_symmetry_its_pairs() -> None:
     by_column = pt.homogeneity(table, rho=0.5, source=Seeded(2))
     by_row = pt.homogeneity(np.transpose(table), groups="rows", rho=0.5, source=Seeded(2))
     assert by_column.p_value == by_row.p_value
+    np.testing.assert_array_equal(by_column.details["noisy_counts"], by_row.details["noisy_counts"].T)
+    assert by_column.details["fitted"].shape == (3, 2)
+    with pytest.raises(InvalidParameter, match="n must"):
+        pt.hardy_weinberg(pt.NoisyCounts(np.array([9.0, 9.0, 9.0]), 30, pt.gaussian(1)), n=40)
     assert by_column.details["degrees"] == 2
     noisy = pt.NoisyCounts(np.array(table) + 0.5, 1000, pt.gaussian(0.5))
     assert pt.homogeneity(noisy, sizes=[500, 500]).reject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -165,9 +166,13 @@ def homogeneity(
     model = Homogeneity(*checked.shape)
     side: Margins = "rows"  # of the turned table
     shared: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "noise": noise, "alpha": alpha, "source": source}
-    shared |= {"public_margins": side, "sizes": sizes}
+    shared |= {"public_margins": side, "sizes": sizes, "n": n, "neighbours": neighbours}
     method = _default(method, counts, epsilon, noise)
-    return _general(checked, model, method, m, on_null, minimum_expected, rng, shared, "homogeneity")
+    found = _general(checked, model, method, m, on_null, minimum_expected, rng, shared, "homogeneity")
+    if groups == "rows":
+        return found
+    upright = {name: found.details[name].T for name in ("noisy_counts", "fitted") if name in found.details}
+    return replace(found, details=dict(found.details) | upright)
 
 
 def symmetry(
@@ -197,6 +202,7 @@ def symmetry(
     if checked.shape[0] != checked.shape[1]:
         raise InvalidParameter(f"counts must be a square table, got shape {checked.shape}")
     shared: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "noise": noise, "alpha": alpha, "source": source}
+    shared |= {"n": n, "neighbours": neighbours}
     model = Symmetry(checked.shape[0])
     method = _default(method, counts, epsilon, noise)
     return _general(checked, model, method, m, on_null, minimum_expected, rng, shared, "symmetry")
@@ -231,6 +237,7 @@ def hardy_weinberg(
     model = HardyWeinberg(alleles)
     checked = counts if isinstance(counts, NoisyCounts) else histogram(counts, n=n, neighbours=neighbours)
     shared: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "noise": noise, "alpha": alpha, "source": source}
+    shared |= {"n": n, "neighbours": neighbours}
     method = _default(method, counts, epsilon, noise)
     return _general(checked, model, method, m, on_null, minimum_expected, rng, shared, "Hardy-Weinberg")
 
@@ -248,8 +255,6 @@ def _table(counts: Any, n: Any, neighbours: str) -> Counts | NoisyCounts:
         return table(counts, n=n, neighbours=neighbours)
     if len(counts.shape) != 2 or min(counts.shape) < 2:
         raise InvalidParameter(f"counts must be a table of at least 2 by 2 cells, got shape {counts.shape}")
-    if n is not None and n != counts.n:
-        raise InvalidParameter(f"n must be that of the noisy counts, {counts.n}, got {n}")
     return counts
 
 
@@ -271,15 +276,9 @@ def _general(
     what: str,
 ) -> TestResult:
     if method == "monte-carlo-projected":
-        found = mc_minimum_chi_square(
-            counts, model, m=m, on_null=on_null, minimum_expected=minimum, rng=rng, **(shared | {"n": None})
-        )
+        found = mc_minimum_chi_square(counts, model, m=m, on_null=on_null, minimum_expected=minimum, rng=rng, **shared)
     else:
-        found = minimum_chi_square(
-            counts, model, projected=method == "projected", minimum_expected=minimum, **(shared | {"n": None})
-        )
-    from dataclasses import replace
-
+        found = minimum_chi_square(counts, model, projected=method == "projected", minimum_expected=minimum, **shared)
     return replace(found, test=found.test.replace("minimum chi-square", what))
 
 
