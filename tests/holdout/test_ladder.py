@@ -198,3 +198,32 @@ def test_parameter_free_never_spends_more_than_beta() -> None:
     with pytest.raises(InvalidParameter, match="beta"):
         Ladder(n=10, submissions=5, mode="parameter-free", beta=1e-17)
     assert Ladder(n=10, submissions=5, step=0.5, beta=1e-17).submit([1] * 10).value == 1.0
+
+
+def test_the_fixed_step_interval_is_what_the_proof_gives() -> None:
+    """A step below the score, half a step above it, and the deviation that all transcripts together allow."""
+    n, step, submissions, beta = 100_000, 0.1, 20, 0.05
+    ladder = Ladder(n=n, submissions=submissions, step=step, beta=beta)
+    error = math.sqrt(math.log(2 * math.comb(submissions + 11, 12) / beta) / (2 * n))
+    low, high = ladder.submit(np.arange(n) < 0.5 * n).interval or (0.0, 0.0)
+    assert low == pytest.approx(0.5 - step - error, rel=1e-9)
+    assert high == pytest.approx(0.5 + step / 2 + error, rel=1e-9)
+
+
+def test_the_parameter_free_interval_is_what_the_proof_gives() -> None:
+    """Every move shows one of n + 1 scores, and the widest deviation so far counts."""
+    n, submissions, beta = 100_000, 20, 0.05
+    ladder = Ladder(n=n, submissions=submissions, mode="parameter-free", beta=beta)
+    errors, moves, score = [], 0, 0.5
+    for i, loss in enumerate((0.5, 0.5, 0.4, 0.45, 0.3, 0.3), 1):
+        share = beta / submissions * 6 / (math.pi * (moves + 1)) ** 2
+        share /= math.comb(i - 1, moves) * (n + 1) ** moves
+        errors.append(math.sqrt(math.log(2 / share) / (2 * n)))
+        answer = ladder.submit(np.arange(n) < loss * n)
+        moves += bool(answer.passed)
+        score = min(score, loss)
+        assert answer.value == pytest.approx(score)
+        low, high = answer.interval or (0.0, 0.0)
+        assert low == pytest.approx(score - 1 / math.sqrt(n - 1) - max(errors), rel=1e-9)
+        assert high == pytest.approx(score + 1 / (2 * n) + max(errors), rel=1e-9)
+    assert moves == 3

@@ -119,3 +119,13 @@ def test_limit_wrong_input_and_secret() -> None:
     for broken in ({}, twin.state() | {"asked": 9}, twin.state() | {"removed": [10**6]}):
         with pytest.raises(InvalidParameter):
             MedianMechanism.from_state(broken)
+
+
+def test_the_radius_always_removes_the_median() -> None:
+    """Rounding may bring the answer to just over 3/2 alpha from the median: a wider radius would keep it."""
+    mechanism = MedianMechanism([7281, 2719], 4, 0.3)
+    question = [0.0, 0.92]  # the median is 0.46 and the sample's mean 0.2501, which is shown as 0.3
+    first = mechanism.query(question)
+    assert (first.passed, round(first.value or 0.0, 9)) == (False, 0.3)
+    assert mechanism.query(question).passed
+    assert mechanism.private_rounds == 1

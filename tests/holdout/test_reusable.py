@@ -675,6 +675,6 @@ def test_what_a_claim_a_comparison_and_a_metric_may_cost_is_known_before():
         most = holdout.most_cost(0.5, show="bit")
         assert holdout.claim(column(0.2), at_least=0.5).cost.bits <= most.bits
         most = holdout.most_cost(0.5, low=-1, high=1)
-        assert holdout.compare(column(0.2), column(0.2), 0.5).cost == most
+        assert holdout.compare(column(0.2), column(0.2), 0.5).cost.bits <= most.bits
     with pytest.raises(InvalidParameter, match="tolerance"):
         holdout.most_cost(0.9, procedure=metric)

@@ -236,3 +236,10 @@ class TestBeyondTheFloatingRange:
             assert Fraction(validate.level(fixed, question)) >= min(1, exact)
             if exact < 1:
                 assert validate.level(fixed, question) <= float(exact) * (1 + 1e-9)
+
+
+def test_share_is_that_of_the_next_question() -> None:
+    validate = SparseValidate("rows", questions=50, budget=3)
+    for asked in range(5):
+        assert validate.share(0.05) == validate.share(0.05, asked + 1) < (validate.share(0.05, asked) if asked else 1)
+        validate.query(always(0))
