@@ -1,5 +1,6 @@
 """Private tests of counts: goodness of fit, independence and more, each with its p-value, cost and known level."""
 
+from holdfast.inference.private_tests.all_pairs import AllPairs, all_pairs, holm
 from holdfast.inference.private_tests.alternatives import alternative, worst_direction
 from holdfast.inference.private_tests.composite_power import homogeneity_power, independence_power, model_power
 from holdfast.inference.private_tests.counts import Counts, column, cross, histogram, table, tally
@@ -29,6 +30,7 @@ from holdfast.inference.private_tests.user_model import UserModel
 from holdfast.inference.private_tests.which_test import WhichTest, which_gof, which_independence
 
 __all__ = [
+    "AllPairs",
     "Counts",
     "GofBatch",
     "HardyWeinberg",
@@ -43,6 +45,7 @@ __all__ = [
     "TestResult",
     "UserModel",
     "WhichTest",
+    "all_pairs",
     "alternative",
     "budget",
     "column",
@@ -57,6 +60,7 @@ __all__ = [
     "gwas_power",
     "hardy_weinberg",
     "histogram",
+    "holm",
     "homogeneity",
     "homogeneity_power",
     "independence",

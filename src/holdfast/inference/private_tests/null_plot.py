@@ -41,7 +41,13 @@ class NullLaw:
     draws: int
 
 
-def null_law(result: TestResult, *, p0: Any = None, rng: np.random.Generator | None = None) -> NullLaw:
+def null_law(
+    result: TestResult,
+    *,
+    p0: Any = None,
+    shape: tuple[int, int] | None = None,
+    rng: np.random.Generator | None = None,
+) -> NullLaw:
     """The law that the statistic of `result` was compared with; it follows from public numbers and noisy counts.
 
     Parameters
@@ -50,6 +56,8 @@ def null_law(result: TestResult, *, p0: Any = None, rng: np.random.Generator | N
         A conclusive result of `gof`, `independence`, `gwas`, `homogeneity` or a local test.
     p0 : list, optional
         The null probabilities; needed for Monte Carlo tests of goodness of fit, whose law is simulated again here.
+    shape : (r, c), optional
+        Of the table; needed for Monte Carlo tests of independence.
     rng : numpy Generator, optional
         Of that simulation.
 
@@ -66,7 +74,7 @@ def null_law(result: TestResult, *, p0: Any = None, rng: np.random.Generator | N
     shown = result.critical_value if np.isfinite(result.critical_value) else 0.0
     reach = 1.15 * max(result.statistic, 2 * shown, 1.0)
     if known.get("m") is not None:
-        return _simulated(result, p0, np.random.default_rng() if rng is None else rng, reach)
+        return _simulated(result, p0, shape, np.random.default_rng() if rng is None else rng, reach)
     if "sd" in known:
         low = min(-4 * known["sd"], 1.15 * result.statistic)
         edges = np.linspace(low, max(reach, 4 * known["sd"]), _POINTS + 1)
@@ -79,17 +87,23 @@ def null_law(result: TestResult, *, p0: Any = None, rng: np.random.Generator | N
     raise InvalidParameter(f"the null law of {result.test} is not known to this plot")
 
 
-def null_chart(result: TestResult, *, p0: Any = None, rng: np.random.Generator | None = None) -> Any:
+def null_chart(
+    result: TestResult,
+    *,
+    p0: Any = None,
+    shape: tuple[int, int] | None = None,
+    rng: np.random.Generator | None = None,
+) -> Any:
     """The null law, its rejection region, and where the statistic fell; an Altair chart.
 
     Parameters
     ----------
-    result, p0, rng
+    result, p0, shape, rng
         As in `null_law`.
     """
     import altair as alt
 
-    law = null_law(result, p0=p0, rng=rng)
+    law = null_law(result, p0=p0, shape=shape, rng=rng)
     assert result.statistic is not None
     assert result.critical_value is not None
     cut = result.critical_value
@@ -162,14 +176,16 @@ def power_chart(curves: Mapping[str, Sequence[Power]], title: str = "Power") -> 
     )
 
 
-def _simulated(result: TestResult, p0: Any, rng: np.random.Generator, reach: float) -> NullLaw:
-    values = _draws(result, p0, rng)
+def _simulated(
+    result: TestResult, p0: Any, shape: tuple[int, int] | None, rng: np.random.Generator, reach: float
+) -> NullLaw:
+    values = _draws(result, p0, shape, rng)
     edges = np.linspace(0, max(reach, float(np.quantile(values, 0.99))), _POINTS // 4 + 1)
     heights, _ = np.histogram(values, bins=edges)
     return NullLaw(_middles(edges), heights / (values.size * np.diff(edges)), values.size)
 
 
-def _draws(result: TestResult, p0: Any, rng: np.random.Generator) -> Array:
+def _draws(result: TestResult, p0: Any, shape: tuple[int, int] | None, rng: np.random.Generator) -> Array:
     """Statistics of fresh tables under the null that the test used."""
     known, n = result.details, result.n
     if known.get("local"):
@@ -177,7 +193,7 @@ def _draws(result: TestResult, p0: Any, rng: np.random.Generator) -> Array:
         if "fitted" not in known:
             null = _null(p0)
             return np.asarray(channel.statistic(channel.draw(rng, n, null, _DRAWS), n, null))
-        model = Independence(*known["fitted"].shape)
+        model = Independence(*_shape(shape, known["fitted"]))
         drawn = channel.draw(rng, n, known["fitted"].ravel(), _DRAWS // 10)
         return np.asarray(local_fit(drawn, n, channel, model).statistic)
     noise: NoiseLaw = known["noise"]
@@ -185,8 +201,8 @@ def _draws(result: TestResult, p0: Any, rng: np.random.Generator) -> Array:
         null = _null(p0)
         drawn = null_counts(rng, n, null, noise, _DRAWS, exact=False)
         return np.asarray(kernel(known["statistic"])(drawn, n, null, noise.variance))
-    if "fitted" in known and np.ndim(known["fitted"]) == 2 and "independence" in result.test:
-        p = np.maximum(known["fitted"], 0.0)
+    if "fitted" in known and "independence" in result.test:
+        p = np.maximum(known["fitted"], 0.0).reshape(_shape(shape, known["fitted"]))
         drawn = null_counts(rng, n, (p / p.sum()).ravel(), noise, _DRAWS // 4, exact=False)
         found = fit_model(drawn, Independence(*p.shape), n=n, variance=noise.variance).projected
         return np.asarray(found[~np.isnan(found)])
@@ -202,6 +218,15 @@ def _null(p0: Any) -> Array:
     if p0 is None:
         raise InvalidParameter("p0 must be given: the null law of a Monte Carlo test is simulated again for the plot")
     return probabilities("p0", p0)
+
+
+def _shape(shape: tuple[int, int] | None, fitted: Array) -> tuple[int, int]:
+    if shape is None and fitted.ndim != 2:
+        raise InvalidParameter(
+            "shape must be given: the null law of a Monte Carlo test is simulated again for the plot"
+        )
+    r, c = shape if shape is not None else fitted.shape
+    return r, c
 
 
 def _middles(edges: Array) -> Array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from holdfast.inference.private_tests.independence_methods import INDEPENDENCE_M
 from holdfast.inference.private_tests.local.channel import KINDS
 from holdfast.inference.private_tests.local_power import local_gof_power, local_independence_power
 from holdfast.inference.private_tests.noise_law import noise_of
-from holdfast.inference.private_tests.planning import sample_size
+from holdfast.inference.private_tests.planning import Planned, budget, sample_size
 from holdfast.inference.private_tests.power import Power, distribution, gof_power
 from holdfast.noise.inputs import Rational
 
@@ -41,18 +42,28 @@ class Candidate:
         that no private test passes.
     call : str
         How to run it.
-    n_needed : int or None
-        Records for the target power; None where none is enough or it was not asked for.
+    predict : callable
+        Its power as a function of `n`; for `power_chart`.
+    n_needed, budget_needed : int or float, or None
+        Records for the target power with this budget, and rho or epsilon for it with these records; None where none is
+        enough or it was not asked for.
     """
 
     predicted: Power
     trust: Trust
     call: str
+    predict: Callable[..., Power] = field(repr=False, compare=False)
     n_needed: int | None = None
+    budget_needed: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return self.predicted.to_dict() | {"trust": self.trust, "call": self.call, "n_needed": self.n_needed}
+        return self.predicted.to_dict() | {
+            "trust": self.trust,
+            "call": self.call,
+            "n_needed": self.n_needed,
+            "budget_needed": self.budget_needed,
+        }
 
 
 @dataclass(frozen=True)
@@ -244,26 +255,34 @@ class _Table:
         self.left_out: list[tuple[str, str]] = []
 
     def add(self, trust: Trust, predict: Callable[..., Power], call: str, note: str = "", **setting: Any) -> None:
-        from dataclasses import replace
-
         try:
             power = predict(n=self.n, **setting)
-            needed = None
-            if self.target is not None:
-                needed = int(sample_size(predict, self.target, **setting).value)
-        except GuaranteeUnavailable:
-            needed = None
         except HoldfastError as error:
             self.left_out.append((call, str(error)))
             return
         if note:
             power = replace(power, test=f"{power.test}, {note}")
-        self.found.append(Candidate(power, trust, call, needed))
+        needed = spent = None
+        if self.target is not None:
+            needed = _or_none(partial(sample_size, predict, self.target, **setting))
+            for name in ("rho", "epsilon"):
+                if name in setting and not note:
+                    others = {key: value for key, value in setting.items() if key != name}
+                    spent = _or_none(partial(budget, predict, self.target, spend=name, n=self.n, **others))
+        at = partial(predict, **setting)
+        self.found.append(Candidate(power, trust, call, at, None if needed is None else int(needed), spent))
 
     def sorted(self, question: str) -> WhichTest:
         order = {"central": 0, "local": 1, "none": 2}
         found = sorted(self.found, key=lambda c: (order[c.trust], -round(c.predicted.power, 6)))
         return WhichTest(question, tuple(found), self.target, tuple(self.left_out))
+
+
+def _or_none(solve: Callable[[], Planned]) -> float | None:
+    try:
+        return solve().value
+    except GuaranteeUnavailable:
+        return None
 
 
 def _binomial(n: int, theta0: float, theta1: float, epsilon: Rational, alpha: float) -> Power:
