@@ -290,3 +290,18 @@ def test_homogeneity_uses_public_sizes_and_symmetry_its_pairs() -> None:
         pt.homogeneity([[3, 0], [4, 0]], rho=0.5)
     assert pt.symmetry([[400, 200], [200, 200]], rho=0.5, source=Seeded(1)).details["degrees"] == 1
     assert pt.hardy_weinberg([250, 500, 250], epsilon=1, m=99).level == "empirical"
+
+
+def test_noise_that_rounds_to_nothing_leaves_pearsons_test() -> None:
+    """Discrete noise at rho = 1e6 is zero and so is its variance; the statistics must not divide by it."""
+    classical = pt.classical.independence(TABLE).p_value
+    for method in ("projected", "asymptotic", "asymptotic-printed"):
+        assert pt.independence(TABLE, rho=10**6, method=method).p_value == pytest.approx(classical, rel=1e-9)
+    assert pt.independence(TABLE, epsilon=10**4, m=99).p_value == 0.01
+
+
+def test_counts_of_a_billion() -> None:
+    table = [[10**9, 10**9], [10**9, 10**9 + 10**6]]
+    exact = pt.classical.independence(table)
+    found = pt.independence(table, rho=10**6)
+    assert found.statistic == pytest.approx(exact.statistic, rel=1e-6)

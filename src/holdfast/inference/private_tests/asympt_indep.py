@@ -77,7 +77,7 @@ def weights(rows: Any, columns: Any, n: int, variance: float, kind: Weights = "c
     for name, margin in (("rows", a), ("columns", b)):
         if margin.ndim < 1 or margin.shape[-1] < 2 or not np.all(margin > 0):
             raise InvalidParameter(f"{name} must be positive margins of at least two entries")
-    ratio = check.real("variance", variance, above=0) / check.whole("n", n, at_least=1)
+    ratio = check.real("variance", variance, at_least=0) / check.whole("n", n, at_least=1)
     r, c = a.shape[-1], b.shape[-1]
     d = r * c
     p = (a[..., :, None] * b[..., None, :]).reshape(*a.shape[:-1], d)

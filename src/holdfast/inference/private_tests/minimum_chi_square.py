@@ -71,7 +71,9 @@ def fit_model(
     n, sizes
         The number of records of one group, or the public sizes of the groups; exactly one.
     variance : float
-        Of the noise on each cell; for a local model with aggregate noise, that of the sum.
+        Of the noise on each cell; for a local model with aggregate noise, that of the sum. Discrete noise of a huge
+        budget has variance 0 in floating point: the projected statistic is then Pearson's, the other is infinite
+        unless the total fits exactly.
     minimum_expected : float
         NULL (NaN) where an expected count at the first estimate is at most this.
 
@@ -97,7 +99,7 @@ def fit_model(
         counts = counts[..., None, :] if counts.shape[-1] == model.cells else counts.reshape(1, -1)
     if counts.shape[-2:] != (model.groups, model.cells):
         raise InvalidParameter(f"noisy must have {model.groups} by {model.cells} counts for {model.name}")
-    spread = check.real("variance", variance, above=0)
+    spread = check.real("variance", variance, at_least=0)
     least = check.real("minimum_expected", minimum_expected, at_least=0)
     if isinstance(model, UserModel):
         return fit_user(counts, int(totals[0]), spread, model, least)

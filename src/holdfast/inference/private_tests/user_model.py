@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.weighted_fit import Fit, Whitening, whitening
+from holdfast.inference.private_tests.weighted_fit import Fit, Whitening, total_excess, whitening
 
 Array = NDArray[np.float64]
 _SUM_SLACK = 1e-9
@@ -116,7 +116,7 @@ def fit_user(noisy: Array, n: int, variance: float, model: UserModel, minimum_ex
                 white = whitening(p[None, :], np.array([float(n)]), variance)
                 theta[i], projected[i] = minimise_user(counts / n, first, white, model)
                 fitted[i, 0] = model.law(theta[i])
-    excess = np.square(flat.sum(axis=-1) - n) / (model.cells * variance)
+    excess = total_excess(flat[:, None, :], np.array([float(n)]), variance)
     if not batch:
         return Fit(float(projected[0]), float(excess[0]), theta[0], fitted[0], bool(conclusive[0]))
     shaped = (a.reshape(*batch, *a.shape[1:]) for a in (projected, excess, theta, fitted, conclusive))

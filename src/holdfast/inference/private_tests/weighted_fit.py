@@ -110,7 +110,7 @@ def fit(noisy: Array, sizes: Array, variance: float, model: NullModel, minimum_e
         theta[rows], projected[rows] = _minimise(flat[rows] / sizes[:, None], first[rows], white, model)
         if not batch:  # the statistic is flat where it is least; an estimate that is shown gets its last digits
             theta[rows] = _polish(flat[rows] / sizes[:, None], theta[rows], white, model)
-    excess = (np.square(flat.sum(axis=-1) - sizes) / (model.cells * variance)).sum(axis=-1)
+    excess = total_excess(flat, sizes, variance)
     fitted = model.probabilities(theta)
     if not batch:
         return Fit(float(projected[0]), float(excess[0]), theta[0], fitted[0], bool(conclusive[0]))
@@ -121,6 +121,15 @@ def fit(noisy: Array, sizes: Array, variance: float, model: NullModel, minimum_e
         fitted.reshape(*batch, *fitted.shape[1:]),
         conclusive.reshape(batch),
     )
+
+
+def total_excess(noisy: Array, sizes: Array, variance: float) -> Array:
+    """`sum_g (sum h~_g - n_g)^2 / (cells variance)`; without noise 0 where the totals fit, else infinite."""
+    off = np.square(noisy.sum(axis=-1) - sizes).sum(axis=-1)
+    if variance == 0:
+        return np.where(off > 0, np.inf, 0.0)
+    found: Array = off / (noisy.shape[-1] * variance)
+    return found
 
 
 def _minimise(x: Array, theta: Array, white: Whitening, model: NullModel) -> tuple[Array, Array]:
@@ -226,4 +235,4 @@ def _spectral(x: Array, theta: Array, white: Whitening, model: NullModel) -> tup
     return theta, value
 
 
-__all__ = ["Fit", "Whitening", "fit", "gauss_newton", "whitening"]
+__all__ = ["Fit", "Whitening", "fit", "gauss_newton", "total_excess", "whitening"]
