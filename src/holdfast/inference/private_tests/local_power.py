@@ -1,27 +1,18 @@
-"""The power of the local tests in the form that the planners take; `local.power` has the printed formulas."""
+"""The power of the local tests in the form that the planners take: the randomizer by its name and budget."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.composite_power import minimum_chi_square_root
 from holdfast.inference.private_tests.counts import probabilities
-from holdfast.inference.private_tests.goodness_of_fit import FEW
-from holdfast.inference.private_tests.local.channel import Channel, MultinomialChannel, channel_of, make_randomizer
+from holdfast.inference.private_tests.local.channel import Randomizer, make_randomizer
+from holdfast.inference.private_tests.local.power import independence_power, power, probability_table
 from holdfast.inference.private_tests.local.which_randomizer import which_randomizer
 from holdfast.inference.private_tests.monte_carlo import DEFAULT_REPLICATES
-from holdfast.inference.private_tests.null_models import Independence, NullModel, Simple
-from holdfast.inference.private_tests.power import Power, distribution
-from holdfast.inference.private_tests.power_kernel import At, Quadratic, multinomial, quadratic_power
-from holdfast.mechanisms.local import OneHotLaplace
+from holdfast.inference.private_tests.power import Power
+from holdfast.inference.private_tests.power_kernel import At
 from holdfast.noise.inputs import Rational
-
-Array = NDArray[np.float64]
 
 
 def local_gof_power(
@@ -61,8 +52,7 @@ def local_gof_power(
     local GOF (randomized response): power 0.605 at n = 50000, alpha 0.05 (limit); cost PureDP(epsilon=1.0)
     """
     null = probabilities("p0", p0)
-    channel = _channel(null.size, epsilon, rho, randomizer)
-    return _power(channel, Simple(null), distribution("p1", p1), n, alpha, m, at, "local GOF")
+    return power(_randomizer(null.size, epsilon, rho, randomizer), null, p1, n, alpha=alpha, m=m, at=at)
 
 
 def local_independence_power(
@@ -84,51 +74,16 @@ def local_independence_power(
     >>> print(f"{local_independence_power(table, 5000, epsilon=1).power:.3f}")
     0.566
     """
-    truth = np.asarray(p, dtype=np.float64)
-    if truth.ndim != 2 or min(truth.shape) < 2:
-        raise InvalidParameter(f"p must be a table of at least 2 by 2 probabilities, got shape {truth.shape}")
-    channel = _channel(truth.size, epsilon, rho, randomizer)
-    return _power(
-        channel, Independence(*truth.shape), distribution("p", truth), n, alpha, m, at, "local minimum chi-square"
-    )
+    truth = probability_table(p)
+    return independence_power(_randomizer(truth.size, epsilon, rho, randomizer), truth, n, alpha=alpha, m=m, at=at)
 
 
-def _channel(cells: int, epsilon: Any, rho: Any, randomizer: str | None) -> Channel:
+def _randomizer(cells: int, epsilon: Any, rho: Any, randomizer: str | None) -> Randomizer:
     if (epsilon is None) == (rho is None):
         raise InvalidParameter("give exactly one of epsilon and rho")
     if randomizer is None:
         randomizer = "gaussian" if rho is not None else which_randomizer(cells, epsilon).winner
-    return channel_of(make_randomizer(randomizer, cells, epsilon=epsilon, rho=rho))
-
-
-def _power(channel: Channel, model: NullModel, truth: Array, n: int, alpha: float, m: int, at: At, what: str) -> Power:
-    size, alpha = check.whole("n", n, at_least=1), check.probability("alpha", alpha)
-    check.choice("at", at, ("alternative", "null"))
-    if truth.size != model.cells:
-        raise InvalidParameter(f"p1 must have one entry a cell, {model.cells} in all, got {truth.size}")
-    theta = model.start(truth[None] * size)
-    fitted = model.probabilities(theta)
-    if not np.all(fitted > 0):
-        raise InvalidParameter("p must have positive margins: an empty row or column leaves nothing to test")
-    root = minimum_chi_square_root(model, theta, channel.whitening(fitted, size))
-    test = Quadratic(root, _spread(channel, fitted[0]) / size)
-    spread = test.null if at == "null" else _spread(channel, truth) / size
-    drawn = isinstance(channel.randomizer, OneHotLaplace)
-    found, noncentrality = quadratic_power(test, truth - fitted[0], spread, alpha, m=m if drawn else None)
-    smallest = float(size * channel.scale(fitted[0]).min())
-    warnings: tuple[str, ...] = ()
-    if smallest < FEW:
-        warnings = (f"the smallest expected count of an answer is {smallest:.3g}, below 5: the limit is rough",)
-    level = "asymptotic" if not drawn else "exact" if isinstance(model, Simple) else "empirical"
-    name, cost = f"{what} ({channel.name})", channel.randomizer.cost
-    return Power(name, found, size, alpha, cost, noncentrality, "limit", level, 0.0, warnings)  # type: ignore[arg-type]
-
-
-def _spread(channel: Channel, p: Array) -> Array:
-    """`n` times the covariance of the debiased proportions."""
-    if isinstance(channel, MultinomialChannel):
-        return multinomial(channel.shown(p)) / channel.contrast**2
-    return multinomial(p) + np.eye(p.size) * channel.c  # type: ignore[attr-defined, no-any-return]
+    return make_randomizer(randomizer, cells, epsilon=epsilon, rho=rho)
 
 
 __all__ = ["local_gof_power", "local_independence_power"]

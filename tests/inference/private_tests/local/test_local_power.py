@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests import local
 from holdfast.inference.private_tests.null_models import HardyWeinberg, Independence
+from holdfast.inference.private_tests.planning import sample_size
 from holdfast.mechanisms.local import BitFlip, OneHotGaussian, OneHotLaplace, RandomizedResponse
 
 U4, S4, U40 = np.full(4, 0.25), np.array([1 / 2, 1 / 6, 1 / 6, 1 / 6]), np.full(40, 1 / 40)
@@ -66,15 +67,15 @@ def test_section_5_7(p0: Any, delta: Any, epsilon: float, n: int, reference: tup
     ("epsilon", "reference"), [(1, (0.578, 0.648, 0.226)), (2, (0.991, 0.988, 0.619)), (4, (1.0, 1.0, 0.978))]
 )
 def test_section_5_7_independence(epsilon: float, reference: tuple[float, ...]) -> None:
-    n, half, table = 5000, [0.5, 0.5], 0.025 * np.array([[1, -1], [-1, 1]])
+    n, table = 5000, 0.25 + 0.025 * np.array([[1, -1], [-1, 1]])
     rng, model = np.random.default_rng(2), Independence(2, 2)
     vote, flips, gauss, laplace = randomizers(4, epsilon)
     for randomizer, measured in zip((vote, gauss, laplace, flips), (*reference, None), strict=True):
-        sums = local.simulate_sums(n, (0.25 + table).ravel(), randomizer, 5000, rng)
+        sums = local.simulate_sums(n, table.ravel(), randomizer, 5000, rng)
         ours = float(local.general_batch(sums, n, model, randomizer).mean())
         slack = 0.045 if randomizer is laplace else 0.0
         assert measured is None or near(ours, measured, 5000, 4000) or abs(ours - measured) < slack
-        formula = local.independence_power(randomizer, half, half, table, n).power
+        formula = local.independence_power(randomizer, table, n).power
         assert abs(ours - formula) < 0.012 + 4.9 * math.sqrt(0.25 / 5000)
 
 
@@ -88,32 +89,44 @@ def test_the_covariance_at_the_alternative_is_right_where_a_small_cell_empties()
 
 
 def test_two_randomized_responses_against_a_pair() -> None:
-    half, table = [0.5, 0.5], 0.025 * np.array([[1, -1], [-1, 1]])
+    half, table = np.array([0.5, 0.5]), 0.25 + 0.025 * np.array([[1, -1], [-1, 1]])
     coin = RandomizedResponse(2, 2)
-    each = local.separate_noncentrality(half, half, table, coin, coin)
+    each = local.separate_noncentrality(coin, coin, table)
     a = local.channel_of(coin)
-    shown = np.outer(a.shown(np.array(half)), a.shown(np.array(half)))  # type: ignore[attr-defined]
-    moved = shown + a.contrast**2 * table  # type: ignore[attr-defined]
+    shown = np.outer(a.shown(half), a.shown(half))  # type: ignore[attr-defined]
+    moved = shown + a.contrast**2 * (table - 0.25)  # type: ignore[attr-defined]
     rng, n = np.random.default_rng(4), 20_000
     tables = rng.multinomial(n, moved.ravel(), size=2000).reshape(-1, 2, 2)
     ours = np.mean([local.separate_independence(t, coin, coin).reject for t in tables])
     from scipy.stats import chi2, ncx2
 
     assert near(float(ours), float(ncx2.sf(chi2.isf(0.05, 1), 1, n * each)), 2000)
-    pair = local.independence_noncentrality(RandomizedResponse(4, 4), half, half, table)
+    pair = local.independence_noncentrality(RandomizedResponse(4, 4), table)
     assert pair > 2 * each  # the same epsilon in all, spent on the pair
 
 
 @pytest.mark.parametrize("target", [0.2, 0.8, 0.99])
-def test_sample_size_inverts_power(target: float) -> None:
+def test_planners_invert_power(target: float) -> None:
+    table = 0.25 + 0.025 * np.array([[1, -1], [-1, 1]])
     for randomizer in randomizers(4, 1.0):
-        n = local.sample_size(randomizer, U4, U4 + D4, target)
+        n = int(sample_size(local.power, target, randomizer=randomizer, p0=U4, p1=U4 + D4).value)
         assert local.power(randomizer, U4, U4 + D4, n).power >= target
         assert local.power(randomizer, U4, U4 + D4, n - 1).power < target
-        half, table = [0.5, 0.5], 0.025 * np.array([[1, -1], [-1, 1]])
-        n = local.independence_sample_size(randomizer, half, half, table, target)
-        assert local.independence_power(randomizer, half, half, table, n).power >= target
-        assert local.independence_power(randomizer, half, half, table, n - 1).power < target
+        n = int(sample_size(local.independence_power, target, randomizer=randomizer, p=table).value)
+        assert local.independence_power(randomizer, table, n).power >= target
+        assert local.independence_power(randomizer, table, n - 1).power < target
+
+
+def test_other_models() -> None:
+    vote, n, rng = RandomizedResponse(3, 2), 5000, np.random.default_rng(6)
+    truth = np.array([0.52, 0.36, 0.12])
+    sums = local.simulate_sums(n, truth, vote, 5000, rng)
+    ours = float(local.general_batch(sums, n, HardyWeinberg(), vote).mean())
+    found = local.model_power(vote, HardyWeinberg(), truth, n)
+    assert abs(ours - found.power) < 0.012 + 4.9 * math.sqrt(0.25 / 5000)
+    each = local.model_noncentrality(vote, HardyWeinberg(), truth)
+    assert local.model_power(vote, HardyWeinberg(), truth, n, at="null").noncentrality == pytest.approx(n * each)
+    assert local.power(RandomizedResponse(3, 9), [0.98, 0.01, 0.01], truth, 50).warnings
 
 
 @given(d=st.integers(2, 300), epsilon=st.floats(0.05, 7))
@@ -151,26 +164,27 @@ def test_the_worst_direction_is_worst() -> None:
 
 def test_wrong_input() -> None:
     vote = RandomizedResponse(4, 1)
-    with pytest.raises(InvalidParameter, match="differ"):
-        local.sample_size(vote, U4, U4, 0.8)
-    with pytest.raises(InvalidParameter, match="target"):
-        local.sample_size(vote, U4, U4 + D4, 0.05)
-    with pytest.raises(InvalidParameter, match="2\\*\\*53"):
-        local.sample_size(RandomizedResponse(4, 1e-7), U4, U4 + 1e-6 * D4, 0.9)
-    with pytest.raises(InvalidParameter, match="p1"):
+    with pytest.raises(InvalidParameter, match="one number of categories"):
         local.power(vote, U4, [0.5, 0.5], 100)
+    with pytest.raises(InvalidParameter, match="one entry a category"):
+        local.noncentrality(vote, U4, [0.5, 0.5])
     with pytest.raises(InvalidParameter, match="sum to 1"):
         local.power(vote, U4, [0.5, 0.5, 0.5, 0.5], 100)
-    with pytest.raises(InvalidParameter, match="row and column sums"):
-        local.independence_noncentrality(vote, [0.5, 0.5], [0.5, 0.5], [[0.1, 0], [0, 0]])
-    with pytest.raises(InvalidParameter, match="negative"):
-        local.independence_noncentrality(vote, [0.5, 0.5], [0.5, 0.5], [[0.3, -0.3], [-0.3, 0.3]])
-    with pytest.raises(InvalidParameter, match="categories"):
-        local.independence_noncentrality(RandomizedResponse(5, 1), [0.5, 0.5], [0.5, 0.5], np.zeros((2, 2)))
+    with pytest.raises(InvalidParameter, match="at least 2 by 2"):
+        local.independence_noncentrality(vote, [0.25] * 4)
+    with pytest.raises(InvalidParameter, match="rows of equal length"):
+        local.independence_noncentrality(vote, [[0.5], [0.25, 0.25]])
+    with pytest.raises(InvalidParameter, match="positive margins"):
+        local.independence_noncentrality(vote, [[0.5, 0.5], [0, 0]])
+    with pytest.raises(InvalidParameter, match="one number of categories"):
+        local.independence_noncentrality(RandomizedResponse(5, 1), [[0.25, 0.25], [0.25, 0.25]])
+    with pytest.raises(InvalidParameter, match="as many categories"):
+        local.separate_noncentrality(vote, vote, [[0.25, 0.25], [0.25, 0.25]])
     with pytest.raises(InvalidParameter, match="delta"):
         local.which_randomizer(3, 1, delta=[1, 1, 1])
     with pytest.raises(InvalidParameter, match="epsilon"):
         local.crossovers(0)
     with pytest.raises(InvalidParameter, match="one group"):
-        local.model_noncentrality(RandomizedResponse(3, 1), 3, [0.5, 0.5], [0, 0, 0])  # type: ignore[arg-type]
-    assert local.model_noncentrality(RandomizedResponse(3, 1), HardyWeinberg(), [0.5, 0.5], [0.1, -0.2, 0.1]) > 0
+        local.model_noncentrality(RandomizedResponse(3, 1), 3, [0.5, 0.5, 0])  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="at must be"):
+        local.power(vote, U4, U4 + D4, 100, at="both")  # type: ignore[arg-type]

@@ -7,11 +7,10 @@ from holdfast.inference.private_tests.local.gof import gof, gof_batch, simulate_
 from holdfast.inference.private_tests.local.power import (
     independence_noncentrality,
     independence_power,
-    independence_sample_size,
     model_noncentrality,
+    model_power,
     noncentrality,
     power,
-    sample_size,
 )
 from holdfast.inference.private_tests.local.separate import separate_independence, separate_noncentrality
 from holdfast.inference.private_tests.local.which_randomizer import crossovers, which_randomizer, winners
@@ -29,13 +28,12 @@ __all__ = [
     "independence",
     "independence_noncentrality",
     "independence_power",
-    "independence_sample_size",
     "make_randomizer",
     "model_noncentrality",
+    "model_power",
     "noncentrality",
     "power",
     "received",
-    "sample_size",
     "separate_independence",
     "separate_noncentrality",
     "simulate_sums",

@@ -13,6 +13,8 @@ from holdfast.bounds.exact import float_up
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.classical import chi_square_critical, chi_square_sf, pearson
 from holdfast.inference.private_tests.counts import table
+from holdfast.inference.private_tests.local.channel import MultinomialChannel
+from holdfast.inference.private_tests.local.power import probability_table
 from holdfast.inference.private_tests.monte_carlo import rejects
 from holdfast.inference.private_tests.question import small_alpha
 from holdfast.inference.private_tests.result import TestResult
@@ -84,29 +86,26 @@ def separate_independence(
     return TestResult(name, statistic, p_value, critical, level, reject, None, cost, "asymptotic", warnings, n, details)
 
 
-def separate_noncentrality(
-    rows: Any, columns: Any, deviation: Any, row_randomizer: RandomizedResponse, column_randomizer: RandomizedResponse
-) -> float:
-    """The noncentrality per person of `separate_independence` at margins `rows`, `columns` and `p = rows columns' + D`.
+def separate_noncentrality(row_randomizer: RandomizedResponse, column_randomizer: RandomizedResponse, p: Any) -> float:
+    """What one person adds to the noncentrality of `separate_independence` when pairs follow the table `p`.
 
-    `(k1 k2)^2 sum D_ij^2 / (rows'_i columns'_j)` with the contrasts `k` and the margins of the answers; `D` has zero
-    row and column sums. Derived: the answers' table is `A p B'`, and `A D B' = k1 k2 D` for such D.
+    `(k1 k2)^2 sum D_ij^2 / (a_i b_j)` with the contrasts `k`, the margins `a` and `b` of the answers, and
+    `D = p - rows columns'`. Derived: the answers' table is `A p B'`, and `A D B' = k1 k2 D` where rows and columns of D
+    sum to zero.
 
     Examples
     --------
-    >>> coin, half = RandomizedResponse(2, 1), [0.5, 0.5]
-    >>> print(f"{separate_noncentrality(half, half, [[0.025, -0.025], [-0.025, 0.025]], coin, coin):.6f}")
+    >>> coin = RandomizedResponse(2, 1)
+    >>> print(f"{separate_noncentrality(coin, coin, [[0.275, 0.225], [0.225, 0.275]]):.6f}")
     0.000456
     """
-    from holdfast.inference.private_tests.local.channel import MultinomialChannel
-    from holdfast.inference.private_tests.local.power import deviation_table
-
-    first, second, table_ = deviation_table(rows, columns, deviation)
-    if (row_randomizer.categories, column_randomizer.categories) != table_.shape:
-        raise InvalidParameter("the randomizers must have as many categories as the margins")
+    truth = probability_table(p)
+    if (row_randomizer.categories, column_randomizer.categories) != truth.shape:
+        raise InvalidParameter("the randomizers must have as many categories as p has rows and columns")
+    rows, columns = truth.sum(axis=1), truth.sum(axis=0)
     a, b = MultinomialChannel(row_randomizer), MultinomialChannel(column_randomizer)
-    contrast = a.contrast * b.contrast
-    return float((np.square(contrast * table_) / np.outer(a.shown(first), b.shown(second))).sum())
+    moved = a.contrast * b.contrast * (truth - np.outer(rows, columns))
+    return float((np.square(moved) / np.outer(a.shown(rows), b.shown(columns))).sum())
 
 
 def _table(
