@@ -416,3 +416,26 @@ def test_adversary_that_spends_bits_adaptively() -> None:
     p = _p(n)[((sums[rows, low] + n) / 2).astype(int)]
     assert not exceeds(int((p <= looking(n, Bits(5)).level(0.2).value).sum()), RUNS, 0.2)
     assert exceeds(int((p <= looking(n, Bits(1)).level(0.2).value).sum()), RUNS, 0.2)
+
+
+def test_a_family_is_a_list_because_a_tuple_is_a_result() -> None:
+    """Read as (statistic, p-value), a tuple of p-values would be one test and escape the correction for number."""
+    made = looking(100)
+    for bad in ((0.2, 0.001), (0.01, 0.04, 0.5)):
+        with pytest.raises(InvalidParameter, match="must be a list"):
+            made.correct_family(bad)
+    assert [c.p for c in made.correct_family((1.7, [0.01, 0.5]))] == [0.02, 0.5]
+    assert len(made.correct_family([0.2, 0.001])) == 2
+
+
+def test_holm_steps_down_and_never_back() -> None:
+    found = looking(100).correct_family([0.04, 0.01, 0.03, 0.005])
+    assert [c.p for c in found] == pytest.approx([0.06, 0.03, 0.06, 0.02])
+
+
+def test_the_best_route_after_seeing_p_rejects_no_more_than_one_level() -> None:
+    """Routes are nested: adjusted p at most alpha means p at most the largest level, but for a search's tolerance."""
+    made = AfterLooking(200).record(PureDP(0.05), values=40).record(Bits(1))
+    u = made.level(0.05).value
+    assert made.adjusted(u) <= 0.05 * (1 + 1e-9)
+    assert made.adjusted(u * 1.01) > 0.05

@@ -479,3 +479,27 @@ def test_plan_recommends_what_is_smallest() -> None:
         answer_plan(N, 0, 0.95)
     assert json.loads(json.dumps(plan.to_dict()))["recommended"] == plan.recommended.name
     assert "splitting" not in [option.name for option in answer_plan(5, 6, 0.95).options]
+
+
+def test_large_whole_numbers_and_long_floats_are_exact_or_refused() -> None:
+    """As doubles, whole numbers beyond 2**53 and long floats lose digits that may be a large part of the range."""
+    far = 2.0**60
+    with pytest.raises(InvalidParameter, match="low and high"):
+        exact_mean(np.array([2**60, 2**60 + 100, 2**60 + 200]), 3, far, far + 256)
+    assert exact_mean(np.array([2**52, 2**52 + 1]), 2, 2.0**52, 2.0**52 + 1) == Fraction(1, 2)
+    if np.finfo(np.longdouble).eps < 2.0**-60:
+        long = np.longdouble(2.0**40) + np.array([0.3, 0.7], dtype=np.longdouble) * np.longdouble(2.0**-12)
+        found = exact_mean(long, 2, 2.0**40, 2.0**40 + 2.0**-12)
+        assert abs(float(found) - 0.5) < 1e-6
+
+
+def test_a_masked_table_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="masked"):
+        exact_means(np.ma.masked_array([[0.1], [0.2]], mask=[[True], [False]]), 2)
+
+
+def test_blocks_of_a_long_column_cannot_overflow() -> None:
+    """Sums are of numbers up to 2**40, so more than 2**23 of them would not fit 64 bits; a block holds fewer."""
+    from holdfast.inference import exact_mean as module
+
+    assert module._AT_ONCE << module.VALUE_BITS < 2**63

@@ -190,3 +190,20 @@ def _broken(alpha: float) -> Saffron:
     stream = Saffron(alpha)
     stream._memory.age = lambda: None  # type: ignore[method-assign]
     return stream
+
+
+@pytest.mark.parametrize("exponent", [1.001, 1.1, 1.6, 2.0, 3.0])
+def test_levels_are_never_larger_than_the_sequence_by_more_than_rounding(exponent: float) -> None:
+    """One side of the approximation: a level that is too large would be paid for by the false discovery rate."""
+    discount = power_law(exponent)
+    weights, rates = discount.exponentials(BLOCK)
+    ages = np.unique(np.logspace(np.log10(BLOCK + 1), 14, 400).astype(np.int64))
+    for age in ages:
+        found = float((weights * np.exp(-rates * float(age))).sum())
+        assert 0 <= found <= discount.value(int(age)) * (1 + 1e-12)
+
+
+def test_steep_power_laws_are_refused() -> None:
+    for make in (lambda: power_law(3.5), lambda: Discount("power", 0.1, 10.0)):
+        with pytest.raises(InvalidParameter, match="exponent"):
+            make()

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from holdfast import check
 from holdfast.accounting.costs import ApproxDP, Bits, Cost, PointwiseDP, PureDP
 from holdfast.bounds.currency import MaxInformation
@@ -202,13 +204,19 @@ class AfterLooking:
         """Correct several p-values at once, with Holm's method for their number.
 
         For a fitted statsmodels model, an object with `pvalues`, or a list. The probability of any false rejection
-        among them is at most `alpha`, whatever their dependence.
+        among them is at most `alpha`, whatever their dependence: for a fixed family that is one event of probability at
+        most `u` when Holm rejects at `u`, and it is this event that what was run can make likelier. So the family, its
+        size included, may be chosen from what was recorded. A plain tuple of numbers is refused, because elsewhere it
+        means a statistic and its p-value.
 
         Examples
         --------
         >>> [round(c.adjusted, 4) for c in AfterLooking(100).correct_family([0.01, 0.04, 0.5])]
         [0.03, 0.08, 0.5]
         """
+        named = hasattr(result, "pvalue") or hasattr(result, "pvalues") or hasattr(result, "p_value")
+        if isinstance(result, tuple) and not named and len(result) > 1 and np.ndim(result[1]) == 0:
+            raise InvalidParameter("a family of p-values must be a list, not a tuple, which is read as a test's result")
         found = p_values_of(result)
         order = sorted(range(len(found)), key=found.__getitem__)
         stepped, running = [0.0] * len(found), 0.0

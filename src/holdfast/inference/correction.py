@@ -13,8 +13,11 @@ from holdfast.bounds.p_value import Level
 class Correction:
     """One p-value corrected for everything that was run before the test was chosen.
 
-    `rejected` says whether the adjusted p-value is at most `alpha`, which is the same as the ordinary one being at most
-    `level`. `p` and `adjusted` are None where only a level was asked for.
+    `rejected` says whether the ordinary p-value is at most `level`. That is the adjusted one being at most `alpha`, but
+    for what two numerical searches leave: both stay on the safe side, so that a p-value within a per cent of the level
+    may have an adjusted value just below `alpha` and not be rejected. Either rule is valid, and both together: every
+    route and every beta rejects when `p <= u`, and such regions are nested. `p` and `adjusted` are None where only a
+    level was asked for.
 
     Examples
     --------

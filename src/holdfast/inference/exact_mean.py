@@ -34,7 +34,7 @@ def exact_mean(values: Rows, n: int, low: float = 0.0, high: float = 1.0) -> Fra
     n : int
         Number of rows there must be.
     low, high : float
-        The declared range.
+        The declared range; for whole numbers at most `2**53` in size, beyond which they are no longer exact as floats.
 
     Returns
     -------
@@ -69,6 +69,8 @@ def exact_means(table: Any, n: int, low: float = 0.0, high: float = 1.0) -> list
     >>> exact_means([[0, 1], [1, 1]], 2)
     [Fraction(1, 2), Fraction(1, 1)]
     """
+    if isinstance(table, np.ma.MaskedArray):
+        raise InvalidParameter("table must have a number in every place, got a masked array")
     try:
         array = np.asarray(table)
     except (TypeError, ValueError) as error:
@@ -101,7 +103,13 @@ def _whole(chunk: NDArray[Any], low: float, high: float) -> NDArray[Any]:
     """Each value as a whole number of grid steps above `low`; values lie in the range."""
     if _shift(chunk.dtype, low, high):
         return chunk
-    share = (chunk.astype(np.float64) - low) / (high - low)
+    if chunk.dtype.kind in "iu" and max(abs(low), abs(high)) > 2.0**53:
+        raise InvalidParameter(
+            "low and high must be at most 2**53 in size for whole numbers, which are exact up to there"
+        )
+    # more than double precision is kept until the range is taken off: before, its roundings could be as large
+    exact = chunk if chunk.dtype.kind == "f" and chunk.dtype.itemsize > 8 else chunk.astype(np.float64)
+    share = (exact - low) / (high - low)
     return np.rint(np.minimum(share, 1.0) * 2.0**VALUE_BITS).astype(np.int64)
 
 

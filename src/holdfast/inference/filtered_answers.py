@@ -31,7 +31,7 @@ class FilteredAnswers(Answerer):
     Three caps are fixed before the first answer: the number of questions `k`, the largest scale `s`, and a horizon `V`.
     A question whose values lie in an interval of length `r <= 1`, answered with scale `sigma <= s`, charges
     `r^2/(16 n^2 sigma^2)`; it is refused, and charges nothing, when the sum would pass `V`. Then with probability
-    `confidence` every answer is within `s omega + kappa sqrt(V)` (docs/posterior-shift.md, "Answers under the filter").
+    `confidence` every answer is within `s omega + kappa sqrt(V)` (docs/posterior-shift.md, "Filter").
 
     The half-width is the same for all answers, in the unit of the values, whatever their range. So a question of range
     0.1 costs a hundredth of a full one; and a smaller `sigma` buys an answer closer to the sample's mean, not a

@@ -6,7 +6,8 @@ Looks with `2**bits` outcomes in all multiply every failure probability of the p
     level(alpha)  = level of the private part at alpha / 2**b,      adjusted(p) = 2**b * adjusted p of the private part.
 
 A look alone is Bonferroni's correction. Every route is a curve of true statements fixed by the costs, all true at once,
-so taking the best one costs nothing, also after seeing the p-value.
+so taking the best one costs nothing, also after seeing the p-value: each rejects when `p <= u` for a `u` that no data
+enter, such regions are nested, and their union is that of the largest `u`.
 """
 
 from __future__ import annotations

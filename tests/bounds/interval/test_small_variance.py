@@ -184,3 +184,14 @@ def test_wrong_deviation(deviation: float) -> None:
 def test_laplace_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="gaussian"):
         interval.small_variance(1000, 10, 0.05, 0.3, noise="laplace")
+
+
+@pytest.mark.parametrize("answer", [0.0, 0.003, 0.05, 0.4, 0.5, 0.93, 1.0])
+@pytest.mark.parametrize("slack", [0.0, 0.01])
+def test_the_interval_is_the_set_of_its_definition(answer: float, slack: float) -> None:
+    plan = small_variance_plan(3000, 50, 0.05, 0.2)
+    p = np.linspace(0, 1, 400_001)
+    inside = p[np.abs(answer - p) <= plan.noise + plan.shift**2 + 2 * plan.shift * np.sqrt(p * (1 - p)) + slack]
+    low, high = plan.interval(answer, slack)
+    assert inside[0] - 3e-6 <= low <= inside[0] + 1e-15
+    assert inside[-1] - 1e-15 <= high <= inside[-1] + 3e-6
