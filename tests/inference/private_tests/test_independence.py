@@ -305,3 +305,27 @@ def test_counts_of_a_billion() -> None:
     exact = pt.classical.independence(table)
     found = pt.independence(table, rho=10**6)
     assert found.statistic == pytest.approx(exact.statistic, rel=1e-6)
+
+
+def test_what_is_shown_has_the_shape_of_the_table() -> None:
+    for method in INDEPENDENCE_METHODS:
+        found = pt.independence(TABLE, rho=0.1, method=method, m=39)
+        assert found.details["noisy_counts"].shape == (2, 2)
+    assert pt.symmetry(TABLE, rho=0.1).details["fitted"].shape == (2, 2)
+    assert pt.hardy_weinberg([250, 500, 250], rho=0.1).details["fitted"].shape == (3,)
+
+
+def test_a_given_law_with_public_small_counts_is_refused_before_the_release() -> None:
+    with pytest.raises(InvalidParameter, match="gof"):
+        pt.minimum_chi_square([3, 4, 5], pt.Simple([0.2, 0.3, 0.5]), rho=1)
+    assert pt.mc_minimum_chi_square([3, 4, 5], pt.Simple([0.2, 0.3, 0.5]), rho=1, m=39).level == "exact"
+
+
+def test_a_users_model_without_an_estimate_is_null() -> None:
+    def start(h: Any) -> Any:
+        return [h[0] / h.sum() if h.min() > 0 else math.nan]
+
+    model = pt.UserModel(lambda t: [t[0], (1 - t[0]) / 2, (1 - t[0]) / 2], start, cells=3, parameters=1, bounds=(0, 1))
+    assert pt.minimum_chi_square([500, 250, 250], model, rho=1).p_value is not None
+    noisy = pt.NoisyCounts(np.array([500.0, 510.0, -10.0]), 1000, pt.gaussian(0.01))
+    assert pt.minimum_chi_square(noisy, model).inconclusive

@@ -123,7 +123,7 @@ def independence_batch(
     Returns
     -------
     TestBatch
-        Time for 10,000 tables of 2 by 2: .15 s "projected", .2 s "asymptotic", 1 s "monte-carlo" and 15 s
+        Time for 10,000 tables of 2 by 2: .1 s "projected", .4 s "asymptotic", 1 s "monte-carlo" and 5 s
         "monte-carlo-projected" at m = 59.
 
     Examples

@@ -131,8 +131,8 @@ def independence(
     if replicates.failed is not None:
         return found.null("MCIndep", replicates.failed, "empirical", warnings, known)
     values = replicates.values
-    threshold = critical_value(values, found.alpha) if (values.size + 1) * found.alpha >= 1 else np.inf
-    return found.result("MCIndep", observed, p_value(observed, values), float(threshold), "empirical", warnings, known)
+    threshold = critical_value(values, found.alpha) if (values.size + 1) * found.alpha >= 1 else None
+    return found.result("MCIndep", observed, p_value(observed, values), threshold, "empirical", warnings, known)
 
 
 __all__ = ["independence"]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from holdfast import check
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.classical import chi_square_critical, chi_square_sf
-from holdfast.inference.private_tests.counts import Margins
+from holdfast.inference.private_tests.counts import Counts, Margins
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit
-from holdfast.inference.private_tests.null_models import Independence, NullModel
+from holdfast.inference.private_tests.null_models import Independence, NullModel, Simple
 from holdfast.inference.private_tests.question import (
     Question,
     need_gaussian,
@@ -149,13 +149,23 @@ def ask(
         alpha=alpha,
         n=n,
         neighbours=neighbours,
-        as_table=model.groups > 1,
+        as_table=model.groups > 1 or _is_table(counts),
         public_margins=public_margins,
         unit=unit,
     )
     if int(np.prod(found.shape)) != model.groups * model.cells or (model.groups > 1 and found.shape[0] != model.groups):
         raise InvalidParameter(f"counts must have {model.groups * model.cells} cells for {model.name}")
     return found, np.array([float(found.n)])
+
+
+def _is_table(counts: Any) -> bool:
+    """Whether to keep the shape of a table, so that what is shown has it."""
+    if isinstance(counts, (Counts, NoisyCounts)):
+        return len(counts.shape) == 2
+    try:
+        return np.ndim(counts) == 2
+    except ValueError:  # rows of different lengths; the door says so
+        return False
 
 
 def minimum_chi_square(
@@ -234,6 +244,10 @@ def minimum_chi_square(
     if not projected:
         refuse_lattice(found.noise)
     least = check.real("minimum_expected", minimum_expected, at_least=0)
+    if isinstance(model, Simple) and found.n * model.probabilities(np.zeros(0)).min() <= least:
+        raise InvalidParameter(
+            f"counts are too few for a given law: an expected count, which is public, is at most {least:g}; use gof"
+        )
     totals = group_sizes(found, model, sizes, totals)
     warnings = small_alpha(found.alpha, "about twice the nominal level")
     if least < MINIMUM_EXPECTED:

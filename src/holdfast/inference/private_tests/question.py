@@ -60,7 +60,7 @@ class Question:
         test: str,
         statistic: float,
         p_value: float,
-        critical_value: float,
+        critical_value: float | None,
         level: Level,
         warnings: tuple[str, ...],
         details: Mapping[str, Any],
