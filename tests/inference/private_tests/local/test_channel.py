@@ -60,6 +60,15 @@ def test_sums_have_the_law_of_people(randomizer: Any) -> None:
     assert not agrees(shrunk, randomizer, n, P)
 
 
+def test_one_law_a_draw() -> None:
+    laws = np.repeat([[0.9, 0.1], [0.1, 0.9]], 2000, axis=0)
+    for randomizer in randomizers(2, 4.0):
+        channel = channel_of(randomizer)
+        shares = channel.debiased(channel.draw(np.random.default_rng(1), 100, laws, 4000), 100) / 100
+        assert shares[:2000].mean(axis=0) == pytest.approx([0.9, 0.1], abs=0.02)
+        assert shares[2000:].mean(axis=0) == pytest.approx([0.1, 0.9], abs=0.02)
+
+
 @given(
     d=st.integers(2, 12),
     epsilon=st.floats(1e-6, 30),

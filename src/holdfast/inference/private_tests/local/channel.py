@@ -78,7 +78,7 @@ class Channel(ABC):
     def draw(self, rng: np.random.Generator, n: int, p: Array, size: int) -> Array:
         """`size` sums of the answers of `n` people with categories from `p`, shape `(size, d)`; for a simulation.
 
-        Drawn as sums, never person by person.
+        Drawn as sums, never person by person. `p` is one law `(d,)` or one a draw `(size, d)`.
         """
 
 
@@ -132,7 +132,7 @@ class MultinomialChannel(Channel):
     def draw(self, rng: np.random.Generator, n: int, p: Array, size: int) -> Array:
         """One multinomial each."""
         shown = self.shown(p)
-        return rng.multinomial(n, shown / shown.sum(), size=size).astype(np.float64)
+        return rng.multinomial(n, shown / shown.sum(axis=-1, keepdims=True), size=size).astype(np.float64)
 
 
 class NoisyCellsChannel(Channel):
