@@ -10,8 +10,9 @@ import typer
 from holdfast import check
 from holdfast.bounds.registry import shown
 from holdfast.cli import output
+from holdfast.cli.picture import can_draw
 from holdfast.cli.progress import progress_bar
-from holdfast.errors import GuaranteeUnavailable, HoldfastError, InvalidParameter
+from holdfast.errors import GuaranteeUnavailable, HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.experiments.analysts import Analyst
@@ -31,7 +32,6 @@ _COLUMNS = (
     "failures",
     "refused",
 )
-_PICTURES = (".svg", ".png", ".html", ".json")
 #: Questions in all from which more than one process pays.
 _LARGE = 200_000
 
@@ -74,7 +74,7 @@ def simulate(
     large = runs * questions * len(chosen) >= _LARGE
     jobs = check.whole("jobs", jobs, at_least=0, at_most=1024) or (cores() if large else 1)
     if plot is not None:
-        _can_draw(plot)
+        can_draw(plot)
     with progress_bar(f"{analyst} analyst", shown=not as_json) as progress:
         found, left_out = _run_all(asks, chosen, design, runs, seed, jobs, progress)
     if against in left_out:
@@ -125,18 +125,6 @@ def _run_all(
         except GuaranteeUnavailable as error:
             left_out[entry.name] = str(error)
     return found, left_out
-
-
-def _can_draw(plot: Path) -> None:
-    """Find out before a long run that its picture has no place or no painter."""
-    from holdfast.experiments.output import INSTALL_HINT, can_plot
-
-    if plot.suffix not in _PICTURES:
-        raise InvalidParameter(f"--plot must be a file that ends in {', '.join(_PICTURES)}, got {plot.name!r}")
-    if not plot.parent.is_dir():
-        raise InvalidParameter(f"--plot must be in a folder that exists, {plot.parent} does not")
-    if not can_plot():
-        raise HoldfastError(INSTALL_HINT)
 
 
 def _show(title: str, found: list[Simulated], left_out: dict[str, str], confidence: float, plot: Path | None) -> None:

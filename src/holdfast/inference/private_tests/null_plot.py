@@ -30,6 +30,8 @@ from holdfast.inference.private_tests.two_step_mle import independence_statistic
 Array = NDArray[np.float64]
 _DRAWS = 20_000
 _POINTS = 240
+#: Critical values from which a statistic is far outside its null law.
+_FAR = 4.0
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def null_law(
         low = min(-4 * known["sd"], 1.15 * result.statistic)
         edges = np.linspace(low, max(reach, 4 * known["sd"]), _POINTS + 1)
         return NullLaw(_middles(edges), -np.diff(tail(edges, known["sd"])) / np.diff(edges), 0)
-    x = np.linspace(0, reach, _POINTS + 1)[1:]
+    x = _grid(reach, shown)
     if "weights" in known:
         return NullLaw(x, np.asarray(mixture_density(x, known["weights"])), 0)
     if "degrees" in known:
@@ -113,7 +115,9 @@ def null_chart(
     top = float(np.max(law.density[np.isfinite(law.density)]))
     # A density that is infinite at zero would flatten everything else.
     scale = alt.Scale(domain=[0, min(top, 4 * float(np.quantile(law.density, 0.9)) or top)], clamp=True)
-    x_axis = alt.X("x:Q", title="statistic")
+    # A statistic far outside would squeeze the law into a line; a square-root axis shows both.
+    far = result.statistic > _FAR * cut and "sd" not in result.details
+    x_axis = alt.X("x:Q", title="statistic", scale=alt.Scale(type="sqrt") if far else alt.Undefined)
     title = alt.Title(
         f"{result.test}: {result.decision} at {result.alpha:g} (p = {result.p_value:.3g})",
         subtitle=f"n = {result.n}; null law " + (f"from {law.draws} simulated tables" if law.draws else "in the limit"),
@@ -136,7 +140,7 @@ def null_chart(
         alt.Chart(alt.InlineData(values=marks))
         .mark_rule(strokeWidth=2)
         .encode(
-            x="x:Q",
+            x=x_axis,
             color=alt.Color(
                 "what:N",
                 title=None,
@@ -180,7 +184,7 @@ def _simulated(
     result: TestResult, p0: Any, shape: tuple[int, int] | None, rng: np.random.Generator, reach: float
 ) -> NullLaw:
     values = _draws(result, p0, shape, rng)
-    edges = np.linspace(0, max(reach, float(np.quantile(values, 0.99))), _POINTS // 4 + 1)
+    edges = np.linspace(0, max(min(reach, _FAR * (result.critical_value or 1.0)), float(np.quantile(values, 0.99))), 61)
     heights, _ = np.histogram(values, bins=edges)
     return NullLaw(_middles(edges), heights / (values.size * np.diff(edges)), values.size)
 
@@ -218,6 +222,13 @@ def _null(p0: Any) -> Array:
     if p0 is None:
         raise InvalidParameter("p0 must be given: the null law of a Monte Carlo test is simulated again for the plot")
     return probabilities("p0", p0)
+
+
+def _grid(reach: float, critical: float) -> Array:
+    """Points above zero, most of them where the law is."""
+    inner = min(reach, _FAR * critical) if critical > 0 else reach
+    points = np.linspace(0, inner, _POINTS + 1)[1:]
+    return np.concatenate([points, np.linspace(inner, reach, 25)[1:]]) if reach > inner else points
 
 
 def _shape(shape: tuple[int, int] | None, fitted: Array) -> tuple[int, int]:
