@@ -1,0 +1,183 @@
+"""A figure of private tests is a small record; one function runs it, makes its tables and holds it to its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
+from holdfast.experiments.rogers_tests_cache import Ask, Results, run
+from holdfast.experiments.rogers_tests_checks import Books, Claim, count_of, discordant, judge, place, recorded_check
+from holdfast.experiments.rogers_tests_plots import chart
+from holdfast.experiments.rogers_tests_settings import ALPHA, Setting, Trial
+from holdfast.experiments.simulation import cores
+
+QUICK_RUNS = 500
+QUICK_REPLICATES = 100_000
+"""A quick panel runs no more data sets than this over the replicates of each."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Settings in which the same tests are run, so many times each."""
+
+    settings: tuple[Setting, ...]
+    tests: tuple[Trial, ...]
+    runs: int
+
+    def quick(self) -> Panel:
+        """A reduced version of the same."""
+        most = max(1, *(test.m for test in self.tests))
+        return replace(self, runs=min(self.runs, QUICK_RUNS, max(20, QUICK_REPLICATES // most)))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What `holdfast reproduce` shows as one figure.
+
+    Attributes
+    ----------
+    name, title, source : str
+        As in `experiment`.
+    panels : tuple of Panel
+        What is run.
+    claims : tuple
+        What it is held to, beside the recorded shares.
+    books : mapping
+        The recorded shares.
+    stated : str
+        What the dissertation says in words.
+    against : Trial, optional
+        Show how much more often this test rejects than each other one, on the same records.
+    """
+
+    name: str
+    title: str
+    source: str
+    panels: tuple[Panel, ...]
+    claims: tuple[Claim, ...]
+    stated: str
+    books: Books = field(default_factory=dict)
+    against: Trial | None = None
+
+    def reduced(self, quick: bool) -> tuple[Panel, ...]:
+        """The panels, or their quick versions."""
+        return tuple(panel.quick() for panel in self.panels) if quick else self.panels
+
+
+def register(figure: Figure) -> Callable[[Settings], Outcome]:
+    """Let `holdfast reproduce` find a figure."""
+
+    def shown(settings: Settings) -> Outcome:
+        return outcome(figure, settings)
+
+    return experiment(figure.name, title=figure.title, source=figure.source)(shown)
+
+
+def simulate(panels: Sequence[Panel], settings: Settings) -> Results:
+    """Run panels as the command's settings say; quick runs stay in one process, which starts sooner."""
+    asks = [Ask(setting, panel.tests, panel.runs) for panel in panels for setting in panel.settings]
+    return run(
+        asks,
+        seed=settings.seed,
+        folder=settings.out,
+        jobs=1 if settings.quick else cores(),
+        progress=settings.progress,
+    )
+
+
+def outcome(figure: Figure, settings: Settings) -> Outcome:
+    """Run a figure."""
+    panels = figure.reduced(settings.quick)
+    results = simulate(panels, settings)
+    tables = [rates_table(f"panel-{i + 1}", panel, results, figure.books) for i, panel in enumerate(panels)]
+    if figure.against is not None:
+        tables[:0] = [difference_table(panels, results, figure.against)]
+    checks: list[Check] = []
+    if (met := recorded_check(results, figure.books)) is not None:
+        checks.append(met)
+    checks += [judge(claim, results) for claim in figure.claims]
+    failed = [check.name for check in checks if not check.passed]
+    finding = f"Stated: {figure.stated} " + (
+        f"Does not hold here: {'; '.join(failed)}." if failed else "Ours agrees; the checks say how far."
+    )
+    return Outcome(
+        tables=tuple(tables),
+        checks=tuple(checks),
+        finding=finding,
+        parameters={"alpha": ALPHA, "runs": [panel.runs for panel in panels], "quick": settings.quick},
+        chart=lambda: chart(plotted(panels, results, figure.books), level=_all_level(figure)),
+    )
+
+
+def rates_table(name: str, panel: Panel, results: Results, books: Books) -> Table:
+    """A row a setting: each test's share of rejections, what was recorded, and how often it was inconclusive."""
+    rows: list[dict[str, Any]] = []
+    columns: list[str] = list(panel.settings[0].row)
+    for setting in panel.settings:
+        row: dict[str, Any] = dict(setting.row)
+        for test in panel.tests:
+            decisions = results[setting, test]
+            row[test.label] = round(float(decisions.reject[: panel.runs].mean()), 5)
+            if (recorded := books.get((place(setting), test))) is not None:
+                row[f"{test.label} (recorded)"] = recorded.value
+            if not decisions.conclusive.all():
+                row[f"NULL {test.label}"] = round(1 - float(decisions.conclusive[: panel.runs].mean()), 5)
+        rows.append(row)
+    for test in panel.tests:
+        for head in (test.label, f"{test.label} (recorded)", f"NULL {test.label}"):
+            columns += [head] if any(head in row for row in rows) else []
+    title = f"share of rejections at {ALPHA:g}, {panel.runs:,} runs each"
+    return Table(name, title, tuple(columns), tuple(rows))
+
+
+def difference_table(panels: Sequence[Panel], results: Results, first: Trial) -> Table:
+    """How much more often `first` rejects than each other test on the same records, and the standard error of that."""
+    rows: list[dict[str, Any]] = []
+    heads: list[str] = []
+    for panel in panels:
+        others = [test for test in panel.tests if test != first and test.noise != "none"]
+        for setting in panel.settings:
+            row: dict[str, Any] = dict(setting.row)
+            for test in others:
+                ours, theirs, runs = discordant(results, setting, first, test)
+                gap = (ours - theirs) / runs
+                row[f"minus {test.label}"] = round(gap, 5)
+                row[f"s.e. {test.label}"] = round((((ours + theirs) / runs - gap * gap) / runs) ** 0.5, 5)
+            heads += [head for head in row if head not in heads]
+            rows.append(row)
+    title = f"power of {first.label} minus that of others on the same records"
+    return Table("differences", title, tuple(heads), tuple(rows))
+
+
+def plotted(panels: Sequence[Panel], results: Results, books: Books) -> list[dict[str, Any]]:
+    """One entry a point of the plot, the recorded ones too."""
+    points: list[dict[str, Any]] = []
+    for panel in panels:
+        for setting in panel.settings:
+            for test in panel.tests:
+                count, runs = count_of(results, setting, test)
+                share = count / runs
+                error = 1.96 * (share * (1 - share) / runs) ** 0.5
+                at = {"law": setting.name, "budget": _budget(setting), "n": setting.n, "test": test.label}
+                ends = {"low": max(share - error, 0.0), "high": min(share + error, 1.0)}
+                points.append(at | ends | {"share": share, "kind": "ours"})
+                if (recorded := books.get((place(setting), test))) is not None:
+                    same = {"share": recorded.value, "low": recorded.value, "high": recorded.value}
+                    points.append(at | same | {"kind": "recorded"})
+    return points
+
+
+def _budget(setting: Setting) -> str:
+    local: Literal["epsilon", "rho"] = "epsilon" if setting.family.startswith("local") else "rho"
+    return f"{local} = {setting.budget if local == 'epsilon' else float(setting.rho):g}"
+
+
+def _all_level(figure: Figure) -> bool:
+    from holdfast.experiments.rogers_tests_checks import is_level
+
+    return all(is_level(setting) for panel in figure.panels for setting in panel.settings)
+
+
+__all__ = ["Figure", "Panel", "difference_table", "outcome", "plotted", "rates_table", "register", "simulate"]
