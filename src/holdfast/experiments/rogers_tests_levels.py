@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.experiments import rogers_tests_settings as t
+from holdfast.experiments.binomial import exceeds
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 from holdfast.experiments.rogers_tests_cache import Results
 from holdfast.experiments.rogers_tests_checks import Broken, Claim, Exact, Within, count_of, judge, recorded_check
@@ -53,7 +54,7 @@ _SLOW = (t.MC_GEN_LAPLACE,)
 def claims() -> list[Claim]:
     """A proved level is met from both sides; a measured one stays inside what was measured; a broken one is seen."""
     found: list[Claim] = [Broken(t.GOF_ON_NOISE, 1_000), Broken(t.GOF_ON_LAPLACE, 1_000)]
-    found += [Broken(t.INDEP_ON_NOISE, 10_000, 5_000)]
+    found += [Broken(t.INDEP_ON_NOISE, 5_000, 5_000)]
     for test, (known, low, high) in GOF_TESTS.items():
         if known == "proved":
             found += [Exact(test), Within(test, t.ALPHA, why="never above nominal beyond its binomial limit")]
@@ -84,7 +85,8 @@ def private_test_levels(settings: Settings) -> Outcome:
     checks = [judge(claim, results) for claim in claims()]
     if (met := recorded_check(results, INDEPENDENCE_LEVELS)) is not None:
         checks.append(met)
-    checks.append(_wrong_rule(results))
+    if not settings.quick:  # a few hundred runs cannot tell .09 from .05
+        checks.append(_wrong_rule(results))
     tables = (
         Table("summary", "levels over all settings, nominal .05", _COLUMNS, summary),
         rates_table("goodness-of-fit", gof, results, {}),
@@ -107,8 +109,8 @@ def private_test_levels(settings: Settings) -> Outcome:
     )
 
 
-_COLUMNS = ("test", "level", "settings", "runs each", "smallest", "largest", "95% limit", "at", "smallest (recorded)")
-_COLUMNS += ("largest (recorded)",)
+_RECORDED = ("smallest (recorded)", "largest (recorded)")
+_COLUMNS = ("test", "level", "settings", "runs each", "smallest", "largest", "95% limit", "at", *_RECORDED)
 
 
 def _summary(test: Trial, known: tuple[str, float | None, float | None], results: Results) -> dict[str, Any]:
@@ -136,14 +138,11 @@ def _largest(summary: tuple[dict[str, Any], ...], test: Trial) -> float:
 def _wrong_rule(results: Results) -> Check:
     """The rule that the review found wrong is found wrong here too, where redrawing is not."""
     setting = next(s for s, _ in results if (s.name, s.budget, s.n) == ("margins .9, .9", 0.02, 2_000))
-    from holdfast.experiments.binomial import exceeds
-
     wrong, redrawn = (count_of(results, setting, test) for test in (t.MC_INDEP_WRONG, t.MC_INDEP_REDRAW))
-    passed = exceeds(*wrong, t.ALPHA) or wrong[1] < 10_000
+    passed = exceeds(*wrong, t.ALPHA)
     detail = f"{wrong[0] / wrong[1]:.4f} as minus infinity, {redrawn[0] / redrawn[1]:.4f} redrawn"
-    return Check(
-        "ranking inconclusive resamples as minus infinity loses the level (margins .9, n = 2,000)", passed, detail
-    )
+    name = "ranking inconclusive resamples as minus infinity loses the level (margins .9, rho = 5e-5, n = 2,000)"
+    return Check(name, passed, detail)
 
 
 __all__ = ["GOF_TESTS", "TABLE_TESTS", "claims", "private_test_levels"]
