@@ -53,7 +53,7 @@ def test_planned_power_is_met_by_the_whole_procedure() -> None:
     rng, source, runs = np.random.default_rng(2), Seeded(2), 300
     plan = plan_groups(400, epsilon=1, power=lambda size, level: _z_power(size, level, 0.25), smallest_group=20)
     draws = rng.normal(0.25, 1, (runs, 400))
-    rate = np.mean([any_test(_z_test, x, plan=plan, source=source, rng=rng).reject for x in draws])
+    rate = float(np.mean([bool(any_test(_z_test, x, plan=plan, source=source, rng=rng).reject) for x in draws]))
     error = 5 * math.sqrt(plan.power * (1 - plan.power) / runs)
     assert abs(rate - plan.power) < error
     rich = plan_groups(400, epsilon=8, power=lambda size, level: _z_power(size, level, 0.25), smallest_group=20)
