@@ -66,7 +66,9 @@ def any_law(n: int, beta: float, epsilon: float = 0.0, delta: float = 0.0, rho: 
         math.inf if left < 0 or (delta and left <= 0) else n * epsilon + (_concentrated(n, rho, left) if rho else 0.0)
     )
     bits = up(nats * LOG2E, 8)
-    return Transfer(bits, beta, "any", "transfer.any-law", "derived", {"n": n, "epsilon": epsilon, "delta": delta})
+    return Transfer(
+        bits, beta, "any", "transfer.any-law", "derived", {"n": n, "epsilon": epsilon, "delta": delta, "rho": rho}
+    )
 
 
 def group_delta(n: int, epsilon: float, delta: float) -> float:

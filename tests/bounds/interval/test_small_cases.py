@@ -6,8 +6,13 @@ answer so that the probability of a violation is largest. The law of the number 
 
 from __future__ import annotations
 
+import itertools
+import math
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import ndtr
 from scipy.stats import binom
 
@@ -168,3 +173,58 @@ def test_forward_and_inverse_of_best_agree(k: int, beta: float, tau: float) -> N
     assert interval.best(n, k, beta).half_width <= tau
     assert interval.best(n - k, k, beta).half_width > tau
     assert interval.max_questions(n, tau, beta).value >= k
+
+
+def _choices(rng: np.random.Generator, rows: np.ndarray[Any, Any], candidates: int, epsilon: float) -> Any:
+    """The law of a choice for every sample: among means, or statistics of sensitivity 1/n that are not means."""
+    n = rows.shape[1]
+    if rng.random() < 0.5:
+        losses = rng.integers(0, 2, (candidates, 2))[:, rows].mean(axis=2).T
+    else:
+        kinds = (rows.sum(axis=1) % 2, rows.max(axis=1), 0 * rows[:, 0])
+        losses = np.stack([kinds[rng.integers(3)] / n for _ in range(candidates)], axis=1)
+    weights = np.exp(-epsilon * n * losses / 2)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def test_information_of_adaptive_selections_is_a_quarter() -> None:
+    """Exact information of one or two adaptive choices about up to five rows; n k eps^2/32 is nearly reached."""
+    rng = np.random.default_rng(6)
+    largest = 0.0
+    for _ in range(800):
+        n, candidates, rounds = int(rng.integers(1, 6)), int(rng.integers(2, 5)), int(rng.integers(1, 3))
+        epsilon, p = float(10 ** rng.uniform(-2, 1)), float(rng.choice([0.5, rng.uniform(0.05, 0.95)]))
+        rows = np.array(list(itertools.product((0, 1), repeat=n)))
+        law = np.prod(np.where(rows, p, 1 - p), axis=1)
+        seen = _choices(rng, rows, candidates, epsilon)
+        if rounds == 2:
+            again = [_choices(rng, rows, candidates, epsilon) for _ in range(candidates)]
+            seen = np.concatenate([seen[:, [y]] * again[y] for y in range(candidates)], axis=1)
+        nats = float((law[:, None] * seen * np.log(seen / (law @ seen))).sum())
+        bound = n * rounds * epsilon**2 / 32
+        assert nats <= bound * (1 + 1e-9) + 1e-12
+        largest = max(largest, nats / bound)
+    assert largest > 0.99
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "t", "beta"), [(100_000, 10, 50, 0.05), (2000, 3, 2, 0.3), (10**7, 200, 1000, 1e-4)]
+)
+def test_minimisation_is_the_least_value_of_its_formula(n: int, k: int, t: int, beta: float) -> None:
+    found = interval.minimisation(n, k, t, beta)
+    assert found.sensitivity == 1 / n
+
+    def excess(epsilon: float, part: float) -> float:
+        b1, nats = part * beta, n * k * epsilon**2 / 32
+
+        def gap(y: float) -> float:  # kl(b1 || e^-y) - nats
+            return b1 * (math.log(b1) + y) + (1 - b1) * (math.log1p(-b1) - math.log1p(-math.exp(-y))) - nats
+
+        y = brentq(gap, -math.log(b1) * (1 + 1e-12), 1e9, xtol=1e-13, rtol=1e-13)
+        return (2 / epsilon * math.log((t - 1) * k / (beta - b1)) + math.sqrt(2 * n * y)) / n
+
+    here = min(excess(found.epsilon, part) for part in np.linspace(0.01, 0.99, 99))
+    assert found.value <= here * (1 + 1e-9)
+    assert found.value >= here * (1 - 1e-3)  # between the shares tried
+    for factor in (0.7, 1.4):
+        assert min(excess(found.epsilon * factor, part) for part in np.linspace(0.01, 0.99, 99)) > found.value
