@@ -1,5 +1,6 @@
 """Private tests of counts: goodness of fit, independence and more, each with its p-value, cost and known level."""
 
+from holdfast.inference.private_tests import local
 from holdfast.inference.private_tests.all_pairs import AllPairs, all_pairs, holm
 from holdfast.inference.private_tests.alternatives import alternative, worst_direction
 from holdfast.inference.private_tests.anova import anova
@@ -83,6 +84,7 @@ __all__ = [
     "kolmogorov_smirnov",
     "kruskal_wallis",
     "laplace",
+    "local",
     "local_gof_power",
     "local_independence_power",
     "mann_whitney",

@@ -13,8 +13,8 @@ from holdfast.inference.private_tests.classical import chi_square_critical, pear
 from holdfast.inference.private_tests.local.fit import fit
 from holdfast.inference.private_tests.null_models import HardyWeinberg, Independence, Symmetry
 from holdfast.inference.private_tests.user_model import UserModel
-from holdfast.inference.private_tests.weighted_fit import _minimise
-from holdfast.mechanisms.local import BitFlip, OneHotGaussian, OneHotLaplace, RandomizedResponse
+from holdfast.mechanisms.local import BitFlip, OneHotLaplace, RandomizedResponse
+from tests.inference.private_tests.local.levels import BOUNDARY, printed_minimum, randomizers, search, two_by_two
 
 ALPHA, ERROR = 0.05, 1e-6
 TRIALS = 20_000
@@ -26,15 +26,6 @@ def holds(rejected: Any, level: float = 0.0515) -> bool:
     An asymptotic test is allowed .0015 above .05; a Monte Carlo test of a simple null nothing.
     """
     return int(np.sum(rejected)) <= binom.isf(ERROR, np.size(rejected), level)
-
-
-def randomizers(d: int, epsilon: float) -> list[Any]:
-    return [
-        RandomizedResponse(d, epsilon),
-        BitFlip(d, epsilon),
-        OneHotGaussian(d, epsilon**2 / 2),
-        OneHotLaplace(d, epsilon),
-    ]
 
 
 @pytest.mark.parametrize("p0", [[0.25] * 4, [0.5, 1 / 6, 1 / 6, 1 / 6], [1 / 40] * 40], ids=["U4", "S4", "U40"])
@@ -92,13 +83,9 @@ def test_monte_carlo_of_a_simple_null(kind: int) -> None:
     assert not holds(wrong, ALPHA)
 
 
-BOUNDARY = [((0.5, 0.5), 5000), ((0.02, 0.1), 2000), ((0.02, 0.02), 500), ((0.001, 0.001), 2000)]
-
-
 @pytest.mark.parametrize(("margins", "n"), BOUNDARY, ids=["middle", "side", "corner", "edge"])
 def test_independence_keeps_its_level_up_to_the_boundary(margins: tuple[float, float], n: int) -> None:
-    p = np.outer([margins[0], 1 - margins[0]], [margins[1], 1 - margins[1]]).ravel()
-    rng, model = np.random.default_rng(5), Independence(2, 2)
+    p, rng, model = two_by_two(margins), np.random.default_rng(5), Independence(2, 2)
     for randomizer in randomizers(4, 1.0):
         sums = local.simulate_sums(n, p, randomizer, 10_000, rng)
         assert holds(local.general_batch(sums, n, model, randomizer))
@@ -106,18 +93,18 @@ def test_independence_keeps_its_level_up_to_the_boundary(margins: tuple[float, f
 
 def test_the_printed_search_does_not() -> None:
     """A search among margins of non-negative entries only, as printed: at the edge its level is .155."""
-    n, p = 2000, np.outer([0.001, 0.999], [0.001, 0.999]).ravel()
-    vote, model, rng = RandomizedResponse(4, 1), Independence(2, 2), np.random.default_rng(6)
-    sums = local.simulate_sums(n, p, vote, 10_000, rng)
-    channel = local.channel_of(vote)
-    ours = fit(sums, n, channel, model)
-    white = channel.whitening(model.probabilities(ours.first), n)
-    x = (channel.debiased(sums, n) / n)[:, None, :]
-    _, printed = _minimise(x, ours.first, white, model)
-    assert np.all(ours.objective <= printed + 1e-9)
+    n, vote, model = 2000, RandomizedResponse(4, 1), Independence(2, 2)
+    sums = local.simulate_sums(n, two_by_two((0.001, 0.001)), vote, 10_000, np.random.default_rng(6))
+    printed = printed_minimum(sums, n, vote, model)
+    assert np.all(fit(sums, n, local.channel_of(vote), model).objective <= printed + 1e-9)
     level = np.mean(printed > chi_square_critical(1, ALPHA))
     assert 0.13 < level < 0.18
     assert not holds(printed > chi_square_critical(1, ALPHA))
+
+
+def test_a_search_for_high_levels_finds_none() -> None:
+    for found, setting in search(20, 1000, 20_000):
+        assert holds(np.arange(20_000) < round(20_000 * found), 0.0545), setting
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (5, 2)])

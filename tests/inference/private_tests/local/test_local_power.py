@@ -14,21 +14,13 @@ from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests import local
 from holdfast.inference.private_tests.null_models import HardyWeinberg, Independence
 from holdfast.inference.private_tests.planning import sample_size
-from holdfast.mechanisms.local import BitFlip, OneHotGaussian, OneHotLaplace, RandomizedResponse
+from holdfast.mechanisms.local import OneHotGaussian, OneHotLaplace, RandomizedResponse
+from tests.inference.private_tests.local.levels import randomizers
 
 U4, S4, U40 = np.full(4, 0.25), np.array([1 / 2, 1 / 6, 1 / 6, 1 / 6]), np.full(40, 1 / 40)
 D4, D_S4 = 0.01 * np.array([1, -1, -1, 1]), 0.01 * np.array([1, -1 / 3, -1 / 3, -1 / 3])
 D40 = 0.005 * np.tile([1, -1], 20)
 TRIALS = 20_000
-
-
-def randomizers(d: int, epsilon: float) -> list[Any]:
-    return [
-        RandomizedResponse(d, epsilon),
-        BitFlip(d, epsilon),
-        OneHotGaussian(d, epsilon**2 / 2),
-        OneHotLaplace(d, epsilon),
-    ]
 
 
 def near(a: float, b: float, trials: int, other: int = 0) -> bool:
