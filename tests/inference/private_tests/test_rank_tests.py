@@ -193,6 +193,17 @@ def test_released_statistic_is_the_exact_one_plus_secure_noise() -> None:
     assert result.statistic == noise.release(int(stats.mannwhitneyu(x, y).statistic), Seeded(3))
     assert result.cost == PureDP(1.0)
     assert mann_whitney(x, y, rho=0.5).cost == ZCDP(0.5)
+    for alternative in ("greater", "less", "two-sided"):
+        for seed in range(20):
+            found = mann_whitney(x, y - 4, epsilon=1, alternative=alternative, source=Seeded(seed))
+            at, cut = found.statistic, found.critical_value
+            assert at is not None
+            if alternative == "two-sided":
+                low, high = found.details["critical_values"]
+                assert found.reject == (at < low or at > high)
+            else:
+                assert cut is not None
+                assert found.reject == (at > cut if alternative == "greater" else at < cut)
     with pytest.raises(InvalidParameter, match="source"):
         noise.release(1, Words(np.random.default_rng(1)))
 

@@ -274,7 +274,8 @@ def _upper_tail(whole: int, fraction: float, n: int, theta: float, noise: Tulap)
     law = Masses(n, theta)
     p = law.tail(whole, max(fraction - HALF_CELL, -0.5), noise)
     # With a cut-off the tails are differences of numbers of order one, and lose their digits there.
-    return min(1.0, p * (1 + law.error) + (1e-15 / (1 - noise.q) if noise.q else 0.0))
+    p = p * (1 + law.error) + (1e-15 / (1 - noise.q) if noise.q else 0.0)
+    return min(1.0, max(p, 5e-324))  # underflow is no p-value of zero
 
 
 __all__ = [

@@ -12,7 +12,7 @@ from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.monte_carlo import DEFAULT_REPLICATES, blocks, generator
 from holdfast.inference.private_tests.ranks import LARGEST_N, ranks, sample
 from holdfast.inference.private_tests.result import TestResult
-from holdfast.inference.private_tests.statistic_noise import Alternative, StatisticNoise, simulated_test, towards
+from holdfast.inference.private_tests.statistic_noise import Alternative, StatisticNoise, checked, simulated_test
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
 
@@ -80,7 +80,7 @@ def signed_rank(
     n = differences.size
     if n > LARGEST_N:
         raise InvalidParameter(f"x must hold at most {LARGEST_N} records, got {n}")
-    noise, extreme = StatisticNoise(n, epsilon, rho), towards(alternative, n * (n + 1) // 2)
+    noise, alternative = StatisticNoise(n, epsilon, rho), checked(alternative)
     alpha, stream = check.probability("alpha", alpha), generator(rng)
     coins = stream.random(n) < 0.5
     positive = np.where(differences == 0, coins, differences > 0)
@@ -102,7 +102,8 @@ def signed_rank(
         m=m,
         rng=stream,
         source=source,
-        extreme=extreme,
+        alternative=alternative,
+        twice_centre=n * (n + 1) // 2,
         details={"center": center, "alternative": alternative},
     )
 

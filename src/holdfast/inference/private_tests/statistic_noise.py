@@ -103,7 +103,8 @@ def simulated_test(
     m: int,
     rng: np.random.Generator,
     source: Source | None,
-    extreme: Callable[[NDArray[Any]], NDArray[Any]] = lambda noisy: noisy,
+    alternative: Alternative = "greater",
+    twice_centre: int = 0,
     details: dict[str, Any] | None = None,
 ) -> TestResult:
     """Release `observed`, simulate `m` noisy copies under the null, and rank.
@@ -118,21 +119,26 @@ def simulated_test(
         `null(k)` draws k exact statistics under the null.
     noise, n, alpha, m, rng, source
         As everywhere.
-    extreme : callable
-        What of the noisy statistic is large when the null is wrong; itself unless given.
+    alternative : {"greater", "less", "two-sided"}
+        Which noisy statistics speak against the null: large ones, small ones, or those far from the centre.
+    twice_centre : int
+        Twice the middle of the null law, where the test is two-sided.
     details : dict
         What else is public.
     """
     rank(m, alpha)  # refuses too few replicates before anything is spent
     noisy = noise.release(observed, source)
     copies = null(m) + noise.resample(rng, m)
-    values = np.asarray(extreme(np.concatenate([[noisy], copies])), dtype=np.float64)
-    p = p_value(values[0], values[1:])
+    values = _against(np.concatenate([[noisy], copies]), alternative, twice_centre).astype(np.float64)
+    p, far = p_value(values[0], values[1:]), critical_value(values[1:], alpha)
+    public = {"m": m, "noise": noise.law.to_dict(), **(details or {})}
+    if alternative == "two-sided":
+        public["critical_values"] = [(twice_centre - far) / 2, (twice_centre + far) / 2]
     return TestResult(
         test=name,
         statistic=float(noisy),
         p_value=p,
-        critical_value=critical_value(values[1:], alpha),
+        critical_value={"greater": far, "less": -far}.get(alternative),
         alpha=alpha,
         reject=rejects(p, alpha),
         null_returned=None,
@@ -140,16 +146,20 @@ def simulated_test(
         level="exact",
         warnings=(),
         n=n,
-        details={"m": m, "noise": noise.law.to_dict(), **(details or {})},
+        details=public,
     )
 
 
-def towards(alternative: Alternative, twice_centre: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """How far a statistic lies in the direction of the alternative, from the middle of its null law."""
+def checked(alternative: Alternative) -> Alternative:
+    """The alternative, refused before anything is spent if it is none."""
     check.choice("alternative", alternative, ("two-sided", "greater", "less"))
+    return alternative
+
+
+def _against(noisy: NDArray[np.int64], alternative: Alternative, twice_centre: int) -> NDArray[np.int64]:
     if alternative == "two-sided":
-        return lambda noisy: np.abs(2 * noisy - twice_centre)
-    return (lambda noisy: noisy) if alternative == "greater" else (lambda noisy: -noisy)
+        return np.abs(2 * noisy - twice_centre)
+    return noisy if alternative == "greater" else -noisy
 
 
-__all__ = ["Alternative", "StatisticNoise", "simulated_test", "towards"]
+__all__ = ["Alternative", "StatisticNoise", "checked", "simulated_test"]
