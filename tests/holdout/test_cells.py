@@ -172,7 +172,7 @@ def test_empirical_bernstein_leaves_room_for_rounded_sums():
     values = 1e6 + np.linspace(0.4, 0.6, 500)
     rows = summarise(values, n=500, low=1e6, high=1e6 + 1, squares=True)
     lower, upper = bernstein(rows).interval(-5.0)
-    plain = empirical_bernstein(rows.mean, rows.variance + 7 * rows.slack, 500, -5.0, rows.low, rows.high)
+    plain = empirical_bernstein(rows.mean, rows.variance + 8 * rows.slack, 500, -5.0, rows.low, rows.high)
     assert rows.slack > 5e-8
-    assert lower <= plain.low - rows.slack
-    assert plain.high + rows.slack <= upper
+    assert lower <= plain.low - 0.99 * rows.slack
+    assert plain.high + 0.99 * rows.slack <= upper

@@ -227,3 +227,11 @@ def test_the_parameter_free_interval_is_what_the_proof_gives() -> None:
         assert low == pytest.approx(score - 1 / math.sqrt(n - 1) - max(errors), rel=1e-9)
         assert high == pytest.approx(score + 1 / (2 * n) + max(errors), rel=1e-9)
     assert moves == 3
+
+
+def test_the_tail_counts_every_transcript() -> None:
+    for t, step, error in ((7, 0.25, 0.1), (100, 0.1, 0.08)):
+        grid = math.floor(1 / step + 0.5) + 1
+        exact = 2 * sum(math.comb(i + grid, grid) for i in range(t)) * math.exp(-2 * error**2 * 5000)
+        assert ladder_tail(5000, error, step, t) == pytest.approx(min(1.0, exact), rel=1e-9)
+        assert exact < 1

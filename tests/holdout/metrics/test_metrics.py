@@ -339,3 +339,11 @@ def test_masked_rows_are_refused(ask: Callable[[Any, Any], Any]) -> None:
     ask(whole, whole)
     with pytest.raises(InvalidParameter, match="masked"):
         ask(np.ma.MaskedArray(whole, mask=[0, 0, 1, 0]), whole)
+
+
+@pytest.mark.parametrize("side", ["both", "lower", "upper"])
+def test_a_ratio_to_one_is_a_mean(side: Any) -> None:
+    """With all denominators 1 the interval by empirical Bernstein is that of the mean: same events, same width."""
+    values = np.tile([0.2, 0.5, 0.9, 0.4], 200)
+    found = ratio(values, np.ones(800), 1.0, family="empirical-bernstein").interval(-7.0, side)
+    assert found == pytest.approx(mean(values, "empirical-bernstein").interval(-7.0, side), abs=1e-6)
