@@ -503,3 +503,17 @@ def test_blocks_of_a_long_column_cannot_overflow() -> None:
     from holdfast.inference import exact_mean as module
 
     assert module._AT_ONCE << module.VALUE_BITS < 2**63
+
+
+def test_half_widths_hold_what_rounding_adds() -> None:
+    """Half a step of the answer's grid and the error of values put on theirs, as rationals; noise has the same grid."""
+    for made in (GaussianAnswers(N, K, 0.95), GaussianAnswers(N, K, 0.95, method="jung")):
+        added = Fraction(made.half_width) - Fraction(made.width.half_width)
+        assert added >= made.grid.step / 2 + Fraction(VALUE_ERROR)
+    law = LaplaceAnswers(N, K, 0.95)
+    assert Fraction(law.half_width) - Fraction(law.width.half_width) >= law.grid.step * 3 / 2 + Fraction(VALUE_ERROR)
+    other = LowSensitivityAnswers(N, K, 0.95, 1 / N)
+    assert Fraction(other.half_width) - Fraction(other.width.half_width) >= other.grid.step / 2
+    small = SmallVarianceAnswers(N, K, 0.95, 0.2)
+    ideal = small.plan.half_width(small.plan.deviation)
+    assert Fraction(small.half_width) - Fraction(ideal) >= small.grid.step / 2 + Fraction(VALUE_ERROR)
