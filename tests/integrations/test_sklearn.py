@@ -281,3 +281,20 @@ def test_losses_of_small_whole_numbers_do_not_wrap_around(kind: Any) -> None:
     model, truth = Constant().fit(X[:3], Y[:3]), np.array([101, 100, 0], dtype=kind)
     assert metric("absolute-error", bound=1e6).score(model, X[:3], truth) == pytest.approx(-101 / 3)
     assert metric("squared-error", bound=1e6).score(model, X[:3], truth) == pytest.approx(-10001 / 3)
+
+
+class _Weighed(DecisionTreeClassifier):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        assert (X[:, 0] == sample_weight).all()
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_weights_are_split_with_the_rows(given: bool) -> None:
+    search = ReusableHoldoutSearch(_Weighed(), {"max_depth": [2, 3]}, error_score="raise", random_state=0)
+    if given:
+        held = {"X_holdout": X[2000:].copy(), "y_holdout": Y[2000:]}
+        search.fit(X[:2000], Y[:2000], sample_weight=X[:2000, 0], **held)
+    else:
+        search.fit(X, Y, sample_weight=X[:, 0])
+    assert search.holdout_.asked == 2

@@ -33,6 +33,10 @@ def _has(name: str) -> Callable[[Any], bool]:
     return check_it
 
 
+def _one_a_row(value: Any, rows: int) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict)) and len(value) == rows
+
+
 class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
     """Search a grid, or random draws from distributions, and believe every score.
 
@@ -146,7 +150,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             The holdout's rows. They must not be among `X`; a shared array or frame is refused, copied rows go
             unnoticed.
         **fit_params
-            Handed to the estimator's `fit`.
+            Handed to the estimator's `fit`; what has one entry a row, such as `sample_weight`, is split with the rows.
 
         Notes
         -----
@@ -193,7 +197,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         if X_holdout is None:
             if self.holdout is not None:
                 raise InvalidParameter("X_holdout must be given when a holdout is: its rows are the same each time")
-            X, X_holdout, y, y_holdout = self._split(X, y, self.holdout_size)
+            X, X_holdout, y, y_holdout, fit_params = self._split(X, y, self.holdout_size, fit_params)
         elif overlap(X, X_holdout):
             raise InvalidParameter("X must not share rows with X_holdout: a certified model must not have seen them")
         rows = len(y_holdout)
@@ -201,7 +205,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             raise InvalidParameter(f"y_holdout must have the holdout's {self.holdout.n} rows, got {rows}")
         validation = None
         if self.guess == "validation":
-            X, X_guess, y, y_guess = self._split(X, y, self.validation_size)
+            X, X_guess, y, y_guess, fit_params = self._split(X, y, self.validation_size, fit_params)
             validation = Rows(X_guess, y_guess)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         return Job(
@@ -215,9 +219,14 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             self.error_score == "raise",
         )
 
-    def _split(self, X: Any, y: Any, size: float | int) -> Any:
+    def _split(self, X: Any, y: Any, size: float | int, fit_params: dict[str, Any]) -> Any:
+        """Rows for the first part and for the second, and the first part of what `fit` gets one entry a row of."""
+        per_row = [name for name, value in fit_params.items() if _one_a_row(value, len(y))]
         # Not stratified: a stratified holdout would not be independent rows of the population.
-        return train_test_split(X, y, test_size=size, random_state=self.random_state)
+        parts = train_test_split(
+            X, y, *(fit_params[name] for name in per_row), test_size=size, random_state=self.random_state
+        )
+        return *parts[:4], fit_params | dict(zip(per_row, parts[4::2], strict=True))
 
     def _candidates(self) -> list[Mapping[str, Any]]:
         if self.n_iter is None:
