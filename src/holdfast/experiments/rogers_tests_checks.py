@@ -86,7 +86,7 @@ def same(count: int, runs: int, recorded: Recorded) -> bool:
 
     Examples
     --------
-    >>> same(560, 1000, Recorded(0.564, 4000)), same(640, 1000, Recorded(0.564, 4000))
+    >>> same(560, 1000, Recorded(0.564, 4000)), same(680, 1000, Recorded(0.564, 4000))
     (True, False)
     """
     from scipy.stats import hypergeom

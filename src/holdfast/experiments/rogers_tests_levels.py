@@ -103,9 +103,7 @@ def private_test_levels(settings: Settings) -> Outcome:
             f"{_largest(summary, t.INDEP_ON_NOISE):.3f} (independence)."
         ),
         parameters={"alpha": t.ALPHA, "runs": gof.runs, "m": 59, "quick": settings.quick},
-        chart=lambda: chart(
-            [*plotted((gof,), results, {}), *plotted((fast,), results, INDEPENDENCE_LEVELS)], level=True
-        ),
+        chart=lambda: _both(plotted((gof,), results, {}), plotted((fast,), results, INDEPENDENCE_LEVELS)),
     )
 
 
@@ -129,6 +127,12 @@ def _summary(test: Trial, known: tuple[str, float | None, float | None], results
         "smallest (recorded)": known[1],
         "largest (recorded)": known[2],
     }
+
+
+def _both(*points: list[dict[str, Any]]) -> Any:
+    import altair as alt
+
+    return alt.vconcat(*(chart(each, level=True) for each in points)).resolve_scale(color="independent")
 
 
 def _largest(summary: tuple[dict[str, Any], ...], test: Trial) -> float:
