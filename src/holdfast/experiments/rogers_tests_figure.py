@@ -8,7 +8,16 @@ from typing import Any, Literal
 
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 from holdfast.experiments.rogers_tests_cache import Ask, Results, run
-from holdfast.experiments.rogers_tests_checks import Books, Claim, count_of, discordant, judge, place, recorded_check
+from holdfast.experiments.rogers_tests_checks import (
+    Books,
+    Claim,
+    count_of,
+    discordant,
+    is_level,
+    judge,
+    place,
+    recorded_check,
+)
 from holdfast.experiments.rogers_tests_plots import chart
 from holdfast.experiments.rogers_tests_settings import ALPHA, Setting, Trial
 from holdfast.experiments.simulation import cores
@@ -107,7 +116,7 @@ def outcome(figure: Figure, settings: Settings) -> Outcome:
         checks=tuple(checks),
         finding=finding,
         parameters={"alpha": ALPHA, "runs": [panel.runs for panel in panels], "quick": settings.quick},
-        chart=lambda: chart(plotted(panels, results, figure.books), level=_all_level(figure)),
+        chart=lambda: _chart(figure, panels, results),
     )
 
 
@@ -141,14 +150,20 @@ def difference_table(panels: Sequence[Panel], results: Results, first: Trial) ->
         for setting in panel.settings:
             row: dict[str, Any] = dict(setting.row)
             for test in others:
-                ours, theirs, runs = discordant(results, setting, first, test)
-                gap = (ours - theirs) / runs
+                gap, error = paired(results, setting, first, test)
                 row[f"minus {test.label}"] = round(gap, 5)
-                row[f"s.e. {test.label}"] = round((((ours + theirs) / runs - gap * gap) / runs) ** 0.5, 5)
+                row[f"s.e. {test.label}"] = round(error, 5)
             heads += [head for head in row if head not in heads]
             rows.append(row)
     title = f"power of {first.label} minus that of others on the same records"
     return Table("differences", title, tuple(heads), tuple(rows))
+
+
+def paired(results: Results, setting: Setting, first: Trial, second: Trial) -> tuple[float, float]:
+    """The difference of two shares on the same records, and its standard error."""
+    ours, theirs, runs = discordant(results, setting, first, second)
+    gap = (ours - theirs) / runs
+    return gap, (((ours + theirs) / runs - gap * gap) / runs) ** 0.5
 
 
 def plotted(panels: Sequence[Panel], results: Results, books: Books) -> list[dict[str, Any]]:
@@ -174,10 +189,25 @@ def _budget(setting: Setting) -> str:
     return f"{local} = {setting.budget if local == 'epsilon' else float(setting.rho):g}"
 
 
-def _all_level(figure: Figure) -> bool:
-    from holdfast.experiments.rogers_tests_checks import is_level
+def _chart(figure: Figure, panels: Sequence[Panel], results: Results) -> Any:
+    if figure.against is not None:
+        return chart(_gaps(panels, results, figure.against), "difference")
+    level = all(is_level(setting) for panel in panels for setting in panel.settings)
+    return chart(plotted(panels, results, figure.books), "level" if level else "power")
 
-    return all(is_level(setting) for panel in figure.panels for setting in panel.settings)
+
+def _gaps(panels: Sequence[Panel], results: Results, first: Trial) -> list[dict[str, Any]]:
+    """One entry a point of a plot of differences."""
+    points: list[dict[str, Any]] = []
+    for panel in panels:
+        for setting in panel.settings:
+            for test in panel.tests:
+                if test != first and test.noise != "none":
+                    gap, error = paired(results, setting, first, test)
+                    at = {"law": setting.name, "budget": _budget(setting), "n": setting.n, "kind": "ours"}
+                    ends = {"share": gap, "low": gap - 1.96 * error, "high": gap + 1.96 * error}
+                    points.append(at | ends | {"test": f"{first.label} minus {test.label}"})
+    return points
 
 
-__all__ = ["Figure", "Panel", "difference_table", "outcome", "plotted", "rates_table", "register", "simulate"]
+__all__ = ["Figure", "Panel", "difference_table", "outcome", "paired", "plotted", "rates_table", "register", "simulate"]

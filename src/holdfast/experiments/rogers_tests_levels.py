@@ -132,7 +132,7 @@ def _summary(test: Trial, known: tuple[str, float | None, float | None], results
 def _both(*points: list[dict[str, Any]]) -> Any:
     import altair as alt
 
-    return alt.vconcat(*(chart(each, level=True) for each in points)).resolve_scale(color="independent")
+    return alt.vconcat(*(chart(each, "level") for each in points)).resolve_scale(color="independent")
 
 
 def _largest(summary: tuple[dict[str, Any], ...], test: Trial) -> float:

@@ -72,7 +72,7 @@ def table_3(settings: Settings) -> Outcome:
             f"{rows[-1][t.GOF_ON_NOISE.label]:.1%} of the time at a million; the other two keep .05."
         ),
         parameters={"alpha": t.ALPHA, "runs": panel.runs, "quick": settings.quick},
-        chart=lambda: chart(plotted((panel,), results, {}), level=True),
+        chart=lambda: chart(plotted((panel,), results, {}), "level"),
     )
 
 
