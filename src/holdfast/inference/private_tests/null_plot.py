@@ -172,9 +172,11 @@ def power_chart(curves: Mapping[str, Sequence[Power]], title: str = "Power") -> 
         alt.Chart(alt.InlineData(values=rows), title=title)
         .mark_line(point=True)
         .encode(
-            x=alt.X("n:Q", scale=alt.Scale(type="log"), title="records"),
+            x=alt.X("n:Q", scale=alt.Scale(type="log", nice=False), title="records"),
             y=alt.Y("power:Q", scale=alt.Scale(domain=[0, 1]), title="power"),
-            color=alt.Color("test:N", title=None, sort=list(curves), legend=alt.Legend(orient="bottom", labelLimit=0)),
+            color=alt.Color(
+                "test:N", title=None, sort=list(curves), legend=alt.Legend(orient="bottom", columns=2, labelLimit=0)
+            ),
         )
         .properties(width=560, height=320)
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast import check
 from holdfast.accounting.costs import Cost
+from holdfast.bounds.chi_square_mixture import mixture_moments
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.counts import probabilities
 from holdfast.inference.private_tests.gof_methods import METHODS, Method
@@ -23,6 +24,7 @@ from holdfast.inference.private_tests.power_kernel import (
     Quadratic,
     limit_power,
     multinomial,
+    quadratic_law,
     quadratic_power,
 )
 from holdfast.inference.private_tests.result import Level
@@ -206,20 +208,66 @@ def gof_power(
         noisy = _noisy(size, truth, law, count, stream)
         rate = gof_batch(noisy, size, null, law, method=method, alpha=alpha, m=m, rng=stream, p_values=simulated).rate
         return simulated_power(name, rate, count, known, ())
-    root = (
-        np.diag(np.sqrt(size / null))
-        if method in ("classical", "asymptotic", "monte-carlo")
-        else whitening(null[None], np.array([float(size)]), variance).columns(np.eye(null.size)[None])
-    )
-    test = Quadratic(root, multinomial(null) / size, extra=int(method == "nonprojected"))
+    test = _quadratic(method, null, size, variance)
     shift, spread = truth - null, multinomial(truth if at == "alternative" else null) / size
     if law is not None and not law.is_gaussian:
         found = limit_power(test, shift, spread, np.full(null.size, np.sqrt(variance) / size), alpha, m=replicates)
         return simulated_power(name, found, LIMIT_DRAWS, known, warnings, how="simulated limit")
     own = np.eye(null.size) * variance / size**2
-    test = Quadratic(root, test.null + own, test.extra)
+    test = Quadratic(test.root, test.null + own, test.extra)
     found, noncentrality = quadratic_power(test, shift, spread + own, alpha, m=replicates)
     return Power(name, found, noncentrality=noncentrality, how="limit", warnings=warnings, **known)
+
+
+def gof_moments(
+    p0: Any,
+    p1: Any,
+    n: int,
+    *,
+    rho: Rational | None = None,
+    noise: NoiseLaw | None = None,
+    method: Literal["projected", "nonprojected", "asymptotic"] = "projected",
+    at: At = "alternative",
+) -> tuple[float, float]:
+    """Mean and variance of a statistic with Gaussian noise when the records follow `p1`, in the limit.
+
+    With `at="null"`, Theorem 7.2.12 (printed): `2 (d - 1 + 2 v)` for the projected statistic, `2 (d + 2 v)` for the
+    other, and the longer form for Pearson's ("asymptotic").
+
+    Parameters
+    ----------
+    p0, p1, n, rho, noise, at
+        As in `gof_power`; Gaussian noise only.
+    method : {"projected", "nonprojected", "asymptotic"}
+        Which statistic.
+
+    Examples
+    --------
+    >>> p0, p1 = [1 / 2, 1 / 6, 1 / 6, 1 / 6], [0.51, 0.49 / 3, 0.49 / 3, 0.49 / 3]
+    >>> mean, variance = gof_moments(p0, p1, 20_000, rho=0.00125, method="asymptotic", at="null")
+    >>> print(f"{mean:.6f} {variance:.6f}")
+    11.800000 46.038400
+    """
+    check.choice("method", method, ("projected", "nonprojected", "asymptotic"))
+    check.choice("at", at, ("alternative", "null"))
+    null, truth, size = probabilities("p0", p0), distribution("p1", p1), check.whole("n", n, at_least=1)
+    if truth.size != null.size:
+        raise InvalidParameter(f"p1 must have one entry a cell, {null.size} in all, got {truth.size}")
+    law = noise_of(rho=rho, noise=noise)
+    if not law.is_gaussian:
+        raise InvalidParameter("noise must be Gaussian: the variance is that of a quadratic form of normals")
+    spread = multinomial(truth if at == "alternative" else null) / size + np.eye(null.size) * law.variance / size**2
+    found = quadratic_law(_quadratic(method, null, size, law.variance), truth - null, spread)
+    mean, variance = mixture_moments(found.weights, noncentrality=found.noncentrality)
+    return mean + found.constant, variance
+
+
+def _quadratic(method: str, null: Array, n: int, variance: float) -> Quadratic:
+    """The statistic of a method; the covariance without the noise."""
+    root = np.diag(np.sqrt(n / null))
+    if method not in ("classical", "asymptotic", "monte-carlo"):
+        root = whitening(null[None], np.array([float(n)]), variance).columns(np.eye(null.size)[None])
+    return Quadratic(root, multinomial(null) / n, extra=int(method == "nonprojected"))
 
 
 def distribution(name: str, values: Any) -> Array:
@@ -245,4 +293,4 @@ def _noisy(n: int, p: Array, noise: NoiseLaw, trials: int, rng: np.random.Genera
     return rng.multinomial(n, p, size=trials) + noise.sample(rng, (trials, p.size))
 
 
-__all__ = ["Power", "distribution", "gof_power", "simulated_power"]
+__all__ = ["Power", "distribution", "gof_moments", "gof_power", "simulated_power"]
