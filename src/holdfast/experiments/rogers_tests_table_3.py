@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.bounds.chi_square_mixture import mixture_sf
 from holdfast.experiments import rogers_tests_settings as t
+from holdfast.experiments.binomial import agrees
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 from holdfast.experiments.rogers_tests_checks import count_of, same
 from holdfast.experiments.rogers_tests_figure import Panel, plotted, simulate
 from holdfast.experiments.rogers_tests_plots import chart
 from holdfast.experiments.rogers_tests_recorded import TABLE_3, UNIFORM_100, Recorded
-from holdfast.inference.private_tests.asympt_gof import critical_value
+from holdfast.inference.private_tests.asympt_gof import critical_value, weights
 from holdfast.inference.private_tests.classical import chi_square_critical
 
 _P0 = (0.01,) * 100
@@ -31,10 +33,11 @@ def table_3(settings: Settings) -> Outcome:
     results = simulate((panel,), settings)
     rows: list[dict[str, Any]] = []
     wrong: list[str] = []
-    compared = 0
+    compared, classical = 0, chi_square_critical(99, t.ALPHA)
     for setting in panel.settings:
         (tau, *printed), measured = TABLE_3[setting.n]
-        ours = critical_value(np.array(_P0), setting.n, t.ASYMPT_GOF.noise_law(setting).variance, t.ALPHA)
+        variance = t.ASYMPT_GOF.noise_law(setting).variance
+        ours = critical_value(np.array(_P0), setting.n, variance, t.ALPHA)
         row: dict[str, Any] = {"n": setting.n, "tau": round(ours, 4), "tau (printed)": tau}
         for test, theirs, before in zip(_TESTS, (*printed, None), measured, strict=True):
             count, runs = count_of(results, setting, test)
@@ -47,10 +50,11 @@ def table_3(settings: Settings) -> Outcome:
                     half = 0.005 if share == 1 else 0.00005
                     if not same(count, runs, Recorded(share, 10_000, half)):
                         wrong.append(f"{test.label} at n = {setting.n:,}: {count / runs:.4f} against {share}")
+        row["classical (limit)"] = round(float(mixture_sf(classical, weights(np.array(_P0), setting.n, variance))), 4)
         rows.append(row)
     columns = ["n", "tau", "tau (printed)"]
     columns += [head for test in _TESTS for head in (test.label, f"{test.label} (printed)") if head in rows[0]]
-    classical = chi_square_critical(99, t.ALPHA)
+    columns.insert(5, "classical (limit)")
     checks = (
         Check(
             "the four critical values are those printed",
@@ -58,6 +62,15 @@ def table_3(settings: Settings) -> Outcome:
             ", ".join(f"{row['tau']:.4f}" for row in rows),
         ),
         Check("the classical critical value is 123.23", round(classical, 2) == 123.23, f"{classical:.4f}"),
+        Check(
+            "the classical threshold rejects as often as the limit law says, where n p is 1,000 or more",
+            all(
+                agrees(*count_of(results, setting, t.GOF_ON_NOISE), row["classical (limit)"])
+                for setting, row in zip(panel.settings, rows, strict=True)
+                if setting.n >= 100_000
+            ),
+            ", ".join(f"{row[t.GOF_ON_NOISE.label]} against {row['classical (limit)']}" for row in rows[2:]),
+        ),
         Check(
             "levels are those printed, and those measured before",
             not wrong,
