@@ -19,6 +19,7 @@ from holdfast.bounds.transfer import interleaved
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, LedgerConflict
 from holdfast.experiments.binomial import exceeds
 from holdfast.inference import AfterLooking, Correction, from_add_remove
+from holdfast.inference.caps import charged
 from holdfast.mechanisms import Laplace, Selection
 
 
@@ -439,3 +440,9 @@ def test_the_best_route_after_seeing_p_rejects_no_more_than_one_level() -> None:
     u = made.level(0.05).value
     assert made.adjusted(u) <= 0.05 * (1 + 1e-9)
     assert made.adjusted(u * 1.01) > 0.05
+
+
+def test_a_gaussian_cap_beside_other_private_caps_is_charged_as_zcdp() -> None:
+    """The filter argument needs moments where steps of several kinds are chosen along the way."""
+    assert [entry.cost for entry in charged([GDP(0.2), PureDP(0.1)])] == [ZCDP(0.02), PureDP(0.1)]
+    assert [entry.cost for entry in charged([GDP(0.2), Bits(3)])] == [GDP(0.2), Bits(3)]

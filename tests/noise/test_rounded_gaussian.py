@@ -17,6 +17,7 @@ from scipy.stats import chi2
 from holdfast.errors import InvalidParameter
 from holdfast.noise import Grid, Secure, Seeded, discrete_gaussian, rounded_gaussian
 from holdfast.noise import rounded_gaussian as exported
+from holdfast.noise.fixed import exp_lower
 from tests.noise.tape import Tape
 
 module: Any = __import__("holdfast.noise.rounded_gaussian", fromlist=["rounded_gaussian"])
@@ -126,3 +127,52 @@ def test_wrong_input(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter) as caught:
         rounded_gaussian(**arguments)
     assert "0.123" not in str(caught.value)
+
+
+def _array_tape(digits: int, coin: int, *more: int, others: int = 0) -> Tape:
+    """Words of an array of one: 17 candidates with whole part 0, of which the first has these digits."""
+    return Tape([0] * 17 + [digits] + [others] * 16 + [coin] + [0] * 16 + list(more))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_keeping_is_decided_by_integers_where_floats_are_in_doubt(seed: int) -> None:
+    """Coins 300 units of 2**-64 beside `exp(-x^2/2)`: a comparison of doubles, whose unit is 2048, is a guess."""
+    digits = int(np.random.default_rng(seed).integers(2**62, 2**64, dtype=np.uint64))
+    border = exp_lower(Fraction(digits**2, 2 * 2**128), 64)
+    for coin, place in ((border - 300, round(64 * digits / 2**64)), (border + 300, 0)):
+        spare = [0, 0, 0] if place == 0 else []
+        tape = Tape([0, digits, coin, *spare])
+        assert rounded_gaussian(64, Grid(0), source=tape) == place
+        assert tape.left == 0
+        assert rounded_gaussian(64, Grid(0), size=1, source=_array_tape(digits, coin)).tolist() == [place]
+
+
+def test_the_error_of_the_exponential_is_left_open() -> None:
+    """Where the bound on `exp` is a multiple of the coin's unit, its own error decides, so more digits are drawn."""
+    met = 0
+    for digits in range(3 * 2**62, 3 * 2**62 + 2000):
+        lower = exp_lower(Fraction(digits**2, 2 * 2**128), 72)
+        if lower % 256 == 0:
+            tape = Tape([0, digits, lower >> 8, 0, 0])
+            assert rounded_gaussian(1, Grid(0), source=tape) == 1
+            assert tape.left == 0
+            met += 1
+    assert met > 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_places_are_decided_by_integers_where_floats_are_in_doubt(seed: int) -> None:
+    """A border 2**-60 away on either side: the same double."""
+    digits = int(np.random.default_rng(seed).integers(2**61, 2**63, dtype=np.uint64))
+    for side, place in ((-1, 0), (1, 1)):
+        centre = Fraction(1, 2) - Fraction(digits, 2**64) + Fraction(side, 2**60)
+        assert rounded_gaussian(1, Grid(0), mean=centre, source=Tape([0, digits, 0])) == place
+        assert rounded_gaussian(1, Grid(0), mean=centre, size=1, source=_array_tape(digits, 0)).tolist() == [place]
+
+
+def test_digits_seen_when_keeping_are_the_digits_that_are_placed() -> None:
+    centre = Fraction(1, 2) - Fraction(3, 2**67)  # the border is at x = 0.375 * 2**-64
+    for word, place in ((2**63, 1), (2**62, 0)):
+        tape = _array_tape(0, 2**64 - 1, word, 0, others=2**63)
+        assert rounded_gaussian(1, Grid(0), mean=centre, size=1, source=tape).tolist() == [place]
+        assert tape.left == 0
