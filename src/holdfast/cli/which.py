@@ -9,6 +9,7 @@ import typer
 
 from holdfast.bounds.registry import shown
 from holdfast.cli import count_input, output
+from holdfast.cli.progress import progress_bar
 from holdfast.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -41,15 +42,17 @@ def which(
     if goodness == (shape is not None or table is not None):
         raise InvalidParameter("give --d or --p0 for goodness of fit, or --shape or --table for independence")
     shared: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "alpha": alpha, "target": target, "effect": effect}
-    if goodness:
-        null = None if p0 is None else count_input.numbers("--p0", p0)
-        found = which_gof(n, d=d, p0=null, p1=None if p1 is None else count_input.numbers("--p1", p1), **shared)
-    else:
-        if p1 is not None:
-            raise InvalidParameter("--p1 is for goodness of fit; give --table for independence")
-        found = which_independence(
-            n, shape=_shape(shape), p=None if table is None else count_input.rows("--table", table), **shared
-        )
+    with progress_bar("which test", shown=not as_json and target is not None) as progress:
+        shared["progress"] = progress
+        if goodness:
+            null = None if p0 is None else count_input.numbers("--p0", p0)
+            found = which_gof(n, d=d, p0=null, p1=None if p1 is None else count_input.numbers("--p1", p1), **shared)
+        else:
+            if p1 is not None:
+                raise InvalidParameter("--p1 is for goodness of fit; give --table for independence")
+            found = which_independence(
+                n, shape=_shape(shape), p=None if table is None else count_input.rows("--table", table), **shared
+            )
     if plot is not None:
         _draw(found, n, plot)
     if as_json:

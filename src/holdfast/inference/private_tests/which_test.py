@@ -122,6 +122,7 @@ def which_gof(
     epsilon: Rational | None = None,
     alpha: float = 0.05,
     target: float | None = None,
+    progress: Callable[[float, str], None] | None = None,
 ) -> WhichTest:
     """Compare every goodness-of-fit test for one setting.
 
@@ -141,7 +142,9 @@ def which_gof(
     alpha : float
         The level.
     target : float, optional
-        Also say how many records each test needs for this power.
+        Also say how many records, or what budget, each test needs for this power; some seconds.
+    progress : callable, optional
+        Called with a share of the work done and the test at hand.
 
     Examples
     --------
@@ -161,7 +164,7 @@ def which_gof(
     if truth.size != null.size:
         raise InvalidParameter(f"p1 must have one entry a cell, {null.size} in all, got {truth.size}")
     shared: dict[str, Any] = {"p0": null, "p1": truth, "alpha": alpha}
-    table = _Table(n, target)
+    table = _Table(n, target, progress)
     spent = {"rho": rho} if epsilon is None else {"epsilon": epsilon}
     for method in METHODS:
         if epsilon is None or method.startswith("monte-carlo"):
@@ -194,6 +197,7 @@ def which_independence(
     epsilon: Rational | None = None,
     alpha: float = 0.05,
     target: float | None = None,
+    progress: Callable[[float, str], None] | None = None,
 ) -> WhichTest:
     """Compare every test of independence for one setting.
 
@@ -205,7 +209,7 @@ def which_independence(
         `(r, c)` for uniform margins and a dependence of size `effect`, or the table of probabilities itself.
     effect : float
         Cohen's `w = sqrt(sum delta^2 / (rows columns))`.
-    rho, epsilon, alpha, target
+    rho, epsilon, alpha, target, progress
         As in `which_gof`.
 
     Examples
@@ -222,7 +226,7 @@ def which_independence(
         p = dependent_table(np.full(r, 1 / r), np.full(c, 1 / c), effect)
     truth = np.asarray(p, dtype=np.float64)
     law = noise_of(rho=rho, epsilon=epsilon)
-    table = _Table(n, target)
+    table = _Table(n, target, progress)
     spent = {"rho": rho} if epsilon is None else {"epsilon": epsilon}
     for method in INDEPENDENCE_METHODS:
         if epsilon is None or method.startswith("monte-carlo"):
@@ -248,13 +252,15 @@ def which_independence(
 class _Table:
     """Collects candidates; a test that does not apply is left out with its reason."""
 
-    def __init__(self, n: int, target: float | None) -> None:
+    def __init__(self, n: int, target: float | None, progress: Callable[[float, str], None] | None) -> None:
+        self.report = progress or (lambda done, what: None)
         self.n = check.whole("n", n, at_least=1)
         self.target = None if target is None else check.probability("target", target)
         self.found: list[Candidate] = []
         self.left_out: list[tuple[str, str]] = []
 
     def add(self, trust: Trust, predict: Callable[..., Power], call: str, note: str = "", **setting: Any) -> None:
+        self.report(1 - 0.85 ** (len(self.found) + len(self.left_out)), call)
         try:
             power = predict(n=self.n, **setting)
         except HoldfastError as error:
