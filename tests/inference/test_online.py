@@ -207,3 +207,14 @@ def test_steep_power_laws_are_refused() -> None:
     for make in (lambda: power_law(3.5), lambda: Discount("power", 0.1, 10.0)):
         with pytest.raises(InvalidParameter, match="exponent"):
             make()
+
+
+def test_a_p_value_at_the_threshold_is_a_candidate() -> None:
+    """`p <= candidate` in the paper: rewards do not age, nothing is spent; likewise `p <= discard` is not discarded."""
+    stream = Saffron(0.05)
+    before = stream.level
+    stream.test(0.5)
+    assert (stream.level, stream.wealth) == (before, 0.025)
+    kept = Addis(0.05)
+    kept.test(0.5)
+    assert kept.level < Addis(0.05).level

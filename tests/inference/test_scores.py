@@ -165,3 +165,12 @@ def test_alternatives_and_planning() -> None:
     assert found.to_dict()["naive"]["valid"] is False
     epsilon = affordable_epsilon(10_000, 0.005)
     assert AfterLooking(10_000).record(_cost(epsilon)).level().value >= 0.005
+
+
+def test_sensitivities_hold_the_rounding_of_sums() -> None:
+    """Two floating-point sums of n terms can each be off by about n units: more than 0 must be added."""
+    x = np.full((1000, 2), 0.1)
+    label = np.arange(1000) % 2
+    assert products(x, label).sensitivity >= 2 + 1000 * 1000 * 2.0**-52
+    assert covariances(x, label).sensitivity >= (1 - 1 / 1000) + 1000 * 1000 * 2.0**-52
+    assert mean_differences(x, label, smallest_group=10).sensitivity >= 4 / 11 + 100 * 1000 * 2.0**-52
