@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -361,10 +362,8 @@ def test_all_pairs_with_wrong_declarations(
 def test_parquet_through_pyarrow_or_not_at_all(people: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = count_input.columns([people[1]], ["colour"])
     monkeypatch.setitem(sys.modules, "polars", None)
-    try:
+    if importlib.util.find_spec("pyarrow") is not None:
         assert count_input.columns([people[1]], ["colour"]) == whole
-    except HoldfastError as error:
-        assert "polars or pyarrow" in str(error)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(HoldfastError, match="polars or pyarrow"):
