@@ -1,0 +1,373 @@
+"""Exact distances between two halves of many groups at once.
+
+The 1-Wasserstein distance of two distributions on the line is the area between their distribution functions. Sort the
+predictions of all rows once; in that order the difference `F_in - F_out` of a group is a running sum of whole numbers
+over its members, so that ties and unequal halves need no special case and only the last sum is rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+METRICS = ("wasserstein", "kolmogorov", "energy", "mean", "total-variation")
+"""What `metric` may be. Theorems exist for "wasserstein" only."""
+
+TOLERANCE = 1e-9
+"""How far a prediction may lie outside [-1, 1] before it is refused; nearer ones are moved to the end."""
+
+#: Pairs of group and member that are worked on together: bounds the memory, whatever the number of groups.
+_BLOCK = 1 << 20
+#: Elements of the dense kernel worked on together: a few rows of the mask matrix that stay in the cache.
+_DENSE = 1 << 18
+#: Integer sums are kept in doubles, exactly, while they stay below 2**53.
+_EXACT_ROWS = 1 << 26
+_CELLS = 40  # of total variation: width .05 on [-1, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Predictions in sorted order, made once by `rank` and used for any number of splits and groups."""
+
+    values: Floats
+    order: NDArray[np.int64]
+
+    @property
+    def rows(self) -> int:
+        """How many predictions there are."""
+        return int(self.values.size)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Disjoint groups: `codes[i]` is the number of row i's group, -1 for none. Any number of groups costs the same."""
+
+    codes: NDArray[np.int32]
+    groups: int
+
+
+Masks = Partition | NDArray[Any] | Iterable[Any]
+"""Groups: a `Partition`, a matrix with one row of truth values a group, or an iterator of such rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupDistances:
+    """One distance a group (NaN where a half of the group is empty) and the sizes of its halves."""
+
+    distance: Floats
+    inside: NDArray[np.int64]
+    outside: NDArray[np.int64]
+
+
+def wasserstein(inside: Any, outside: Any, inside_weights: Any = None, outside_weights: Any = None) -> float:
+    """Exact 1-Wasserstein distance of two samples of numbers, weighted or not.
+
+    Definition 6 of the coherence specification: the area between the two distribution functions. With sorted pooled
+    values v, m of them, c_k of the first k from the first sample and n_a, n_b the sample sizes, it is
+    `sum |c_k m - k n_a| (v_{k+1} - v_k) / (n_a n_b)`. Derived there; agrees with
+    `scipy.stats.wasserstein_distance`. Time O(m log m).
+
+    Examples
+    --------
+    >>> wasserstein([-1, -.5, .25, 1], [0, .5, 1])
+    0.5625
+    >>> round(wasserstein([1, 1, 1, -1], [-1, -1, 1, -1, -1]), 12)
+    1.1
+    >>> wasserstein([0, 1], [0, 1], [3, 1], [1, 1])
+    0.25
+    """
+    a, b = numbers("inside", inside), numbers("outside", outside)
+    if not a.size or not b.size:
+        raise InvalidParameter("inside and outside must hold at least one number each")
+    weights = None
+    if inside_weights is not None or outside_weights is not None:
+        parts = [
+            np.ones(x.size) if w is None else check_weights(name, w, x.size)
+            for name, w, x in (("inside_weights", inside_weights, a), ("outside_weights", outside_weights, b))
+        ]
+        if not all(part.sum() > 0 for part in parts):
+            raise InvalidParameter("weights of each sample must have a positive sum")
+        weights = np.concatenate(parts)
+    where = np.repeat([True, False], [a.size, b.size])
+    everyone = np.ones((1, where.size), dtype=bool)
+    return float(group_distances(np.concatenate([a, b]), where, everyone, weights=weights).distance[0])
+
+
+def group_distances(
+    predictions: Any | Ranked,
+    inside: Any,
+    groups: Masks,
+    *,
+    weights: Any = None,
+    metric: str = "wasserstein",
+) -> GroupDistances:
+    """Distance between the predictions for the members inside and outside the released half, for every group.
+
+    Parameters
+    ----------
+    predictions : array or Ranked
+        One number a row. `rank(predictions)` sorts once for many calls.
+    inside : array of bool
+        Whether the row was in the released half.
+    groups : Partition, array of bool (groups x rows), or iterable of arrays of bool
+        An iterable is read once, in blocks, and let go: a thousand masks of ten million rows need not exist together.
+    weights : array, optional
+        One non-negative weight a row. Outside the definition of coherence and its theorems.
+    metric : str
+        "wasserstein" (the area between the distribution functions), "kolmogorov" (their largest difference), "energy"
+        (as `scipy.stats.energy_distance`), "mean" (absolute difference of means) or "total-variation" (half the sum of
+        differences over 40 equal cells of [-1, 1]).
+
+    Returns
+    -------
+    GroupDistances
+        Time O(n log n) for the sort (none for few distinct values in a `Partition`), then O(n) for a `Partition` and
+        O(n + members) a mask. Memory: about 60 bytes a row and 40 MB, whatever the number of groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> h = np.cos(np.arange(100))
+    >>> where = 37 * np.arange(100) % 100 < 50
+    >>> masks = np.array([np.ones(100, bool), np.arange(100) % 3 == 0])
+    >>> group_distances(h, where, masks).distance.round(10)
+    array([0.09644268, 0.14339541])
+    """
+    check.choice("metric", metric, METRICS)
+    if metric == "total-variation":
+        values = predictions.values[np.argsort(predictions.order)] if isinstance(predictions, Ranked) else predictions
+        predictions = rank(np.clip(np.floor((numbers("predictions", values) + 1) * (_CELLS / 2)), 0, _CELLS - 1))
+    ranked = predictions if isinstance(predictions, Ranked) else rank(predictions)
+    where = np.asarray(inside)
+    if where.dtype != np.bool_ or where.shape != (ranked.rows,):
+        raise InvalidParameter(f"inside must be one truth value for each of {ranked.rows} rows")
+    weight = None if weights is None else check_weights("weights", weights, ranked.rows)
+    if isinstance(groups, Partition):
+        return _partition(ranked, where, groups, weight, metric)
+    return _masks(ranked, where, iter(groups), weight, metric)
+
+
+def rank(predictions: Any) -> Ranked:
+    """Sort predictions once, for many calls of `group_distances`. O(n log n).
+
+    Examples
+    --------
+    >>> rank([0.5, -1.0]).values
+    array([-1. ,  0.5])
+    """
+    values = numbers("predictions", predictions)
+    order = np.argsort(values, kind="stable")
+    return Ranked(values[order], order)
+
+
+def numbers(name: str, values: Any) -> Floats:
+    """`values` as one row of finite doubles."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"{name} must be a list of numbers") from error
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise InvalidParameter(f"{name} must be a list of finite numbers")
+    return array
+
+
+def check_weights(name: str, weights: Any, rows: int) -> Floats:
+    """Non-negative finite weights, one a row."""
+    array = numbers(name, weights)
+    if array.size != rows or (rows and array.min() < 0):
+        raise InvalidParameter(f"{name} must be one number of at least 0 for each of {rows} rows")
+    return array
+
+
+def _masks(ranked: Ranked, inside: Bools, masks: Iterator[Any], weights: Floats | None, metric: str) -> GroupDistances:
+    """Overlapping groups: large ones by the dense kernel, small ones as lists of members, both in blocks."""
+    n = ranked.rows
+    where = inside[ranked.order]
+    weight = None if weights is None else weights[ranked.order]
+    gaps = np.diff(ranked.values, append=ranked.values[-1:])
+    kept: dict[int, tuple[float, int, int]] = {}
+    few: list[tuple[int, NDArray[np.int64]]] = []
+    many: list[tuple[int, Bools]] = []
+    waiting = 0
+
+    def flush_few() -> None:
+        counts = np.array([members.size for _, members in few], dtype=np.int64)
+        index = np.concatenate([members for _, members in few])
+        block = _segments(ranked.values[index], where[index], None if weight is None else weight[index], counts, metric)
+        kept.update(zip([g for g, _ in few], zip(*block, strict=True), strict=True))
+        few.clear()
+
+    def flush_many() -> None:
+        block = _dense(np.stack([mask for _, mask in many]), where, weight, gaps, metric)
+        kept.update(zip([g for g, _ in many], zip(*block, strict=True), strict=True))
+        many.clear()
+
+    rows_together = max(1, _DENSE // max(n, 1))
+    total = 0
+    for g, given in enumerate(masks):
+        total = g + 1
+        mask = np.asarray(given)
+        if mask.dtype != np.bool_ or mask.shape != (n,):
+            raise InvalidParameter(f"groups must hold one truth value for each of {n} rows, group {g} does not")
+        mask = mask[ranked.order]
+        size = int(np.count_nonzero(mask))
+        if size == 0:
+            kept[g] = (np.nan, 0, 0)
+        elif size * 8 < n or (weight is None and n > _EXACT_ROWS):
+            few.append((g, np.flatnonzero(mask)))
+            waiting += size
+            if waiting > _BLOCK:
+                flush_few()
+                waiting = 0
+        else:
+            many.append((g, mask))
+            if len(many) == rows_together:
+                flush_many()
+    if few:
+        flush_few()
+    if many:
+        flush_many()
+    found = [kept[g] for g in range(total)]
+    return GroupDistances(
+        np.array([d for d, _, _ in found], dtype=np.float64),
+        np.array([a for _, a, _ in found], dtype=np.int64),
+        np.array([b for _, _, b in found], dtype=np.int64),
+    )
+
+
+_Block = tuple[Floats, NDArray[np.int64], NDArray[np.int64]]
+
+
+def _dense(masks: Bools, inside: Bools, weights: Floats | None, gaps: Floats, metric: str) -> _Block:
+    """A few masks over all rows in sorted order. Rows outside the group add nothing to the running sum."""
+    both = masks.sum(axis=1, dtype=np.int64)
+    n_in = (masks & inside).sum(axis=1, dtype=np.int64)
+    n_out = both - n_in
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if weights is None:  # whole numbers below 2**53, so every partial sum is exact
+            scale = n_in.astype(np.float64) * n_out
+            steps = np.where(inside, n_out[:, None].astype(np.float64), -n_in[:, None].astype(np.float64))
+        else:
+            scale = np.ones(len(both))
+            w_in, w_out = masks @ (weights * inside), masks @ (weights * ~inside)
+            steps = np.where(inside, (1 / w_in)[:, None], (-1 / w_out)[:, None]) * weights
+            scale[~((w_in > 0) & (w_out > 0))] = 0
+        steps[scale == 0] = 0  # a half is empty: the distance is not defined
+        steps *= masks
+        difference = np.cumsum(steps, axis=1, out=steps)
+        if metric == "mean":
+            area = np.abs(difference @ gaps) / scale
+        elif metric == "wasserstein":
+            area = (np.abs(difference, out=difference) @ gaps) / scale
+        elif metric == "energy":
+            area = np.sqrt(2 * ((difference / scale[:, None]) ** 2 @ gaps))
+        else:
+            area = (
+                np.abs(difference * (gaps > 0)).max(axis=1) / scale
+                if metric == "kolmogorov"
+                else _varied(difference, gaps, scale)
+            )
+    area[scale == 0] = np.nan
+    return area, n_in, n_out
+
+
+def _varied(difference: Floats, gaps: Floats, scale: Floats) -> Floats:
+    """Half the absolute differences of the masses of the cells, from the running sum at the end of each cell."""
+    ends = np.flatnonzero(np.append(gaps[:-1] > 0, True))
+    masses = np.diff(difference[:, ends], axis=1, prepend=0.0)
+    return np.asarray(np.abs(masses).sum(axis=1) / (2 * scale))
+
+
+def _segments(values: Floats, inside: Bools, weights: Floats | None, counts: NDArray[np.int64], metric: str) -> _Block:
+    """Groups one after the other, each in sorted order; `counts` members each, at least one."""
+    ends = np.cumsum(counts)
+    starts = ends - counts
+    which = np.repeat(np.arange(counts.size), counts)
+    gaps = np.diff(values, append=values[-1:])
+    gaps[ends - 1] = 0
+    seen = np.cumsum(inside, dtype=np.int64)
+    before = np.append(0, seen)[starts]
+    n_in = seen[ends - 1] - before
+    n_out = counts - n_in
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if weights is None:
+            scale = n_in.astype(np.float64) * n_out
+            place = np.arange(1, values.size + 1) - starts[which]
+            whole = (seen - before[which]) * counts[which] - place * n_in[which]
+            difference = whole.astype(np.float64)
+        else:  # within a group the steps add up to nothing, so the running sum stays small and so does its error
+            w_in, w_out = (np.add.reduceat(weights * half, starts) for half in (inside, ~inside))
+            scale = ((w_in > 0) & (w_out > 0)).astype(np.float64)
+            steps = np.where(inside, (scale / w_in)[which], (-scale / w_out)[which]) * weights
+            steps[scale[which] == 0] = 0
+            running = np.cumsum(steps)
+            difference = running - np.append(0.0, running)[starts][which]
+        if metric == "mean":
+            area = np.abs(np.add.reduceat(difference * gaps, starts)) / scale
+        elif metric == "wasserstein":
+            area = np.add.reduceat(np.abs(difference) * gaps, starts) / scale
+        elif metric == "energy":
+            area = np.sqrt(2 * np.add.reduceat((difference / scale[which]) ** 2 * gaps, starts))
+        elif metric == "kolmogorov":
+            area = np.maximum.reduceat(np.abs(difference) * (gaps > 0), starts) / scale
+        else:
+            last = gaps > 0
+            last[ends - 1] = True
+            at = np.flatnonzero(last)
+            masses = np.diff(difference[at], prepend=0.0)  # a group ends at zero, so the next one starts afresh
+            area = np.add.reduceat(np.abs(masses), np.searchsorted(at, starts)) / (2 * scale)
+    area[scale == 0] = np.nan
+    return area, n_in, n_out
+
+
+def _partition(ranked: Ranked, inside: Bools, groups: Partition, weights: Floats | None, metric: str) -> GroupDistances:
+    """Disjoint groups: one stable sort by group keeps the order of predictions, then blocks of whole groups."""
+    codes, count = np.asarray(groups.codes), check.whole("groups", groups.groups, at_least=0)
+    if codes.shape != (ranked.rows,) or codes.dtype.kind not in "iu":
+        raise InvalidParameter(f"codes must be one whole number for each of {ranked.rows} rows")
+    if codes.size and (int(codes.max()) >= count or int(codes.min()) < -1):
+        raise InvalidParameter(f"codes must lie between -1 and {count - 1}")
+    small = codes.astype(np.int16 if count < 32767 else np.int32)  # 16 bits are sorted by counting
+    by_value = small[ranked.order]
+    position = np.argsort(by_value, kind="stable")
+    sizes = np.bincount(by_value[position].astype(np.int64) + 1, minlength=count + 1)
+    position = position[sizes[0] :]
+    sizes = sizes[1:]
+    distance = np.full(count, np.nan)
+    n_in, n_out = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    filled = np.flatnonzero(sizes)
+    ends = np.cumsum(sizes[filled])
+    first = 0
+    while first < filled.size:
+        start = int(ends[first] - sizes[filled[first]])
+        last = max(first + 1, int(np.searchsorted(ends, start + _BLOCK, side="right")))
+        at = position[start : int(ends[last - 1])]
+        row = ranked.order[at]
+        chosen = filled[first:last]
+        distance[chosen], n_in[chosen], n_out[chosen] = _segments(
+            ranked.values[at], inside[row], None if weights is None else weights[row], sizes[chosen], metric
+        )
+        first = last
+    return GroupDistances(distance, n_in, n_out)
+
+
+__all__ = [
+    "METRICS",
+    "TOLERANCE",
+    "GroupDistances",
+    "Partition",
+    "Ranked",
+    "group_distances",
+    "rank",
+    "wasserstein",
+]
