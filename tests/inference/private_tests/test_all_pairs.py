@@ -152,6 +152,14 @@ def test_wrong_input_spends_nothing(change: dict[str, Any], message: str) -> Non
     assert ledger.spent()["rho"] == 0
 
 
+def test_a_mapping_without_a_column() -> None:
+    frame, columns = synthetic(100, 6)
+    with pytest.raises(InvalidParameter, match="no column 'e'"):
+        pt.all_pairs(frame, columns | {"e": [0, 1]}, 0.1, source=Untouchable())
+    with pytest.raises(InvalidParameter, match="one length"):
+        pt.all_pairs(frame | {"d": [0, 1]}, columns, 0.1, source=Untouchable())
+
+
 def test_census_income() -> None:
     folder = Path(os.environ.get("HOLDFAST_DATA", "../shared/data")) / "census-income-kdd"
     if not folder.is_dir():

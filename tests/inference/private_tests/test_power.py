@@ -340,6 +340,7 @@ def test_a_null_setting_has_no_power_and_says_why() -> None:
         ({"rho": None, "epsilon": 1, "method": "projected"}, "needs Gaussian noise"),
         ({"method": "unheard"}, "method"),
         ({"method": "classical"}, "not private"),
+        ({"method": "classical", "rho": None, "trials": 100}, "trials simulate private tests only"),
         ({"at": "nowhere"}, "at must be"),
         ({"method": "monte-carlo", "m": 3}, "m must be at least 19"),
     ],

@@ -218,7 +218,9 @@ def all_pairs(
     read = []
     for place, name in enumerate(names):
         report(0.4 * place / len(names), f"reading {name}")
-        values = frame[name] if isinstance(frame, Mapping) and name in frame else column(frame, name)
+        if isinstance(frame, Mapping) and name not in frame:
+            raise InvalidParameter(f"the frame has no column {name!r}")
+        values = frame[name] if isinstance(frame, Mapping) else column(frame, name)
         read.append(codes(values, columns[name], name))
     n = read[0].size
     if any(part.size != n for part in read):

@@ -173,6 +173,8 @@ def gof_power(
     if method == "classical":
         if not (rho is None and epsilon is None and noise is None):
             raise InvalidParameter("the classical test is not private: give neither rho, epsilon nor noise")
+        if trials is not None:
+            raise InvalidParameter("trials simulate private tests only; the classical one has its limit")
         law: NoiseLaw | None = None
     else:
         law = noise_of(rho=rho, epsilon=epsilon, noise=noise)

@@ -166,7 +166,7 @@ def _upper(points: Array, law: Law) -> Array:
     if not law.weights:
         return (points < law.constant).astype(np.float64)
     found = mixture_sf(np.maximum(points - law.constant, 0.0), law.weights, noncentrality=law.noncentrality)
-    return np.clip(found, 0.0, 1.0)
+    return np.asarray(np.clip(found, 0.0, 1.0))
 
 
 @lru_cache(maxsize=4)
