@@ -179,13 +179,13 @@ def _spread(work: list[tuple[Part, tuple[Trial, ...]]], jobs: int) -> Iterator[t
             yield part, run_part(part, trials)
         return
     # Fresh interpreters: a fork would copy locks that other threads hold.
-    with ProcessPoolExecutor(min(jobs, len(work)), mp_context=get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(min(jobs, len(work)), mp_context=get_context("spawn"))
+    try:
         waiting: dict[Any, Part] = {pool.submit(run_part, part, trials): part for part, trials in work}
-        try:
-            for future in as_completed(waiting):
-                yield waiting[future], future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+    finally:  # not `with`, which waits for everything that was submitted before an interruption ends the run
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 __all__ = ["FILE", "PART", "Ask", "Kept", "Results", "fingerprint", "name_of", "pack", "run", "unpack"]

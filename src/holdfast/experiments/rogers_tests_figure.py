@@ -109,7 +109,7 @@ def outcome(figure: Figure, settings: Settings) -> Outcome:
     checks += [judge(claim, results) for claim in figure.claims]
     failed = [check.name for check in checks if not check.passed]
     finding = f"Stated: {figure.stated} " + (
-        f"Does not hold here: {'; '.join(failed)}." if failed else "Ours agrees; the checks say how far."
+        f"Does not hold here: {'; '.join(failed)}." if failed else "Every check passed; they say what was compared."
     )
     return Outcome(
         tables=tuple(tables),
