@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.errors import HoldfastError, InvalidParameter
 
-READ_HINT = "reading Parquet needs polars or pyarrow: `pip install polars`"
+READ_HINT = "reading Parquet needs polars or pyarrow: install holdfast[frames]"
 
 
 def numbers(name: str, text: str) -> list[float]:
