@@ -57,6 +57,8 @@ class Figure:
         The recorded shares.
     stated : str
         What the dissertation says in words.
+    remark : str
+        What to read beside that, where the words do not hold everywhere.
     against : Trial, optional
         Show how much more often this test rejects than each other one, on the same records.
     """
@@ -69,6 +71,7 @@ class Figure:
     stated: str
     books: Books = field(default_factory=dict)
     against: Trial | None = None
+    remark: str = ""
 
     def reduced(self, quick: bool) -> tuple[Panel, ...]:
         """The panels, or their quick versions."""
@@ -108,7 +111,8 @@ def outcome(figure: Figure, settings: Settings) -> Outcome:
         checks.append(met)
     checks += [judge(claim, results) for claim in figure.claims]
     failed = [check.name for check in checks if not check.passed]
-    finding = f"Stated: {figure.stated} " + (
+    finding = f"Stated: {figure.stated} {figure.remark}".rstrip() + " "
+    finding += (
         f"Does not hold here: {'; '.join(failed)}." if failed else "Every check passed; they say what was compared."
     )
     return Outcome(
