@@ -148,7 +148,7 @@ FIGURES = (
         (Beats(t.INDEP, t.CORRECTED), Beats(t.INDEP, t.MC_INDEP), Beats(t.CORRECTED, t.ASYMPT_INDEP)),
         "both below Indep, and AsymptIndep below MCIndep.",
         book.INDEPENDENCE_POWER,
-        remark="The second holds while noise dominates; with m = 59 MCIndep is the lower one by a little at the largest n.",
+        remark="The second holds while noise dominates; at large n MCIndep with m = 59 is lower by a little.",
     ),
     Figure(
         "rogers-figure-14",
