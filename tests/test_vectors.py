@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ def _function(path: str) -> Any:
 
 
 def _take(result: Any, step: str | int) -> Any:
-    return getattr(result, step) if isinstance(step, str) else result[step]
+    by_name = isinstance(step, str) and not isinstance(result, Mapping)
+    return getattr(result, str(step)) if by_name else result[step]
 
 
 @pytest.mark.parametrize("row", _rows())

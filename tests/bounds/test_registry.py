@@ -30,6 +30,10 @@ CONTRACT = {
     "holdout.thresholdout-size": {"tau", "beta", "questions", "budget"},
     "holdout.sparse-validate-transcripts": {"questions", "budget", "values"},
     "holdout.guess-and-check-width": {"n", "beta", "question", "failures", "grid"},
+    "coherence.pure-dp-size": {"alpha", "beta", "groups", "n", "epsilon"},
+    "coherence.approx-dp-size": {"alpha", "beta", "groups", "n", "epsilon", "delta"},
+    "coherence.pure-dp-epsilon": {"alpha", "beta", "groups", "n", "size"},
+    "coherence.count-release-size": {"alpha", "beta", "groups", "n"},
 } | {
     f"interval.{name}": {"n", "questions", "beta", "noise"}
     for name in (
@@ -81,7 +85,7 @@ def _sample(id: str) -> dict[str, Any]:
         "epsilon": 0.01, "delta": 1e-9, "n": 1000, "beta": 0.05, "bits": 1.0, "k_bits": 3.0, "alpha": 0.05, "p": 0.01,
         "rounds": 10, "delta_slack": 1e-6, "delta_total": 1e-6, "rho": 0.1, "mu": 0.5, "budget_epsilon": 1.0,
         "budget_delta": 1e-6, "questions": 50, "tau": 0.1, "budget": 5, "values": 1, "question": 3, "failures": 1,
-        "grid": 0.05,
+        "grid": 0.05, "groups": 20, "size": 500,
     }  # fmt: skip
     return {p.name: usual[p.name] for p in lookup(id).parameters if p.required and p.name in usual}
 
