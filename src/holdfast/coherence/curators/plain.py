@@ -1,0 +1,100 @@
+"""Curators without noise: the data in the clear, part of it, or a count. None is differentially private."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holdfast import check
+from holdfast.coherence.table import Table, equal
+from holdfast.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Clear:
+    """Releases the half as it is, or only some of its columns.
+
+    Examples
+    --------
+    >>> Clear(["age"])(Table.of({"age": [30, 41], "ill": [0, 1]}))
+    Table(2 rows: age)
+    """
+
+    columns: Sequence[str] | None = None
+    name: str = "clear"
+
+    def __call__(self, half: Table) -> Table:
+        """The report on this half."""
+        return half if self.columns is None else half.select(self.columns)
+
+
+@dataclass(frozen=True)
+class ShuffledColumn:
+    """Releases one column in random order: the single-column release of the paper's section 7 (Theorem 9).
+
+    Deterministic up to order, so no epsilon holds; still it enforces coherence for large groups, since the report says
+    only how often each value occurs.
+    """
+
+    column: str
+    name: str = "shuffled-column"
+
+    def __call__(self, half: Table, rng: np.random.Generator) -> Table:
+        """The report on this half."""
+        return Table.of({self.column: rng.permutation(half[self.column])})
+
+
+@dataclass(frozen=True)
+class Count:
+    """Releases how many rows have `column == value`: the count of the paper's section 7 (Theorem 11).
+
+    The report is a mapping with the entries `column`, `value`, `count` and `rows`.
+
+    Examples
+    --------
+    >>> Count("ill", 1)(Table.of({"ill": [0, 1, 1]}))
+    {'column': 'ill', 'value': 1, 'count': 2, 'rows': 3}
+    """
+
+    column: str
+    value: Any
+    name: str = "count"
+
+    def __call__(self, half: Table) -> dict[str, Any]:
+        """The report on this half."""
+        count = int(equal(half[self.column], self.value).sum())
+        return {"column": self.column, "value": self.value, "count": count, "rows": half.rows}
+
+
+@dataclass(frozen=True)
+class RandomSubset:
+    """Releases `rows` rows of the half, drawn without replacement, in the clear."""
+
+    rows: int
+    name: str = "random-subset"
+
+    def __post_init__(self) -> None:
+        check.whole("rows", self.rows, at_least=1)
+
+    def __call__(self, half: Table, rng: np.random.Generator) -> Table:
+        """The report on this half."""
+        if self.rows > half.rows:
+            raise InvalidParameter(f"rows must be at most the {half.rows} rows of the half, got {self.rows}")
+        return half.take(rng.permutation(half.rows)[: self.rows])
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Releases as many rows as the half has, drawn with replacement."""
+
+    name: str = "bootstrap"
+
+    def __call__(self, half: Table, rng: np.random.Generator) -> Table:
+        """The report on this half."""
+        return half.take(rng.integers(half.rows, size=half.rows))
+
+
+__all__ = ["Bootstrap", "Clear", "Count", "RandomSubset", "ShuffledColumn"]

@@ -1,0 +1,265 @@
+"""Groups of people, fixed before the split: declared predicates, all values of columns, and their intersections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import check
+from holdfast.coherence.distance import GroupDistances, Partition, Ranked, group_distances, rank
+from holdfast.coherence.predicates import predicate
+from holdfast.coherence.table import Column, Table, missing, missing_column
+from holdfast.errors import InvalidParameter
+
+EVERYONE = "everyone"
+SIZE_FLOOR = 80
+"""Members below which no theorem says anything; the default of `min_size`."""
+LARGEST_COLLECTION = 100_000
+"""Groups beyond which a plan is refused."""
+_MOST_VALUES = 200
+
+Rule = str | Callable[[Table], Any] | Any
+"""A predicate in words (`"SEX == 2 and AGEP in 18..25"`), a function of the table, or one truth value a row."""
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """Which groups to look at. A description: nothing is counted before `resolve`.
+
+    Parameters
+    ----------
+    declared : mapping of name to rule
+        A rule is a predicate in words (see `predicates.predicate`), a function of the table, or a list of truth values
+        with one entry for each row of the data.
+    columns : sequence of str
+        Every value of each of these columns is a group; a missing value is a value of its own.
+    depth : int
+        Intersections of the values of up to this many columns are groups too.
+    bins : mapping of column to edges
+        Numbers to cut a column at: edges e_0 < e_1 < ... make the intervals below e_0, [e_0, e_1), ..., from the last.
+    min_size : int
+        Smaller groups are listed as too small and not measured. The default, 80, is the least size of any theorem.
+    everyone : bool
+        Whether all rows together are a group.
+
+    Examples
+    --------
+    >>> plan = GroupPlan({"women": "SEX == 2"}, columns=["SEX"], min_size=2)
+    >>> found = plan.resolve(Table.of({"SEX": [1, 2, 2, 2, 3, 3]}))
+    >>> found.names, found.sizes.tolist(), found.too_small
+    (('everyone', 'women', 'SEX=2', 'SEX=3'), [6, 3, 3, 2], (('SEX=1', 1),))
+    """
+
+    declared: Mapping[str, Rule] = field(default_factory=dict)
+    columns: Sequence[str] = ()
+    depth: int = 1
+    bins: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    min_size: int = SIZE_FLOOR
+    everyone: bool = True
+
+    def __post_init__(self) -> None:
+        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        if len(set(columns)) != len(columns):
+            raise InvalidParameter("columns of groups must be distinct")
+        if not self.everyone and not self.declared and not columns:
+            raise InvalidParameter("groups must name at least one group")
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "depth", check.whole("depth", self.depth, at_least=1))
+        object.__setattr__(self, "min_size", check.whole("min_size", self.min_size, at_least=1))
+        for name, edges in self.bins.items():
+            if list(edges) != sorted(set(check.reals(f"bins[{name!r}]", list(edges)))):
+                raise InvalidParameter(f"bins of {name!r} must increase")
+
+    def resolve(self, table: Table, rows: NDArray[np.int64] | None = None) -> Groups:
+        """Find the members of every group among `rows` of the table (default: all)."""
+        rows = np.arange(table.rows) if rows is None else rows
+        for name in (*self.columns, *self.bins):
+            if name not in table:
+                raise missing_column(name, table.names)
+        kept = table.take(rows)
+        layers: list[_Layer] = []
+        small: list[tuple[str, int]] = []
+        if self.everyone:
+            layers.append(_Layer.mask(EVERYONE, np.ones(kept.rows, dtype=bool)))
+        for name, rule in self.declared.items():
+            mask = _declared(str(name), rule, kept, table.rows, rows)
+            size = int(mask.sum())
+            if size == 0:
+                raise InvalidParameter(f"group {name!r} has no member among the {kept.rows} rows of the audit")
+            if size < self.min_size:
+                small.append((str(name), size))
+            else:
+                layers.append(_Layer.mask(str(name), mask))
+        coded = {name: _codes(name, kept[name], self.bins.get(name)) for name in self.columns}
+        for size in range(1, min(self.depth, len(self.columns)) + 1):
+            for chosen in combinations(self.columns, size):
+                layer = _crossing([coded[name] for name in chosen], self.min_size, small)
+                if layer.names:
+                    layers.append(layer)
+                if sum(len(made.names) for made in layers) > LARGEST_COLLECTION:
+                    raise InvalidParameter(
+                        f"groups must be at most {LARGEST_COLLECTION}; lower depth or raise min_size"
+                    )
+        names = [name for layer in layers for name in layer.names]
+        if not names:
+            raise InvalidParameter(f"groups must hold one of at least min_size = {self.min_size} rows; none does")
+        if len(set(names)) != len(names):
+            again = next(name for name in names if names.count(name) > 1)
+            raise InvalidParameter(f"groups must have distinct names; {again!r} occurs twice")
+        return Groups(tuple(names), kept.rows, tuple(small), tuple(layers))
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """Disjoint groups: one packed mask, or one code a row."""
+
+    names: tuple[str, ...]
+    bits: NDArray[np.uint8] | None
+    partition: Partition | None
+
+    @classmethod
+    def mask(cls, name: str, members: NDArray[np.bool_]) -> _Layer:
+        return cls((name,), np.packbits(members), None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups:
+    """Groups with their members, fixed before any split. Made by `GroupPlan.resolve`."""
+
+    names: tuple[str, ...]
+    rows: int
+    too_small: tuple[tuple[str, int], ...]
+    layers: tuple[_Layer, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"Groups({len(self)} groups of {self.rows} rows, {len(self.too_small)} too small)"
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Members of each group."""
+        sizes: list[int] = []
+        for layer in self.layers:
+            if layer.partition is None:
+                sizes.append(int(self._mask(layer).sum()))
+            else:
+                codes = layer.partition.codes
+                sizes += np.bincount(codes[codes >= 0], minlength=layer.partition.groups).tolist()
+        return np.array(sizes, dtype=np.int64)
+
+    def mask(self, group: int | str) -> NDArray[np.bool_]:
+        """Which rows are members of the group with this number or name."""
+        number = self.names.index(group) if isinstance(group, str) else group
+        for layer in self.layers:
+            if number < len(layer.names):
+                return self._mask(layer) if layer.partition is None else layer.partition.codes == number
+            number -= len(layer.names)
+        raise InvalidParameter(f"group must be one of {len(self)} groups")
+
+    def masks(self) -> Iterator[NDArray[np.bool_]]:
+        """The masks of all groups, one after the other."""
+        return (self.mask(number) for number in range(len(self)))
+
+    def distances(
+        self, predictions: Any, inside: Any, *, weights: Any = None, metric: str = "wasserstein"
+    ) -> GroupDistances:
+        """Distance of every group, in the order of `names`; one sort for all. See `distance.group_distances`."""
+        ranked = predictions if isinstance(predictions, Ranked) else rank(predictions)
+        parts: list[GroupDistances] = []
+        single: list[_Layer] = []
+
+        def overlapping() -> None:
+            if single:
+                masks = (self._mask(layer) for layer in single)
+                parts.append(group_distances(ranked, inside, masks, weights=weights, metric=metric))
+                single.clear()
+
+        for layer in self.layers:
+            if layer.partition is None:
+                single.append(layer)
+            else:
+                overlapping()
+                parts.append(group_distances(ranked, inside, layer.partition, weights=weights, metric=metric))
+        overlapping()
+        return GroupDistances(
+            np.concatenate([part.distance for part in parts]),
+            np.concatenate([part.inside for part in parts]),
+            np.concatenate([part.outside for part in parts]),
+        )
+
+    def _mask(self, layer: _Layer) -> NDArray[np.bool_]:
+        assert layer.bits is not None
+        return np.unpackbits(layer.bits, count=self.rows).view(np.bool_)
+
+
+def plan_of(groups: Any) -> GroupPlan:
+    """A `GroupPlan` from one, from a mapping of declared groups, or from a list of columns."""
+    if isinstance(groups, GroupPlan):
+        return groups
+    if groups is None:
+        return GroupPlan()
+    if isinstance(groups, Mapping):
+        return GroupPlan(declared=groups)
+    if isinstance(groups, Sequence):
+        return GroupPlan(columns=(groups,) if isinstance(groups, str) else tuple(groups))
+    raise InvalidParameter("groups must be a GroupPlan, a mapping of names to rules, or a list of columns")
+
+
+def _declared(name: str, rule: Rule, kept: Table, total: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    if isinstance(rule, str):
+        return predicate(rule)(kept)
+    found = np.asarray(rule(kept) if callable(rule) else rule)
+    if not callable(rule) and found.shape == (total,):
+        found = found[rows]
+    if found.dtype != np.bool_ or found.shape != (kept.rows,):
+        raise InvalidParameter(f"group {name!r} must be one truth value a row")
+    return found
+
+
+def _codes(name: str, values: Column, edges: Sequence[float] | None) -> tuple[NDArray[np.int64], list[str]]:
+    """A number for each distinct value, and the names of these groups."""
+    gone = missing(values)
+    if edges is not None:
+        if values.dtype.kind == "O":
+            raise InvalidParameter(f"bins cut numbers, and column {name!r} holds text")
+        cuts = [float(edge) for edge in edges]
+        codes = np.searchsorted(cuts, values.astype(np.float64), side="right")
+        middle = [f"{name} in [{a:g}, {b:g})" for a, b in pairwise(cuts)]
+        labels = [f"{name} < {cuts[0]:g}", *middle, f"{name} >= {cuts[-1]:g}"]
+    else:
+        distinct, inverse = np.unique(
+            values[~gone].astype(str) if values.dtype.kind == "O" else values[~gone], return_inverse=True
+        )
+        codes = np.zeros(values.size, dtype=np.int64)
+        codes[~gone] = inverse
+        labels = [f"{name}={value:g}" if values.dtype.kind == "f" else f"{name}={value}" for value in distinct]
+        if len(labels) > _MOST_VALUES and values.dtype.kind != "O":
+            raise InvalidParameter(f"column {name!r} has {len(labels)} values; say in bins where to cut it")
+    codes = np.where(gone, len(labels), codes)
+    return codes, [*labels, f"{name} missing"]
+
+
+def _crossing(coded: list[tuple[NDArray[np.int64], list[str]]], min_size: int, small: list[tuple[str, int]]) -> _Layer:
+    """All cells of a crossing that are large enough, as one partition; the others go to `small`."""
+    codes, labels = coded[0][0], [(label,) for label in coded[0][1]]
+    for more, names in coded[1:]:
+        cells, codes = np.unique(codes * len(names) + more, return_inverse=True)  # cells that occur only
+        labels = [(*labels[cell // len(names)], names[cell % len(names)]) for cell in cells.tolist()]
+    counts = np.bincount(codes, minlength=len(labels))
+    large = counts >= min_size
+    small += [
+        (" & ".join(label), int(count)) for label, count in zip(labels, counts, strict=True) if 0 < count < min_size
+    ]
+    number = np.where(large, np.cumsum(large) - 1, -1)
+    kept = tuple(" & ".join(label) for label, keep in zip(labels, large, strict=True) if keep)
+    return _Layer(kept, None, Partition(number[codes].astype(np.int32), len(kept)))
+
+
+__all__ = ["EVERYONE", "LARGEST_COLLECTION", "SIZE_FLOOR", "GroupPlan", "Groups", "plan_of"]

@@ -1,0 +1,222 @@
+"""Models trained on the release: any scikit-learn estimator, the usual ones by name, and naive Bayes from counts."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import check
+from holdfast.coherence.encoding import Matrix, Values
+from holdfast.coherence.learners.attackers import (
+    CoinFlip,
+    Constant,
+    Linkage,
+    Membership,
+    NearestRecord,
+    Predictor,
+    report_table,
+)
+from holdfast.coherence.learners.scores import from_log_odds
+from holdfast.coherence.lenses import Lens
+from holdfast.coherence.table import Table
+from holdfast.coherence.target import Target
+from holdfast.errors import InvalidParameter
+
+#: The usual models: dotted name of the estimator, its options, and whether it wants standardised one-hot columns.
+MODELS: Mapping[str, tuple[str, dict[str, Any], bool]] = {
+    "nearest-neighbour": ("sklearn.neighbors.KNeighborsClassifier", {"n_neighbors": 1}, True),
+    "tree": ("sklearn.tree.DecisionTreeClassifier", {}, False),
+    "small-tree": ("sklearn.tree.DecisionTreeClassifier", {"max_depth": 4}, False),
+    "forest": ("sklearn.ensemble.RandomForestClassifier", {"n_estimators": 50}, False),
+    "regularised-forest": (
+        "sklearn.ensemble.RandomForestClassifier",
+        {"n_estimators": 50, "min_samples_leaf": 50},
+        False,
+    ),
+    "boosting": ("sklearn.ensemble.GradientBoostingClassifier", {}, False),
+    "logistic": ("sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Estimator:
+    """A scikit-learn classifier trained on the report to predict the target from the columns of the lens.
+
+    The estimator is cloned for each split. Its `random_state`, where it has one, comes from the seed of the audit.
+    Columns become numbers by what the report shows, never by the other half.
+
+    Parameters
+    ----------
+    estimator : estimator, or str
+        An estimator, or the dotted name of one, with `options` for its parameters.
+    prediction : str
+        "confidence": `2p - 1` from `predict_proba`, or `tanh(s/2)` from `decision_function`; "label": 1 or -1. They
+        give different distances (the paper's section 5: 1.56 with labels, .98 with confidences): never mix them.
+    standard : bool
+        Text as one column a value and every column standardised, for distances and linear models; otherwise text as
+        codes, for trees.
+    name : str
+        What tables call it.
+    options : mapping
+        Parameters of an estimator given by name.
+    """
+
+    estimator: Any
+    prediction: str = "confidence"
+    standard: bool = False
+    name: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check.choice("prediction", self.prediction, ["confidence", "label"])
+        if not isinstance(self.estimator, str) and not hasattr(self.estimator, "fit"):
+            raise InvalidParameter("estimator must be a scikit-learn estimator or its dotted name")
+        short = self.estimator.rpartition(".")[2] if isinstance(self.estimator, str) else type(self.estimator).__name__
+        object.__setattr__(self, "name", self.name or short)
+
+    def __call__(self, report: Any, lens: Lens, target: Target | None, rng: np.random.Generator) -> Predictor:
+        """The predictor that the report gives for this lens."""
+        table, truth = report_table(report, lens, target)
+        if truth.all() or not truth.any():  # one class only: every model would say the same
+            value = 1.0 if truth.all() else -1.0
+            return lambda rows: np.full(rows.rows, value)
+        matrix = Matrix.of(table, lens.columns, one_hot=self.standard, standard=self.standard)
+        model = self._fresh()
+        if "random_state" in model.get_params():
+            model.set_params(random_state=int(rng.integers(2**31 - 1)))
+        model.fit(matrix(table), truth.astype(np.int64))
+        return _Fitted(model, matrix, self.prediction)
+
+    def _fresh(self) -> Any:
+        try:
+            from sklearn.base import clone
+        except ImportError as error:
+            raise InvalidParameter("this learner needs scikit-learn: pip install holdfast[sklearn]") from error
+        if not isinstance(self.estimator, str):
+            return clone(self.estimator)
+        module, _, name = self.estimator.rpartition(".")
+        try:
+            return getattr(importlib.import_module(module), name)(**self.options)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise InvalidParameter(f"estimator {self.estimator!r} cannot be imported") from error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Fitted:
+    """A trained model as a predictor."""
+
+    model: Any
+    matrix: Matrix
+    prediction: str
+
+    def __call__(self, rows: Table) -> NDArray[np.float64]:
+        """The predictor that the report gives for this lens."""
+        seen = self.matrix(rows)
+        if self.prediction == "label":
+            return np.where(np.asarray(self.model.predict(seen)) == 1, 1.0, -1.0)
+        if hasattr(self.model, "predict_proba"):
+            yes = list(self.model.classes_).index(1)
+            return np.asarray(2 * self.model.predict_proba(seen)[:, yes] - 1, dtype=np.float64)
+        if hasattr(self.model, "decision_function"):
+            return from_log_odds(self.model.decision_function(seen))
+        raise InvalidParameter("the estimator gives neither probabilities nor scores; use prediction='label'")
+
+
+@dataclass(frozen=True)
+class NaiveBayes:
+    """Naive Bayes from counts of each column by the target, with `smoothing` added to every count.
+
+    It reads a table, or the noisy counts of `curators.PrivateNaiveBayes`.
+    """
+
+    smoothing: float = 1.0
+    name: str = "naive-bayes"
+
+    def __call__(self, report: Any, lens: Lens, target: Target | None) -> Predictor:
+        """The predictor that the report gives for this lens."""
+        if hasattr(report, "naive_bayes"):
+            return report.naive_bayes(lens, target, self.smoothing)  # type: ignore[no-any-return]
+        table, truth = report_table(report, lens, target)
+        known = {name: Values.of(table[name]) for name in lens.columns}
+        counts = {
+            name: np.stack(
+                [
+                    np.bincount(values.codes(table[name])[truth == y], minlength=values.distinct.size + 1)
+                    for y in (False, True)
+                ]
+            )
+            for name, values in known.items()
+        }
+        return bayes_predictor(known, counts, np.array([(~truth).sum(), truth.sum()], dtype=float), self.smoothing)
+
+
+def bayes_predictor(
+    known: Mapping[str, Values], counts: Mapping[str, NDArray[Any]], prior: NDArray[Any], smoothing: float
+) -> Predictor:
+    """The predictor of naive Bayes: `tanh` of half the log-odds. A value that was never counted says nothing."""
+    base = np.log(prior + smoothing)
+    ratios: dict[str, NDArray[np.float64]] = {}
+    for name, table in counts.items():
+        smooth = table + smoothing
+        shares = np.log(smooth) - np.log(smooth.sum(axis=1, keepdims=True))
+        ratios[name] = np.append(shares[1] - shares[0], 0.0)  # code -1 reads the last entry
+
+    def predict(rows: Table) -> NDArray[np.float64]:
+        odds = np.full(rows.rows, base[1] - base[0])
+        for name, values in known.items():
+            odds += ratios[name][values.codes(rows[name])]
+        return np.tanh(odds / 2)
+
+    return predict
+
+
+_ATTACKERS = {
+    "linkage": Linkage,
+    "membership": Membership,
+    "nearest-record": NearestRecord,
+    "constant": Constant,
+    "coin-flip": CoinFlip,
+    "naive-bayes": NaiveBayes,
+}
+NAMES = (*_ATTACKERS, *MODELS)
+"""Names of built-in learners."""
+
+
+def named(name: str, **options: Any) -> Any:
+    """A built-in learner, or any scikit-learn classifier, by name.
+
+    Examples
+    --------
+    >>> named("linkage").name, named("forest").options["n_estimators"]
+    ('linkage', 50)
+    >>> named("sklearn.svm.SVC", C=2.0).name
+    'SVC'
+    """
+    how = {key: options.pop(key) for key in ("prediction", "standard") if key in options}
+    if name in _ATTACKERS and not how:
+        return _ATTACKERS[name](**options)
+    if name in MODELS:
+        dotted, defaults, standard = MODELS[name]
+        return Estimator(dotted, name=name, options={**defaults, **options}, **{"standard": standard, **how})
+    if "." in name:
+        return Estimator(name, options=options, **how)
+    raise InvalidParameter(f"learner must be one of {', '.join(NAMES)}, or a dotted name, got {name!r}")
+
+
+def learner_of(given: Any) -> Any:
+    """A learner from a name, an estimator or a callable."""
+    if isinstance(given, str):
+        return named(given)
+    if hasattr(given, "fit") and hasattr(given, "get_params"):
+        return Estimator(given)
+    if callable(given):
+        return given
+    raise InvalidParameter(f"a learner must be a name, an estimator or a callable, got a {type(given).__name__}")
+
+
+__all__ = ["MODELS", "NAMES", "Estimator", "NaiveBayes", "bayes_predictor", "learner_of", "named"]

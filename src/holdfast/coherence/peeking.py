@@ -1,0 +1,165 @@
+"""What an audit can notice of a learner or curator that looks at more than it was given.
+
+Three cases are noticed: a callable that holds the audited data (in its closure, attributes, defaults or the global
+names it uses); a predictor that asks for a column outside its lens; and a predictor whose answer for a row depends on
+the rows that are predicted with it, for example because it fits a scaler on them. A learner that reads the data from
+a file, or keeps an altered copy of it, is not noticed: nothing here is proof that nobody peeked.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pickle
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.coherence.distance import TOLERANCE
+from holdfast.coherence.failures import OutOfRange, Peeked
+from holdfast.coherence.table import Table
+from holdfast.errors import InvalidParameter
+
+Predictor = Callable[[Table], Any]
+
+_SAMPLE = 200
+#: Batches of another size may differ by rounding; a scaler fitted on other rows differs by far more.
+_SAME = 1e-6
+_DEPTH = 4
+_DISTINCT = 20  # a column of a few codes may equal an innocent array
+
+
+class _Through(Table):
+    """A table that knows which columns the lens hides, to tell looking outside it from a misspelt name."""
+
+    hidden: frozenset[str] = frozenset()
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name in self.hidden:
+            raise Peeked(f"the predictor asked for column {name!r}, which its lens does not show")
+        return super().__getitem__(name)
+
+
+def predict(predictor: Predictor, seen: Table, names: Iterable[str], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Predictions for all rows, checked: one a row, in [-1, 1], each a function of its own row."""
+    if not callable(predictor):
+        raise InvalidParameter("a learner must return a predictor: a function from a table to one number a row")
+    hidden = frozenset(names) - set(seen.names)
+    found = checked(predictor(_through(seen, hidden)), seen.rows)
+    some = rng.permutation(seen.rows)[:_SAMPLE]
+    again = checked(predictor(_through(seen.take(some), hidden)), some.size)
+    if np.abs(found[some] - again).max(initial=0) > _SAME:
+        raise Peeked("the prediction for a row changes with the rows predicted beside it: fit on the report only")
+    return found
+
+
+def checked(values: Any, rows: int) -> NDArray[np.float64]:
+    """One prediction a row in [-1, 1]; anything else is refused.
+
+    Examples
+    --------
+    >>> checked([1.0, -10], 2)
+    Traceback (most recent call last):
+    ...
+    holdfast.coherence.failures.OutOfRange: predictions must lie in [-1, 1], and 1 of 2 do not; turn a probability p
+    into 2p - 1 and a label into -1 or 1
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise OutOfRange("predictions must be numbers in [-1, 1]") from error
+    if array.shape != (rows,):
+        raise OutOfRange(f"predictions must be one number for each of {rows} rows, got shape {array.shape}")
+    inside = np.abs(array) <= 1 + TOLERANCE  # NaN is not
+    if not inside.all():
+        raise OutOfRange(
+            f"predictions must lie in [-1, 1], and {int((~inside).sum())} of {rows} do not; "
+            "turn a probability p into 2p - 1 and a label into -1 or 1"
+        )
+    return np.clip(array, -1.0, 1.0)
+
+
+def check_holds_no_data(who: str, function: Any, table: Table, data: Any) -> None:
+    """Refuse a curator or learner that holds the audited data itself."""
+    if hasattr(function, "for_rows"):  # predictions given: one number a row by design
+        return
+    for where, thing in _held(function, "", _DEPTH, set()):
+        if thing is data or thing is table or _is_column(thing, table):
+            raise InvalidParameter(
+                f"{who} holds the data under audit ({where or 'itself'}), so it could look at the other half; "
+                "let it use only what it is given"
+            )
+
+
+def _is_column(thing: Any, table: Table) -> bool:
+    """Whether an array of all rows is a column of numbers with many distinct values, itself or a copy."""
+    if not isinstance(thing, np.ndarray) or thing.ndim < 1 or thing.shape[0] != table.rows:
+        return False
+    for values in table.columns.values():
+        if np.may_share_memory(thing, values) and np.shares_memory(thing, values):
+            return True
+        numbers = thing.shape == values.shape and thing.dtype.kind in "iuf" and values.dtype.kind in "iuf"
+        if numbers and np.array_equal(thing, values, equal_nan=True) and np.unique(values).size > _DISTINCT:
+            return True
+    return False
+
+
+def _held(thing: Any, where: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """Everything a callable holds, a few levels deep, with the name it goes by."""
+    if id(thing) in seen or isinstance(thing, (types.ModuleType, type, str, bytes, int, float)):
+        return
+    seen.add(id(thing))
+    yield where, thing
+    if depth == 0 or isinstance(thing, (np.ndarray, Table)):
+        return
+    inner: list[tuple[str, Any]] = []
+    if isinstance(thing, functools.partial):
+        inner += [("an argument of partial", one) for one in (*thing.args, *thing.keywords.values())]
+        inner.append((where, thing.func))
+    elif isinstance(thing, types.MethodType):
+        inner += [(where, thing.__self__), (where, thing.__func__)]
+    elif isinstance(thing, types.FunctionType):
+        for name, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=False):
+            try:
+                inner.append((f"variable {name!r}", cell.cell_contents))
+            except ValueError:  # a name that is not bound yet
+                continue
+        inner += [("a default argument", one) for one in (thing.__defaults__ or ())]
+        inner += [("a default argument", one) for one in (thing.__kwdefaults__ or {}).values()]
+        used = set(thing.__code__.co_names) & set(thing.__globals__)
+        inner += [(f"global name {name!r}", thing.__globals__[name]) for name in sorted(used)]
+    elif isinstance(thing, dict):
+        inner += [(where, one) for one in thing.values()]
+    elif isinstance(thing, (list, tuple)) and len(thing) <= 1000:
+        inner += [(where, one) for one in thing]
+    elif hasattr(thing, "__dict__"):
+        inner += [(f"attribute {name!r}", one) for name, one in vars(thing).items()]
+    for name, one in inner:
+        yield from _held(one, name, depth - 1, seen)
+
+
+def fingerprint(report: Any) -> str:
+    """A SHA-256 of the report, or of its type where it cannot be written down."""
+    digest = hashlib.sha256()
+    if isinstance(report, Table):
+        for name, values in report.columns.items():
+            digest.update(name.encode())
+            digest.update(pickle.dumps(values.tolist()) if values.dtype.kind == "O" else values.tobytes())
+        return digest.hexdigest()
+    try:
+        digest.update(pickle.dumps(report))
+    except Exception:  # whatever a foreign object raises when it is pickled
+        digest.update(type(report).__name__.encode())
+    return digest.hexdigest()
+
+
+def _through(seen: Table, hidden: frozenset[str]) -> Table:
+    made = _Through(seen.columns, seen.rows)
+    object.__setattr__(made, "hidden", hidden)
+    return made
+
+
+__all__ = ["Predictor", "check_holds_no_data", "checked", "fingerprint", "predict"]
