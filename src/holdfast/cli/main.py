@@ -71,8 +71,8 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(str(error), 3)
     except HoldfastError as error:
         return _fail(str(error), 1)
-    except BrokenPipeError:
-        sys.stderr.close()
+    except BrokenPipeError:  # whoever reads has enough, as `head` does; what is still buffered goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         return _fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error), 1)
@@ -95,7 +95,12 @@ def main() -> None:
 def _call(arguments: Sequence[str]) -> int:
     try:
         status = typer.main.get_command(build())(args=list(arguments), prog_name="holdfast", standalone_mode=False)
+        sys.stdout.flush()  # here, where a closed pipe is understood, and not when the interpreter ends
         return status if isinstance(status, int) else 0
+    except SystemExit as error:  # what Click makes of a closed pipe
+        if isinstance(error.__context__, BrokenPipeError):
+            raise error.__context__ from None
+        raise
     except _CLICK_ERROR as error:
         return _wrong_usage(error)
 
@@ -105,9 +110,17 @@ def _wrong_usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(message)
         return 0
+    message += _typed(error, message)
     where = context.command_path if context else "holdfast"
     end = "" if message.endswith(("?", ".")) else "."
     return _fail(f"{message}{end} Try `{where} --help`.", 2)
+
+
+def _typed(error: Exception, message: str) -> str:
+    """What was typed instead; newer releases of Typer keep it with the cause and do not say it."""
+    errors = getattr(error.__cause__, "errors", None)
+    found = [part.get("input") for part in errors()] if callable(errors) else []
+    return "".join(f", got {text!r}" for text in found[:1] if isinstance(text, str) and repr(text) not in message)
 
 
 def _fail(message: str, status: int) -> int:

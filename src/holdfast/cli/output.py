@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -25,9 +26,16 @@ def width() -> int:
     return shutil.get_terminal_size((160, 40)).columns
 
 
+class _Screen(Console):
+    """A console that leaves it to the command line what a reader who stops early means; Rich would exit with 1."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """A console on standard output, as wide as `width()` says."""
-    return Console(width=width())
+    return _Screen(width=width())
 
 
 def say(text: str) -> None:
@@ -36,13 +44,47 @@ def say(text: str) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table that reads well on a terminal and in a log; the first column is never broken."""
-    made = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left")
-    for i, column in enumerate(columns):
-        made.add_column(Text(column), overflow="fold", no_wrap=i == 0)
-    for row in rows:
-        made.add_row(*(Text(str(cell)) for cell in row))
-    _print(made)
+    """Print a table that reads well on a terminal and in a log.
+
+    Lines break between words. Columns that do not fit beside each other even so follow in a further part that
+    repeats the first column; a word is broken only if it is longer than the line.
+    """
+    cells = [[str(cell) for cell in row] for row in rows]
+    for place, (part, widths) in enumerate(_parts(columns, cells)):
+        made = Table(title=None if place else Text(title), box=box.SIMPLE_HEAD, title_justify="left")
+        for i, wide in zip(part, widths, strict=True):
+            made.add_column(Text(columns[i]), overflow="fold", width=wide)
+        for row in cells:
+            made.add_row(*(Text(row[i]) for i in part))
+        _print(made)
+
+
+def _parts(columns: Sequence[str], cells: list[list[str]]) -> list[tuple[list[int], list[int]]]:
+    """Which columns stand beside each other, and how wide each is."""
+    texts = [[column, *(row[i] for row in cells)] for i, column in enumerate(columns)]
+    whole = [max(1, *(cell_len(line) for text in column for line in text.split("\n"))) for column in texts]
+    word = [max((cell_len(w) for text in column for w in text.split()), default=1) for column in texts]
+    word[0] = whole[0]  # names are never broken
+    room = width() - 1
+    parts: list[list[int]] = [[0]]
+    for i in range(1, len(columns)):
+        if len(parts[-1]) > 1 and sum(word[j] + 3 for j in [*parts[-1], i]) > room:
+            parts.append([0])
+        parts[-1].append(i)
+    return [(part, _shrunk([whole[i] for i in part], [word[i] for i in part], room)) for part in parts]
+
+
+def _shrunk(whole: list[int], word: list[int], room: int) -> list[int]:
+    """Widths that fit the room: the widest column gives first, and below its longest word only when all are there."""
+    found = list(whole)
+    while (over := sum(found) + 3 * len(found) - room) > 0:
+        spare = [i for i in range(len(found)) if found[i] > word[i]] or [i for i in range(len(found)) if found[i] > 1]
+        if not spare:
+            break
+        widest = max(spare, key=lambda i: found[i])
+        floor = max([found[i] for i in spare if found[i] < found[widest]] + [word[widest], found[widest] - over, 1])
+        found[widest] = floor if floor < found[widest] else found[widest] - 1
+    return found
 
 
 def _print(made: Table) -> None:

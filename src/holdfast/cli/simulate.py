@@ -51,7 +51,7 @@ def simulate(
     runs: int = typer.Option(200, "--runs", help="Analyses, each of a fresh sample."),
     seed: int = typer.Option(1, "--seed", help="Where the simulation starts."),
     jobs: int = typer.Option(0, "--jobs", help="Processes; 0 takes one a core for long simulations."),
-    plot: Path = typer.Option(None, "--plot", help="Also draw the shares of intervals used: .svg, .png, .html."),  # noqa: B008
+    plot: Path = typer.Option(None, "--plot", help="Draw the shares of intervals used: .svg, .png, .html or .json."),  # noqa: B008
     listing: bool = typer.Option(False, "--list", help="Name the analysts and the answerers."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:

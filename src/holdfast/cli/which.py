@@ -28,7 +28,7 @@ def which(
     epsilon: float = typer.Option(None, "--epsilon", help="The pure differential privacy to spend."),
     alpha: float = typer.Option(0.05, "--alpha", help="The level."),
     target: float = typer.Option(None, "--target", help="Also the records and the budget that this power needs."),
-    plot: Path = typer.Option(None, "--plot", help="Draw power against records: .svg, .png, .html."),  # noqa: B008
+    plot: Path = typer.Option(None, "--plot", help="Draw power against records: .svg, .png, .html or .json."),  # noqa: B008
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Which test for me: every applicable test with its power, before a record is touched and anything is spent."""

@@ -1,0 +1,94 @@
+"""Tables on narrow terminals: no word is broken, no line is too long, nothing is lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from holdfast.cli import output
+from holdfast.cli.main import run
+
+COLUMNS = ("method", "half-width", "a clean run", "sure pass", "needs", "remark", "how it is called in the paper")
+ROWS = [
+    ("splitting-by-failures", 0.0845, "", 0.338, "guess", "", "sample splitting"),
+    ("thresholdout-tightened", 4.16, 1.23456789, 4.16, "guess, noise", "says nothing", "Thresholdout, theorem 25"),
+    ("non-adaptive", 0.023, "", "", "-", "limit, not adaptive", ""),
+]
+
+
+def _lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("columns", [160, 80, 60, 40])
+def test_a_table_breaks_between_words_and_fits(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    output.table("what a holdout certifies", COLUMNS, ROWS)
+    lines = _lines(capsys)
+    assert max(map(len, lines)) <= columns
+    printed = " ".join(lines).split()
+    for text in [*COLUMNS, *(str(cell) for row in ROWS for cell in row)]:
+        for word in text.split():
+            assert word in printed, word
+
+
+def test_columns_that_do_not_fit_follow_in_a_part_that_repeats_the_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    output.table("what a holdout certifies", COLUMNS, ROWS)
+    lines = _lines(capsys)
+    parts = sum(line.split()[:1] == ["method"] or " method " in f" {line} " for line in lines)
+    assert parts >= 2
+    assert sum("thresholdout-tightened" in line for line in lines) == parts
+    assert sum("what a holdout certifies" in line for line in lines) == 1
+
+
+def test_a_wide_table_stays_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    output.table("", COLUMNS, ROWS)
+    assert sum("thresholdout-tightened" in line for line in _lines(capsys)) == 1
+
+
+def test_a_word_longer_than_the_line_is_broken_not_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    output.table("", ("name", ""), [("x", "0123456789" * 4), ("", "")])
+    lines = _lines(capsys)
+    assert max(map(len, lines)) <= 20
+    assert "".join("".join(lines).split()).count("0") == 4
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+def test_the_plan_reads_on_a_narrow_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert run(["plan", "--n", "10000", "--questions", "1000"]) == 0
+    lines = _lines(capsys)
+    table = lines[: next(i for i, line in enumerate(lines) if line.startswith("Use "))]
+    assert max(map(len, table)) <= columns
+    assert all(word in " ".join(table).split() for word in ("thresholdout-tightened", "0.0255", "adaptive", "nothing"))
+
+
+@pytest.mark.parametrize("arguments", ["bound", "plan --n 10000 --questions 1000", "--help", "bound --json"])
+def test_a_reader_who_stops_early_is_no_failure(arguments: str) -> None:
+    command = [sys.executable, "-u", "-m", "holdfast.cli.main", *arguments.split()]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert running.stdout is not None
+    assert running.stderr is not None
+    running.stdout.close()
+    assert (running.stderr.read(), running.wait()) == (b"", 0)
+    running.stderr.close()
+
+
+def test_a_number_that_does_not_parse_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--n", "1e4"]) == 2
+    said = capsys.readouterr().err
+    assert "--n" in said
+    assert "'1e4'" in said
