@@ -143,6 +143,24 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     return value
 
 
+def value_range(low: Any, high: Any) -> tuple[float, float]:
+    """Return the declared range of one row's value: two numbers of size at most 1e100, the first below the second.
+
+    Examples
+    --------
+    >>> value_range(-1, 1)
+    (-1.0, 1.0)
+    >>> value_range(1, 0)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: low must be below high, got [1, 0]
+    """
+    low, high = (real(name, end, at_least=-1e100, at_most=1e100) for name, end in (("low", low), ("high", high)))
+    if not low < high:
+        raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
+    return low, high
+
+
 def reals(
     name: str,
     values: Any,

@@ -335,7 +335,7 @@ def test_plot_without_its_extra(issue: HoldoutPlan, monkeypatch: pytest.MonkeyPa
         ({"confidence": 1 - 1e-17}, "confidence"),
         ({"half_width": 0.5}, r"half_width must be a number in \[1e-09, 0.5\)"),
         ({"half_width": math.nan}, "half_width must be a number"),
-        ({"low": 1.0, "high": 1.0}, "high must be a number above low"),
+        ({"low": 1.0, "high": 1.0}, "low must be below high"),
         ({"guess": 1.5}, r"guess must be a number in \[0, 1\], got 1.5"),
         ({"binary": 1}, "binary must be True or False"),
     ],

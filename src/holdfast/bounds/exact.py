@@ -102,6 +102,17 @@ def float_down(x: Fraction) -> float:
     return -float_up(-x)
 
 
+def left_to_chance(confidence: float) -> float:
+    """One minus a confidence, which is read as the decimal that it prints as; rounded down.
+
+    Examples
+    --------
+    >>> left_to_chance(0.95), 1 - 0.95 == 0.05
+    (0.05, False)
+    """
+    return float_down(1 - decimal_fraction(confidence))
+
+
 def up(x: float, ulps: int = 4) -> float:
     """Raise `x` by `ulps` units in the last place; infinities and zero stay.
 
@@ -129,4 +140,4 @@ def down(x: float, ulps: int = 4) -> float:
     return max(lowered, 0.0) if x > 0 else lowered
 
 
-__all__ = ["UNIT", "decimal_fraction", "decimal_sum", "down", "float_down", "float_up", "total", "up"]
+__all__ = ["UNIT", "decimal_fraction", "decimal_sum", "down", "float_down", "float_up", "left_to_chance", "total", "up"]

@@ -127,9 +127,7 @@ def summarise(
     ...
     holdfast.errors.InvalidParameter: values must lie in [0, 1], one number a row, and some do not
     """
-    low, high = check.real("low", low), check.real("high", high)
-    if not low < high:
-        raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
+    low, high = check.value_range(low, high)
     if binary and (low, high) != (0.0, 1.0):
         raise InvalidParameter(f"low and high must be 0 and 1 for binary values, got [{low:g}, {high:g}]")
     rows, total, lost, second, astray = 0, 0.0, 0.0, 0.0, 0.0

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from holdfast import check
+from holdfast.bounds.exact import left_to_chance
+from holdfast.bounds.one_question import binomial_limits
 from holdfast.experiments.analysts.interview import Run
 from holdfast.experiments.analysts.registry import Analyse
 from holdfast.experiments.answerers.base import Answerer, Design
@@ -96,12 +98,9 @@ def clopper_pearson(count: int, trials: int, confidence: float = LIMIT) -> tuple
     >>> [round(limit, 5) for limit in clopper_pearson(2000, 2000)]
     [0.9985, 1.0]
     """
-    from scipy.special import betaincinv
-
     check.whole("count", count, at_least=0, at_most=trials)
-    low = 0.0 if count == 0 else float(betaincinv(count, trials - count + 1, 1 - confidence))
-    high = 1.0 if count == trials else float(betaincinv(count + 1, trials - count, confidence))
-    return low, high
+    low, high = binomial_limits(np.array([count], dtype=np.float64), trials, left_to_chance(confidence))
+    return float(low[0]), float(high[0])
 
 
 def cores() -> int:

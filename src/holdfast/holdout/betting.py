@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from holdfast import check
 from holdfast.bounds.exact import UNIT
 from holdfast.bounds.one_question import inputs
 from holdfast.bounds.one_question.inputs import Side
@@ -97,7 +98,7 @@ class Bets:
     @classmethod
     def on(cls, values: npt.ArrayLike, low: float = 0.0, high: float = 1.0, name: str = "values") -> Bets:
         """Check the values and scale them."""
-        low, high = inputs.value_range(low, high)
+        low, high = check.value_range(low, high)
         rows = column(values, name)
         summarise(rows, n=len(rows), low=low, high=high, name=name)
         return cls(np.clip((rows.astype(np.float64) - low) / (high - low), 0.0, 1.0), low, high)

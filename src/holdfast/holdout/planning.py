@@ -106,11 +106,7 @@ def _use(
     confidence = check.real("confidence", confidence, above=0, below=1)
     if not 1 - confidence >= LEAST_BETA:
         raise InvalidParameter(f"confidence must leave at least {LEAST_BETA:g} to chance, got {confidence}")
-    low, high = (
-        check.real(name, value, at_least=-1e100, at_most=1e100) for name, value in (("low", low), ("high", high))
-    )
-    if not low < high:
-        raise InvalidParameter(f"high must be a number above low = {low:g}, got {high:g}")
+    low, high = check.value_range(low, high)
     if not isinstance(binary, bool):
         raise InvalidParameter("binary must be True or False")
     length = high - low

@@ -106,7 +106,7 @@ def thresholdout_single(n: int, use: Use) -> Found:
 
 
 def _gaussian_rows(use: Use, tau: float) -> int:
-    found = (required_n(use.questions, tau, use.beta, name).value for name in ("scheduled", "posterior-shift"))  # type: ignore[arg-type]
+    found = (required_n(use.questions, tau, use.beta, name).value for name in ("scheduled", "posterior-shift"))
     return min(found)
 
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from holdfast import check
 from holdfast.accounting.costs import Bits
-from holdfast.bounds.one_question.inputs import value_range
 from holdfast.data.values import Rows
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.holdout.decisions import Claim, Guess
@@ -350,7 +349,7 @@ class ReusableHoldout(Run):
         return Bits(self._run.most_bits(question.shown(asked, self._run.log_share)))
 
     def _range(self, low: float | None, high: float | None) -> tuple[float, float]:
-        return value_range(self._low if low is None else low, self._high if high is None else high)
+        return check.value_range(self._low if low is None else low, self._high if high is None else high)
 
     def _mean(
         self, kind: str, family: str, spread: float | None, low: float | None, high: float | None, binary: bool

@@ -7,7 +7,6 @@ from typing import Any, NoReturn, Self
 
 from holdfast import check
 from holdfast.bounds.interval.width import MOST
-from holdfast.bounds.one_question.inputs import value_range
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.holdout.shares import Shares
 from holdfast.holdout.transcript import Transcript
@@ -23,7 +22,7 @@ class Run:
         self, n: int, questions: int | None, confidence: float, failures: int | None, low: float, high: float
     ) -> None:
         self._n = check.whole("n", n, at_least=1, at_most=MOST)
-        self._low, self._high = value_range(low, high)
+        self._low, self._high = check.value_range(low, high)
         self._run = Transcript(Shares(confidence, questions, failures))
 
     @property

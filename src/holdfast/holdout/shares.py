@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from holdfast import check
-from holdfast.bounds.exact import decimal_fraction, float_down
+from holdfast.bounds.exact import left_to_chance
 from holdfast.bounds.holdout.counting import log_choose
 from holdfast.bounds.interval.width import MOST
 
@@ -53,8 +53,8 @@ class Shares:
 
     @cached_property
     def beta(self) -> float:
-        """One minus the confidence, which is read as the decimal that it prints as; rounded down."""
-        return float_down(1 - decimal_fraction(self.confidence))
+        """What the confidence leaves to chance."""
+        return left_to_chance(self.confidence)
 
     def log_share(self, question: int, failures: int, log_shown: float) -> float:
         """`ln` of what question number `question` may spend after `failures` failures; rounded down.

@@ -127,9 +127,7 @@ def planned(
     tau: float, beta: float, questions: int, budget: int | None, n: int | None, method: Method, low: float, high: float
 ) -> Planned:
     """Parameters for `Thresholdout.plan`: those of the planners in `bounds`, with room for the grid."""
-    low, high = check.real("low", low), check.real("high", high)
-    if not low < high:
-        raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
+    low, high = check.value_range(low, high)
     check.choice("method", method, METHODS)
     unit = high - low
     share = check.real("tau", tau, above=0) / unit

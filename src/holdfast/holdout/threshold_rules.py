@@ -54,20 +54,19 @@ class ThresholdRules:
     grid: Grid | None = None
 
     def __post_init__(self) -> None:
+        low, high = check.value_range(self.low, self.high)
         clean = {
             "n": check.whole("n", self.n, at_least=1, at_most=10**15),
             "threshold": check.real("threshold", self.threshold, at_least=0),
             "sigma": laplace_scale(self.sigma),
             "budget": check.whole("budget", self.budget, at_least=1, at_most=10**15),
             "side": check.choice("side", self.side, SIDES),
-            "low": check.real("low", self.low),
-            "high": check.real("high", self.high),
+            "low": low,
+            "high": high,
             "grid": check_grid(self.grid),
         }
         for name, value in clean.items():
             object.__setattr__(self, name, value)
-        if not self.low < self.high:
-            raise InvalidParameter(f"low must be below high, got [{self.low:g}, {self.high:g}]")
         if not isinstance(self.clamp, bool):
             raise InvalidParameter("clamp must be True or False")
         if self.sensitivity is not None:

@@ -100,9 +100,7 @@ def covariances(
     names : sequence of str
         What to call the candidates.
     """
-    low, high = check.real("low", low), check.real("high", high)
-    if not low < high:
-        raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
+    low, high = check.value_range(low, high)
     x, y = _table(features, label, low, high)
     n, width = len(y), high - low
     x, y = (x - low) / width, (y - low) / width

@@ -53,7 +53,7 @@ def kl(mean: float, n: int, log_share: float, low: float = 0.0, high: float = 1.
     >>> round(low, 6), round(high, 6)
     (0.943858, 0.9557)
     """
-    low, high = inputs.value_range(low, high)
+    low, high = check.value_range(low, high)
     mean = check.real("mean", mean, at_least=low, at_most=high)
     n, log_share = inputs.rows(n), inputs.share(log_share)
     below, above = inputs.tails(log_share, side)

@@ -72,7 +72,7 @@ def mean_interval(
     (0.935006, 1.0)
     """
     family = check.choice("family", family, FAMILIES)  # type: ignore[assignment]
-    low, high = inputs.value_range(low, high)
+    low, high = check.value_range(low, high)
     mean = check.real("mean", mean, at_least=low, at_most=high)
     if family == "clopper-pearson":
         if (low, high) != (0.0, 1.0):
@@ -209,7 +209,7 @@ def _at_guess(
     high: float,
     side: Side,
 ) -> Limits:
-    low, high = inputs.value_range(low, high)
+    low, high = check.value_range(low, high)
     guess = check.real("guess", guess, at_least=low, at_most=high)
     n = inputs.rows(n)
     most = math.sqrt((guess - low) * (high - guess))

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from holdfast import check
 from holdfast.bounds.interval.width import MOST
-from holdfast.errors import InvalidParameter
 
 Side = Literal["both", "lower", "upper"]
 """Which limits are wanted: "both" gives each tail half of the share; "lower" and "upper" spend it all on one limit."""
@@ -50,21 +49,6 @@ def tails(log_share: float, side: Any) -> tuple[float | None, float | None]:
     return (log_share, None) if side == "lower" else (None, log_share)
 
 
-def value_range(low: Any, high: Any) -> tuple[float, float]:
-    """Check the range that one row's value cannot leave.
-
-    Examples
-    --------
-    >>> value_range(-1, 1)
-    (-1.0, 1.0)
-    """
-    low = check.real("low", low, at_least=-1e100, at_most=1e100)
-    high = check.real("high", high, at_least=-1e100, at_most=1e100)
-    if not low < high:
-        raise InvalidParameter(f"high must be a number above low = {low:g}, got {high:g}")
-    return low, high
-
-
 def rows(n: Any, name: str = "n") -> int:
     """Check a number of rows: whole, from 1 to 10**18.
 
@@ -76,4 +60,4 @@ def rows(n: Any, name: str = "n") -> int:
     return check.whole(name, n, at_least=1, at_most=MOST)
 
 
-__all__ = ["LEAST_LOG_SHARE", "SIDES", "Side", "rows", "share", "tails", "value_range"]
+__all__ = ["LEAST_LOG_SHARE", "SIDES", "Side", "rows", "share", "tails"]

@@ -64,7 +64,7 @@ def hoeffding(
     >>> round(low, 6), round(high, 6)
     (0.486419, 0.513581)
     """
-    low, high = inputs.value_range(low, high)
+    low, high = check.value_range(low, high)
     mean = check.real("mean", mean, at_least=low, at_most=high)
     n, log_share = inputs.rows(n), inputs.share(log_share)
     below, above = inputs.tails(log_share, side)

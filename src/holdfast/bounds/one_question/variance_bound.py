@@ -72,7 +72,7 @@ def empirical_bernstein(
     >>> round(low, 6), round(high, 6)
     (0.496183, 0.503817)
     """
-    low, high = inputs.value_range(low, high)
+    low, high = check.value_range(low, high)
     mean = check.real("mean", mean, at_least=low, at_most=high)
     variance = check.real("variance", variance, at_least=0)
     n, log_share = inputs.rows(n), inputs.share(log_share)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
+from holdfast.bounds.exact import left_to_chance
 from holdfast.errors import InvalidParameter
 
 Values = npt.NDArray[Any]
@@ -55,7 +56,7 @@ class Design:
     @property
     def beta(self) -> float:
         """The failure probability, for all answers at once."""
-        return float(f"{1 - self.confidence:.12g}")
+        return left_to_chance(self.confidence)
 
 
 class Answerer(ABC):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from holdfast import check
-from holdfast.bounds.one_question import inputs
 from holdfast.holdout.metrics import rows
 from holdfast.holdout.metrics.mean import MEAN_FAMILIES, MeanFamily, mean
 from holdfast.holdout.procedure import OnRows
@@ -48,7 +47,7 @@ def group_mean(
     >>> question.n, round(low, 2), round(high, 2)
     (10000, 0.48, 0.52)
     """
-    low, high = inputs.value_range(low, high)
+    low, high = check.value_range(low, high)
     family = check.choice("family", family, MEAN_FAMILIES)  # type: ignore[assignment]
     inside = rows.flags("members", members)
     column = rows.numbers("values", values, len(inside))[inside]

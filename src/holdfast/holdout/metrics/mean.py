@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from holdfast import check
 from holdfast.bounds.one_question.families import FAMILIES, mean_interval
-from holdfast.bounds.one_question.inputs import value_range
 from holdfast.data.values import summarise
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.betting import Bets
@@ -56,7 +55,7 @@ def mean(
     (0.732, 0.767)
     """
     family = check.choice("family", family, MEAN_FAMILIES)  # type: ignore[assignment]
-    low, high = value_range(low, high)
+    low, high = check.value_range(low, high)
     column = rows.bounded(what, values, low, high)
     words = f"{name} ({family})"
     if family == "betting":

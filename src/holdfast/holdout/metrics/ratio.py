@@ -83,7 +83,7 @@ def ratio(
     >>> round(low, 3), round(high, 3)
     (0.613, 0.66)
     """
-    low, high = inputs.value_range(low, high)
+    low, high = check.value_range(low, high)
     most = check.real("max_denominator", max_denominator, at_least=1e-100, at_most=1e100)
     den = rows.bounded("denominators", denominators, 0.0, most)
     num = rows.ordered("numerators", numerators, len(den))

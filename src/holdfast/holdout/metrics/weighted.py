@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast import check
-from holdfast.bounds.one_question import inputs
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.metrics import rows
 from holdfast.holdout.metrics.ratio import RatioFamily, from_parts
@@ -56,7 +55,7 @@ def weighted_mean(
     """
     if max_weight is None:
         raise InvalidParameter("max_weight must be declared: without a bound on the weights nothing is certified")
-    low, high = inputs.value_range(low, high)
+    low, high = check.value_range(low, high)
     most = check.real("max_weight", max_weight, at_least=1e-100, at_most=1e100)
     weight = rows.bounded("weights", weights, 0.0, most)
     value = rows.bounded("values", values, low, high, len(weight))
