@@ -508,7 +508,7 @@ def test_a_run_has_no_copies():
 
 def test_a_forked_copy_refuses(monkeypatch):
     holdout = played()
-    monkeypatch.setattr("holdfast.holdout.transcript.os.getpid", lambda: -1)
+    monkeypatch.setattr("holdfast.mechanisms.one_copy.os.getpid", lambda: -1)
     with pytest.raises(QuestionRefused, match="fork"):
         holdout.check(column(0.5), 0.5)
     assert holdout.check(None, 0.9, key="a") == holdout.transcript[0]

@@ -13,19 +13,20 @@ from holdfast import check
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.data.values import Rows, summarise
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.secret import Secret, read_state, source_state
+from holdfast.holdout.secret_state import read_state, source_state
 from holdfast.holdout.threshold_answers import ThresholdAnswers
 from holdfast.mechanisms.answer import Answer
+from holdfast.mechanisms.one_copy import OneCopy
 from holdfast.noise.entropy import Seeded, Source, resolve
 from holdfast.noise.gaussian import discrete_gaussian
 from holdfast.noise.grid import Grid
 
 _STEPS = 4096
 """Steps of the grid in the standard deviation, at least: rounding is far below the noise."""
-_FAR = 1e300
+_FAR = 1e100
 
 
-class GaussianThresholdout(Secret):
+class GaussianThresholdout(OneCopy):
     """The variant behind Figures 2 to 4 of Dwork et al. 2015. No theorem covers it: every answer says so.
 
     If `|holdout - candidate| > threshold + N(0, noise)` the answer is `holdout + N(0, noise)`, both draws fresh;
@@ -105,7 +106,7 @@ class GaussianThresholdout(Secret):
         return self._overfits
 
     def query(self, train_values: Rows, holdout_values: Rows) -> Answer:
-        """Ask with values on training and holdout rows, any finite numbers."""
+        """Ask with values on training and holdout rows, any numbers up to 1e100 in size."""
         array = np.asarray(train_values)
         candidate = summarise(array, n=max(1, array.size), low=-_FAR, high=_FAR, name="train_values").mean
         return self.query_values(candidate, holdout_values)

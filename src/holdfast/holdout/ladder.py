@@ -17,15 +17,16 @@ from holdfast.bounds.holdout.counting import log_choose
 from holdfast.bounds.holdout.ladder import ladder_tail
 from holdfast.data.values import Rows, summarise
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.secret import Secret, read_state
+from holdfast.holdout.secret_state import read_state
 from holdfast.holdout.shares import Shares
 from holdfast.mechanisms.answer import Answer
+from holdfast.mechanisms.one_copy import OneCopy
 
 Mode = Literal["fixed-step", "parameter-free"]
 _SUMS = 1e-12  # floating-point sums, with a wide margin: an improvement must be more than this beyond its step
 
 
-class Ladder(Secret):
+class Ladder(OneCopy):
     """Blum and Hardt 2015: submissions are scored on one holdout; only the best score so far is ever shown.
 
     A submission is one loss in [0, 1] for each holdout row. Let `R` be the score shown.

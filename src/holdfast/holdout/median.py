@@ -13,15 +13,16 @@ from holdfast import check
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.median import median_rounds, median_size
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.secret import Secret, read_state
+from holdfast.holdout.secret_state import read_state
 from holdfast.mechanisms.answer import Answer
+from holdfast.mechanisms.one_copy import OneCopy
 
 #: Room for floating point: a question is answered in public up to 2 alpha plus four of these, and a database is kept up
 #: to one beyond the radius, so the faithful database is never lost and the median is always removed.
 _ROOM = 1e-12
 
 
-class MedianMechanism(Secret):
+class MedianMechanism(OneCopy):
     """Answers questions about a finite universe from a shrinking set of small databases (Dwork et al. 2015, Figure 5).
 
     A question is a function on the universe with values in [0, 1]. The public answer is the median of its means over

@@ -15,14 +15,15 @@ from holdfast.bounds.exact import down, up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.sparse_validate import sparse_validate_bits, sparse_validate_transcripts
 from holdfast.errors import InvalidParameter, QuestionRefused
-from holdfast.holdout.secret import Secret, read_state
+from holdfast.holdout.secret_state import read_state
 from holdfast.mechanisms.answer import Answer
+from holdfast.mechanisms.one_copy import OneCopy
 
 Validation = Callable[[Any], Any]
 """A procedure on the holdout that returns False or 0 for "fine", True or 1 (up to `values`) for "failed"."""
 
 
-class SparseValidate(Secret):
+class SparseValidate(OneCopy):
     """Runs any procedure on the holdout and says whether it failed, within two budgets (Dwork et al. 2015, 2.5).
 
     A validation takes the whole holdout and returns 0 ("fine") or 1 ("failed"), or, with `values = L`, one of

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.secret import Secret, read_state, source_state
+from holdfast.holdout.secret_state import read_state, source_state
 from holdfast.holdout.threshold_answers import ThresholdAnswers
 from holdfast.holdout.threshold_rules import ThresholdRules
 from holdfast.holdout.threshold_view import ThresholdView
 from holdfast.mechanisms.answer import Answer
+from holdfast.mechanisms.one_copy import OneCopy
 from holdfast.mechanisms.sparse_run import first_above
 from holdfast.noise.entropy import Seeded, Source, resolve
 from holdfast.noise.laplace import discrete_laplace
@@ -30,11 +31,11 @@ class Draws(Protocol):
     def __call__(self, scale: int, size: int, /) -> npt.NDArray[np.int64]: ...
 
 
-class ThresholdRun(ThresholdView, Secret):
+class ThresholdRun(ThresholdView, OneCopy):
     """A run of Figure 1 on numbers that were checked at the door; `Thresholdout` is the door."""
 
     def _begin(self, rules: ThresholdRules, source: Source, draws: Draws | None = None) -> None:
-        Secret.__init__(self)
+        OneCopy.__init__(self)
         self._rules, self._source, self._injected = rules, source, draws is not None
         self._draws: Draws = self._noise if draws is None else draws
         self._asked, self._left, self._fresh = 0, rules.budget, True

@@ -6,8 +6,6 @@ Nothing in it is secret. One lock makes each question take its share alone.
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +17,7 @@ from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
 from holdfast.holdout.shares import Shares
 from holdfast.mechanisms.answer import Answer
+from holdfast.mechanisms.one_copy import OneCopy
 
 ASSUMPTION = "rows independent and identically distributed; the holdout was not used before"
 
@@ -44,18 +43,17 @@ class Entry:
     answer: Answer
 
 
-class Transcript:
+class Transcript(OneCopy):
     """A run of questions, each given its share of the failure probability by the transcript before it."""
 
     def __init__(self, shares: Shares) -> None:
+        super().__init__()
         self.shares = shares
         self.entries: list[Entry] = []
         self.failed = 0
         self._log_shown = 0.0
         self._keys: dict[str, int] = {}
-        self._lock = threading.RLock()
         self._deciding = False
-        self._process = os.getpid()
 
     @property
     def asked(self) -> int:
@@ -96,11 +94,7 @@ class Transcript:
 
     def open(self) -> None:
         """Raise unless one more question may be asked."""
-        if os.getpid() != self._process:
-            raise QuestionRefused(
-                "this holdout was copied by a fork, and two copies would spend one confidence twice; "
-                "ask in the process that made it, or hand the run over with state() and from_state()"
-            )
+        self._check_owner()
         plan = self.shares
         with self._lock:
             if plan.failures is not None and self.failed > plan.failures:

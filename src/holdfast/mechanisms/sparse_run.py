@@ -6,17 +6,16 @@ refuses to answer in a forked child, because two copies of one run would answer 
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, Protocol, overload
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
-from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter
+from holdfast.errors import BudgetExhausted, InvalidParameter
+from holdfast.mechanisms.one_copy import OneCopy
 from holdfast.noise.entropy import Source, resolve
 from holdfast.noise.grid import Grid
 from holdfast.noise.inputs import Rational
@@ -117,7 +116,7 @@ class Answers:
         return {"above": self.above.tolist(), "values": shown, "exhausted": self.exhausted}
 
 
-class SparseRun:
+class SparseRun(OneCopy):
     """A run in progress: ask until `left` is 0. Made by `mechanism.start()`.
 
     It may be shared by threads; each question is answered under a lock.
@@ -132,13 +131,12 @@ class SparseRun:
     SparseRun(asked=2, left=1)
     """
 
-    __slots__ = ("__weakref__", "_asked", "_in_epoch", "_left", "_lock", "_owner", "_rules", "_secret", "_source")
+    __slots__ = ("__weakref__", "_asked", "_in_epoch", "_left", "_rules", "_secret", "_source")
 
     def __init__(self, rules: Rules, source: Source | None = None) -> None:
+        super().__init__()
         self._rules = rules
         self._source = resolve(source)
-        self._lock = threading.Lock()
-        self._owner = os.getpid()
         self._asked = 0
         self._in_epoch = 0
         self._left = rules.cap
@@ -172,8 +170,7 @@ class SparseRun:
         BudgetExhausted
             If the run is over. Nothing is drawn and nothing is learned.
         """
-        self._check_owner()
-        with self._lock:
+        with self._alone():
             self._check_left()
             grid, _ = self._rules.place
             index = grid.near_index(value)
@@ -199,8 +196,7 @@ class SparseRun:
         BudgetExhausted
             If the run is over before the first question.
         """
-        self._check_owner()
-        with self._lock:
+        with self._alone():
             self._check_left()
             grid, _ = self._rules.place
             indices = grid.indices(values)
@@ -227,11 +223,6 @@ class SparseRun:
                     indices[hits] + noises.sampler(noises.release, len(hits), source=self._source)
                 )
             return Answers(above, shown, self.exhausted)
-
-    def _check_owner(self) -> None:
-        """Before the lock is asked for: in a forked child it may be held for ever by a thread that is not there."""
-        if os.getpid() != self._owner:
-            raise HoldfastError("this run belongs to the process that started it; a forked copy must not answer")
 
     def _check_left(self) -> None:
         if self._left < 1:
@@ -261,8 +252,7 @@ class SparseRun:
         Whoever resumes from it must do so once: two runs from one state answer twice what was paid for. A forked child
         gets none.
         """
-        self._check_owner()
-        with self._lock:
+        with self._alone():
             return {
                 "asked": self._asked,
                 "in_epoch": self._in_epoch,
@@ -299,8 +289,9 @@ class SparseRun:
     def __repr__(self) -> str:
         return f"SparseRun(asked={self._asked}, left={self._left})"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a run holds a secret threshold and is not pickled or copied; use secret_state() and resume()")
+    @staticmethod
+    def _handed_over() -> str:
+        return "secret_state() and resume()"
 
 
 def replicate(
