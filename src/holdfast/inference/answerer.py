@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 from holdfast import check
-from holdfast.bounds.exact import decimal_fraction, float_down
+from holdfast.bounds.exact import left_to_chance
 from holdfast.bounds.interval.width import LEAST_BETA, MOST
 from holdfast.errors import BudgetExhausted, InvalidParameter
+from holdfast.mechanisms.one_copy import OneCopy
 from holdfast.noise.entropy import Secure, Source, resolve
 
 _REGISTRY: dict[str, type[Answerer]] = {}
 
 
-class Answerer(ABC):
+class Answerer(OneCopy, ABC):
     """A plan, and how many of its questions have been asked. Holds no rows.
 
     Attributes
@@ -37,14 +37,13 @@ class Answerer(ABC):
             _REGISTRY[cls.kind] = cls
 
     def __init__(self, n: int, questions: int, confidence: float, source: Source | None) -> None:
+        super().__init__()
         self.n = check.whole("n", n, at_least=1, at_most=MOST)
         self.questions = check.whole("questions", questions, at_least=1, at_most=MOST)
         self.confidence = check.real("confidence", confidence, above=0, below=1)
-        # 0.95 means the decimal, so that beta is 0.05 and not a little more
-        self.beta = max(float_down(1 - decimal_fraction(self.confidence)), LEAST_BETA)
+        self.beta = max(left_to_chance(self.confidence), LEAST_BETA)
         self.asked = 0
         self._source = resolve(source)
-        self._lock = threading.Lock()
 
     @property
     def remaining(self) -> dict[str, float]:
@@ -88,7 +87,7 @@ class Answerer(ABC):
 
     def _take(self, count: int = 1) -> int:
         """Reserve `count` questions and return the number of the first, from 1; refuse when they do not fit."""
-        with self._lock:
+        with self._alone():
             return self._count(count)
 
     def _count(self, count: int = 1) -> int:
@@ -105,20 +104,5 @@ class Answerer(ABC):
         source = "" if isinstance(self._source, Secure) else ", simulated noise"
         return f"{type(self).__name__}({plan}; {self.asked} asked{source})"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "an answerer is not pickled or copied, since two copies would answer twice as many questions; "
-            "use state() and from_state()"
-        )
 
-
-def declared_range(low: Any, high: Any) -> tuple[float, float]:
-    """A declared range of values: two finite numbers, the first below the second."""
-    low, high = check.real("low", low), check.real("high", high)
-    if not low < high:
-        raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
-    check.real("high - low", high - low)
-    return low, high
-
-
-__all__ = ["Answerer", "declared_range"]
+__all__ = ["Answerer"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -15,17 +14,17 @@ from holdfast.bounds.interval.constant_noise import filtered_width
 from holdfast.bounds.interval.maxima import normal_shortfall, square_shortfall
 from holdfast.data.values import Rows
 from holdfast.errors import BudgetExhausted, InvalidParameter
-from holdfast.inference.answerer import Answerer, declared_range
 from holdfast.inference.exact_mean import VALUE_ERROR, exact_mean
+from holdfast.inference.horizon import HorizonAnswerer
 from holdfast.mechanisms.answer import Answer
 from holdfast.noise.entropy import Source
-from holdfast.noise.grid import Grid
-from holdfast.noise.rounded_gaussian import rounded_gaussian
+from holdfast.noise.rounded_gaussian import fine_grid, rounded_gaussian
 
+#: Halvings of the grid below the largest scale: a question may choose a much smaller one.
 _FINE = 30
 
 
-class FilteredAnswers(Answerer):
+class FilteredAnswers(HorizonAnswerer):
     """Answers means with noise scales that the analyst chooses as he goes, and charges narrow questions by their range.
 
     Three caps are fixed before the first answer: the number of questions `k`, the largest scale `s`, and a horizon `V`.
@@ -87,9 +86,13 @@ class FilteredAnswers(Answerer):
             if largest_sigma is None
             else check.real("largest_sigma", largest_sigma, at_least=1e-50, at_most=1e50)
         )
-        self.horizon = up(self.full * self.charge(1.0), 4)
-        self.grid = Grid(math.frexp(self.largest_sigma)[1] - 1 - _FINE)
-        self._spent = Fraction(0)
+        self._horizon = up(self.full * self.charge(1.0), 4)
+        self.grid = fine_grid(self.largest_sigma, _FINE)
+
+    @property
+    def horizon(self) -> float:
+        """What all charges together may come to: `full` questions of range 1 at the largest scale."""
+        return self._horizon
 
     @property
     def half_width(self) -> float:
@@ -131,10 +134,6 @@ class FilteredAnswers(Answerer):
             "largest_sigma": self.largest_sigma,
         }
 
-    def state(self) -> dict[str, Any]:
-        """Plan and progress as plain data, for `from_state`."""
-        return super().state() | {"spent": str(self._spent)}
-
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0, sigma: float | None = None) -> Answer:
         """Answer the mean of a function of the rows.
 
@@ -155,14 +154,14 @@ class FilteredAnswers(Answerer):
         InvalidParameter
             A value outside the range, NaN, or the wrong number of rows. Nothing is spent.
         """
-        low, high = declared_range(low, high)
+        low, high = check.value_range(low, high)
         length = Fraction(high) - Fraction(low)
         if length > 1:
             raise InvalidParameter(f"high must be at most low + 1 for a question of range 1 or less, got {high:g}")
         scale = self.largest_sigma if sigma is None else self._scale(sigma)
         charge = Fraction(self.charge(min(up(float(length)), 1.0), scale))
         share = exact_mean(values, self.n, low, high)
-        with self._lock:
+        with self._alone():
             if self.asked >= self.questions:
                 raise BudgetExhausted(f"{self.questions} questions were planned and none is left")
             if self._spent + charge > Fraction(self.horizon):
@@ -181,20 +180,6 @@ class FilteredAnswers(Answerer):
 
     def _scale(self, sigma: Any) -> float:
         return check.real("sigma", sigma, at_least=1e-60, at_most=self.largest_sigma)
-
-    @classmethod
-    def _progress(cls) -> tuple[str, ...]:
-        return ("asked", "spent")
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        try:
-            spent = Fraction(state["spent"])
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
-            raise InvalidParameter("state must be what state() returned") from None
-        if not 0 <= spent <= Fraction(self.horizon):
-            raise InvalidParameter("state must be what state() returned: spent is outside the horizon")
-        super()._restore(state)
-        self._spent = spent
 
 
 __all__ = ["FilteredAnswers"]

@@ -12,8 +12,8 @@ from holdfast.accounting.costs import PureDP
 from holdfast.bounds import interval
 from holdfast.bounds.exact import float_down, up
 from holdfast.bounds.interval.width import Width
-from holdfast.inference.answers import NoisyAnswers
 from holdfast.inference.exact_mean import VALUE_ERROR
+from holdfast.inference.noisy_answers import NoisyAnswers
 from holdfast.mechanisms.laplace import Laplace
 from holdfast.noise.entropy import Source
 from holdfast.noise.grid import Grid

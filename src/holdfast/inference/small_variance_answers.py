@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,18 +11,15 @@ from holdfast.accounting.costs import GDP
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.small_variance import small_variance_plan
 from holdfast.data.values import Rows
-from holdfast.errors import BudgetExhausted, InvalidParameter
-from holdfast.inference.answerer import Answerer, declared_range
+from holdfast.errors import BudgetExhausted
 from holdfast.inference.exact_mean import VALUE_ERROR, exact_mean
+from holdfast.inference.horizon import HorizonAnswerer
 from holdfast.mechanisms.answer import Answer
 from holdfast.noise.entropy import Source
-from holdfast.noise.grid import Grid
-from holdfast.noise.rounded_gaussian import rounded_gaussian
-
-_FINE = 20
+from holdfast.noise.rounded_gaussian import fine_grid, rounded_gaussian
 
 
-class SmallVarianceAnswers(Answerer):
+class SmallVarianceAnswers(HorizonAnswerer):
     """Answers adaptively chosen means that are mostly below `level`, or above `1 - level`, of their range.
 
     A [0,1] function of mean p has variance at most `p (1 - p)`. Such a question moves the rows' posteriors less and is
@@ -65,8 +61,12 @@ class SmallVarianceAnswers(Answerer):
         self.level = check.real("level", level, at_least=1e-6, at_most=0.5)
         deviation = min(up(math.sqrt(self.level * (1 - self.level))), 0.5)
         self.plan = small_variance_plan(self.n, self.questions, self.beta, deviation)
-        self.grid = Grid(math.frexp(self.plan.sigma)[1] - 1 - _FINE)
-        self._spent = Fraction(0)
+        self.grid = fine_grid(self.plan.sigma)
+
+    @property
+    def horizon(self) -> float:
+        """What all charges together may come to."""
+        return self.plan.horizon
 
     @property
     def half_width(self) -> float:
@@ -76,17 +76,13 @@ class SmallVarianceAnswers(Answerer):
     @property
     def remaining(self) -> dict[str, float]:
         """How many questions near an end still fit."""
-        rest = Fraction(self.plan.horizon) - self._spent - Fraction(self.plan.charge(0.5))
+        rest = Fraction(self.horizon) - self._spent - Fraction(self.plan.charge(0.5))
         units = math.floor(max(rest / Fraction(self.plan.charge(0.0)) + 1, Fraction(0)))
         return {"questions": min(self.questions - self.asked, units)}
 
     def parameters(self) -> dict[str, Any]:
         """The arguments that make this plan again."""
         return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "level": self.level}
-
-    def state(self) -> dict[str, Any]:
-        """Plan and progress as plain data, for `from_state`."""
-        return super().state() | {"spent": str(self._spent)}
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
         """Answer the mean of a function of the rows.
@@ -103,10 +99,10 @@ class SmallVarianceAnswers(Answerer):
         BudgetExhausted
             The worst case of one more question does not fit. Nothing changes.
         """
-        low, high = declared_range(low, high)
+        low, high = check.value_range(low, high)
         mean = exact_mean(values, self.n, low, high)
-        with self._lock:  # the charge is known only with the answer, and no other question may slip in between
-            if self._spent + Fraction(self.plan.charge(0.5)) > Fraction(self.plan.horizon):
+        with self._alone():  # the charge is known only with the answer, and no other question may slip in between
+            if self._spent + Fraction(self.plan.charge(0.5)) > Fraction(self.horizon):
                 raise BudgetExhausted("what is left does not cover the worst case of one more question")
             self._count()
             place = rounded_gaussian(Fraction(self.plan.sigma), self.grid, mean=mean, source=self._source)
@@ -123,20 +119,6 @@ class SmallVarianceAnswers(Answerer):
         )
         cost = GDP(up(1 / (self.n * self.plan.sigma), 4))
         return Answer(min(low + (high - low) * share, high), interval, self.plan.guarantee, cost, left)
-
-    @classmethod
-    def _progress(cls) -> tuple[str, ...]:
-        return ("asked", "spent")
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        try:
-            spent = Fraction(state["spent"])
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
-            raise InvalidParameter("state must be what state() returned") from None
-        if not 0 <= spent <= Fraction(self.plan.horizon):
-            raise InvalidParameter("state must be what state() returned: spent is outside the horizon")
-        super()._restore(state)
-        self._spent = spent
 
 
 __all__ = ["SmallVarianceAnswers"]

@@ -15,7 +15,7 @@ from holdfast.bounds.one_question.divergence_bound import kl
 from holdfast.bounds.one_question.range_bound import hoeffding
 from holdfast.data.values import summarise
 from holdfast.errors import InvalidParameter
-from holdfast.inference.answerer import Answerer, declared_range
+from holdfast.inference.answerer import Answerer
 from holdfast.mechanisms.answer import Answer
 
 Family = Literal["kl", "hoeffding"]
@@ -91,11 +91,11 @@ class SplitAnswers(Answerer):
         low, high : float
             The range of the function, declared without looking at the rows.
         """
-        low, high = declared_range(low, high)
+        low, high = check.value_range(low, high)
         array = np.asarray(values)
         if array.ndim != 1 or array.shape[0] not in (self.n, self.part):
             raise InvalidParameter(f"values must be one number a row, {self.n} in all or {self.part} of the next part")
-        with self._lock:
+        with self._alone():
             if self.asked == self.questions:
                 self._count()  # refuses
             here = array[self.rows] if array.shape[0] == self.n else array

@@ -207,6 +207,17 @@ def _candidates(source: Source, count: int, centre: Fraction, scale: Fraction) -
     return found
 
 
+def fine_grid(scale: float, halvings: int = 20) -> Grid:
+    """A grid whose step is `2**-halvings` of the scale, or up to half of that: rounding adds next to nothing.
+
+    Examples
+    --------
+    >>> fine_grid(0.75).exponent
+    -21
+    """
+    return Grid(math.frexp(scale)[1] - 1 - halvings)
+
+
 def _exact(mean: Any) -> Fraction:
     """The centre as the number it is; an error does not show it."""
     if isinstance(mean, Fraction):
@@ -216,4 +227,4 @@ def _exact(mean: Any) -> Fraction:
     return Fraction(int(mean) if isinstance(mean, Integral) else float(mean))
 
 
-__all__ = ["rounded_gaussian"]
+__all__ = ["fine_grid", "rounded_gaussian"]

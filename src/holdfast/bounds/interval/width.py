@@ -63,6 +63,16 @@ class Width:
         return self.half_width >= 0.5
 
     @property
+    def least_sigma(self) -> float:
+        """The smallest noise scale of any question."""
+        return self.sigma if self.schedule is None else min(self.schedule.scales)
+
+    def sigma_of(self, question: int) -> float:
+        """The noise scale of question number `question`, counted from 1."""
+        question = check.whole("question", question, at_least=1, at_most=self.questions)
+        return self.sigma if self.schedule is None else self.schedule.sigma(question)
+
+    @property
     def guarantee(self) -> Guarantee:
         """The theorem behind the width, with its parameters."""
         parameters = {"n": self.n, "questions": self.questions, "beta": self.beta, "noise": self.noise}

@@ -103,14 +103,14 @@ def _ladder(design: Design, source: Source) -> Answerer:
 
 
 def _gaussian(design: Design, source: Source) -> Answerer:
-    from holdfast.inference.answers import GaussianAnswers
+    from holdfast.inference.gaussian_answers import GaussianAnswers
 
     answers = GaussianAnswers(design.n, design.questions, design.confidence, source=source)
     return Wrapped(lambda values, guess: answers.mean(values))
 
 
 def _gaussian_constant(design: Design, source: Source) -> Answerer:
-    from holdfast.inference.answers import GaussianAnswers
+    from holdfast.inference.gaussian_answers import GaussianAnswers
 
     answers = GaussianAnswers(design.n, design.questions, design.confidence, method="posterior-shift", source=source)
     return Wrapped(lambda values, guess: answers.mean(values))

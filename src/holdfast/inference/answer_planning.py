@@ -8,10 +8,11 @@ from typing import Any
 
 from holdfast import check
 from holdfast.bounds import interval
-from holdfast.bounds.exact import decimal_fraction, float_down
+from holdfast.bounds.exact import left_to_chance
 from holdfast.bounds.interval.width import LEAST_BETA, Width, door
-from holdfast.inference.answers import GaussianAnswers, NoisyAnswers
+from holdfast.inference.gaussian_answers import GaussianAnswers
 from holdfast.inference.laplace_answers import LaplaceAnswers
+from holdfast.inference.noisy_answers import NoisyAnswers
 from holdfast.inference.split_answers import SplitAnswers
 from holdfast.noise.entropy import Source
 
@@ -143,7 +144,7 @@ def answer_plan(n: int, questions: int, confidence: float) -> AnswerPlan:
     ['splitting', 'splitting', 'scheduled']
     """
     confidence = check.real("confidence", confidence, above=0, below=1)
-    beta = max(float_down(1 - decimal_fraction(confidence)), LEAST_BETA)
+    beta = max(left_to_chance(confidence), LEAST_BETA)
     n, questions, beta = door(n, questions, beta, "gaussian")
     found = [Option(name, answerer, width(n, questions, beta, noise=noise)) for name, answerer, width, noise in _WIDTHS]
     if questions <= n:
