@@ -1,0 +1,108 @@
+"""Adapters for synthetic-data libraries that happen to be installed. Holdfast depends on none of them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from holdfast.coherence.table import Table
+from holdfast.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Library:
+    """A generator of an installed library as a curator: fitted on the half, it releases as many rows as the half has.
+
+    Parameters
+    ----------
+    library : str
+        "sdv", "ctgan", "synthcity" or "smartnoise". `installed()` lists those that can be imported.
+    generator : str
+        The library's name of the generator: a class of `sdv.single_table` such as "GaussianCopulaSynthesizer", "CTGAN"
+        or "TVAE" of ctgan, a plugin of synthcity such as "adsgan", a synthesiser of SmartNoise such as "mst".
+    options : mapping
+        Passed on to the generator, for example `{"epsilon": 1.0}`.
+
+    Notes
+    -----
+    The libraries draw their own randomness; NumPy's global generator is seeded from the audit first, which makes some
+    of them repeatable. Because that generator is shared, use one worker. Their claims of privacy are their own.
+
+    Examples
+    --------
+    >>> Library("sdv", "GaussianCopulaSynthesizer")
+    Library(library='sdv', generator='GaussianCopulaSynthesizer', options={}, name='sdv.GaussianCopulaSynthesizer')
+    """
+
+    library: str
+    generator: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.library not in _MADE:
+            raise InvalidParameter(f"library must be one of {', '.join(_MADE)}, got {self.library!r}")
+        object.__setattr__(self, "name", self.name or f"{self.library}.{self.generator}")
+
+    def __call__(self, half: Table, rng: np.random.Generator) -> Table:
+        """The report on this half."""
+        module, make = _MADE[self.library]
+        if importlib.util.find_spec(module) is None:
+            raise InvalidParameter(f"library {self.library!r} is not installed: no module {module!r}")
+        np.random.seed(int(rng.integers(2**32 - 1)))  # noqa: NPY002  (the libraries draw from the global generator)
+        frame = half.to_pandas()
+        return Table.of(make(self.generator, dict(self.options), frame), f"the release of {self.library}")
+
+
+def installed() -> tuple[str, ...]:
+    """Which of the libraries can be imported here."""
+    return tuple(name for name, (module, _) in _MADE.items() if importlib.util.find_spec(module) is not None)
+
+
+def _part(module: str, name: str) -> Any:
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InvalidParameter(f"{module} has no {name!r}") from error
+
+
+def _sdv(generator: str, options: dict[str, Any], frame: Any) -> Any:
+    metadata = _part("sdv.metadata", "SingleTableMetadata")()
+    metadata.detect_from_dataframe(frame)
+    model = _part("sdv.single_table", generator)(metadata, **options)
+    model.fit(frame)
+    return model.sample(num_rows=len(frame))
+
+
+def _ctgan(generator: str, options: dict[str, Any], frame: Any) -> Any:
+    model = _part("ctgan", generator)(**options)
+    model.fit(frame, [name for name in frame.columns if frame[name].dtype.kind not in "biuf"])
+    return model.sample(len(frame))
+
+
+def _synthcity(generator: str, options: dict[str, Any], frame: Any) -> Any:
+    model = _part("synthcity.plugins", "Plugins")().get(generator, **options)
+    model.fit(frame)
+    return model.generate(count=len(frame)).dataframe()
+
+
+def _smartnoise(generator: str, options: dict[str, Any], frame: Any) -> Any:
+    model = _part("snsynth", "Synthesizer").create(generator, **options)
+    model.fit(frame)
+    return model.sample(len(frame))
+
+
+_MADE: Mapping[str, tuple[str, Callable[[str, dict[str, Any], Any], Any]]] = {
+    "sdv": ("sdv", _sdv),
+    "ctgan": ("ctgan", _ctgan),
+    "synthcity": ("synthcity", _synthcity),
+    "smartnoise": ("snsynth", _smartnoise),
+}
+
+
+__all__ = ["Library", "installed"]
