@@ -23,7 +23,7 @@ from holdfast.errors import (
     QuestionRefused,
 )
 
-COMMANDS = ("bound", "correct", "demo", "plan", "reproduce", "simulate", "test")
+COMMANDS = ("bound", "correct", "demo", "epsilon", "plan", "reproduce", "simulate", "test")
 
 # Newer releases of Typer carry their own copy of Click, older ones use the installed one: ask Typer which it raises.
 _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
