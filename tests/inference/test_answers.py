@@ -42,7 +42,7 @@ MEANS: dict[str, Make] = {
     "constant": lambda source: GaussianAnswers(N, K, 0.95, method="posterior-shift", source=source),
     "laplace": lambda source: LaplaceAnswers(N, K, 0.95, source=source),
     "filtered": lambda source: FilteredAnswers(N, K, 0.95, source=source),
-    "split": lambda source: SplitAnswers(N, K, 0.95),
+    "split": lambda source: SplitAnswers(N, K, 0.95, source=source),
     "small-variance": lambda source: SmallVarianceAnswers(N, K, 0.95, 0.5, source=source),
 }
 ALL: dict[str, Make] = MEANS | {
@@ -385,19 +385,53 @@ def test_filter_with_equal_questions_is_theorem_a() -> None:
 
 
 def test_split_looks_at_its_own_part_only() -> None:
-    values = np.repeat(np.arange(K) / K, N // K)
+    values = np.linspace(0, 1, N)
+    answers, seen = SplitAnswers(N, K, 0.95), np.zeros(N, dtype=int)
+    for _ in range(K):
+        rows = answers.rows
+        seen[rows] += 1
+        bad = np.full(N, np.nan)  # rows of other parts are not looked at, not even to check them
+        bad[rows] = values[rows]
+        assert answers.mean(bad).value == pytest.approx(values[rows].mean())
+    assert (seen == 1).all()
+    assert answers.rows.size == 0
     answers = SplitAnswers(N, K, 0.95)
-    assert [answers.mean(values).value for _ in range(K)] == pytest.approx(np.arange(K) / K)
-    answers = SplitAnswers(N, K, 0.95)
-    bad = values.copy()
-    bad[N // K :] = np.nan  # rows of later parts are not looked at, not even to check them
-    assert answers.mean(bad).value == 0.0
-    assert answers.mean(values[answers.rows]).value == pytest.approx(1 / K)
+    assert answers.mean(values[answers.rows]).interval is not None
+
+
+def test_split_parts_are_restored_and_differ_between_plans() -> None:
+    answers, other = SplitAnswers(N, K, 0.95), SplitAnswers(N, K, 0.95)
+    assert (answers.rows.tolist() == other.rows.tolist()) is False
+    assert SplitAnswers(N, K, 0.95, source=Seeded(3)).rows.tolist() == [23, 48, 137, 183, 242, 270, 272, 274, 296, 308]
+    answers.mean(np.zeros(N))
+    state = json.loads(json.dumps(answers.state()))
+    again = SplitAnswers.from_state(state)
+    assert again.rows.tolist() == answers.rows.tolist()
+    for order in (None, 7, "7", "g" * 32, state["order"] + "0"):
+        with pytest.raises(InvalidParameter, match="order"):
+            SplitAnswers.from_state(state | {"order": order})
+
+
+def test_split_holds_on_a_sorted_file_and_parts_in_file_order_do_not() -> None:
+    runs, n, k = 200, 2000, 10
+    rng = np.random.default_rng(5)
+    missed = in_file_order = 0
+    for run in range(runs):
+        values = np.sort(rng.random(n) < 0.3)
+        answers = SplitAnswers(n, k, 0.95, source=Seeded(run))
+        held = True
+        for j in range(k):
+            low, high = answers.mean(values).interval or (0.0, 1.0)
+            held &= low <= 0.3 <= high
+            in_file_order += j == 0 and not values[: n // k].mean() >= 0.3 - answers.half_width
+        missed += not held
+    assert missed <= binom.isf(1e-6, runs, 0.05)
+    assert in_file_order == runs
 
 
 def test_split_families() -> None:
     kl, hoeffding = (SplitAnswers(4000, 4, 0.95, family=f) for f in ("kl", "hoeffding"))  # type: ignore[arg-type]
-    values = np.arange(4000) % 20 == 0
+    values = np.arange(1000) % 20 == 0  # of the part alone
     first, second = kl.mean(values), hoeffding.mean(values)
     assert second.half_width is not None
     assert first.half_width is not None

@@ -72,7 +72,7 @@ class AnswerPlan:
         option = self.recommended if name is None else known[check.choice("name", name, known)]
         size = (self.n, self.questions, self.confidence)
         if option.answerer == "SplitAnswers":
-            return SplitAnswers(*size)
+            return SplitAnswers(*size, source=source)
         method: Any = option.name.removesuffix("-laplace")
         if option.answerer == "LaplaceAnswers":
             return LaplaceAnswers(*size, method=method, source=source)

@@ -157,7 +157,7 @@ def _splitting(design: Design, source: Source) -> Answerer:
 
     if design.questions > design.n:
         raise GuaranteeUnavailable(f"splitting {design.n} rows leaves none for some of {design.questions} questions")
-    answers = SplitAnswers(design.n, design.questions, design.confidence)
+    answers = SplitAnswers(design.n, design.questions, design.confidence, source=source)
     return Wrapped(lambda values, guess: answers.mean(values))
 
 
