@@ -347,3 +347,40 @@ def test_ends() -> None:
 def test_wrong_input(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         mixture_tails(*arguments)
+
+
+def test_no_adversarial_law_leaves_the_integral_unfinished() -> None:
+    """Weight ratios to 1e14, up to 500 weights, noncentralities to 1e5, points from 1e-8 to 1e4 of the mean."""
+    rng = np.random.default_rng(12)
+    for _ in range(150):
+        d, ratio = int(rng.choice([1, 2, 5, 20, 200, 500])), 10 ** rng.uniform(0, 14)
+        shapes = (
+            np.exp(rng.uniform(-np.log(ratio), 0, d)),
+            np.r_[1.0, np.full(d - 1, 1 / ratio)],
+            np.geomspace(1 / ratio, 1, d),
+            np.r_[np.full(d, 1 + 1e-15), 1 / ratio],
+        )
+        w = shapes[rng.integers(4)]
+        k = rng.choice([0.5, 1, 1, 3, 1e6])
+        v = 10 ** rng.uniform(-6, 5, w.size) * (rng.random(w.size) < 0.3)
+        mean, variance = mixture_moments(w, k, v)
+        x = np.sort(np.abs(np.r_[mean * 10 ** rng.uniform(-8, 4, 5), mean + variance**0.5 * rng.uniform(-3, 9, 5)]))
+        cdf, sf = mixture_tails(x, w, k, v)
+        assert np.all(np.isfinite(cdf) & np.isfinite(sf))
+        assert np.all(np.isfinite(mixture_density(x, w, k, v)))
+        assert np.all(np.diff(sf) <= 1e-10 * sf[:-1])
+        assert np.all(np.diff(cdf) >= -1e-10 * cdf[1:])
+
+
+def test_a_law_that_is_nearly_a_constant_and_half_a_degree_is_finished() -> None:
+    """A tiny weight of huge noncentrality is a shift; near it the rule takes the most nodes."""
+    for x in (3.4, 3.5, 3.571, 3.58, 3.6, 3.7, 4.0, 7.0):
+        shifted = mixture_tails(x, [7.7e-5, 1], 0.5, [46_000, 0])
+        assert 0 < shifted.cdf < 1
+        assert shifted.cdf + shifted.sf == pytest.approx(1, abs=1e-15)
+    near = mixture_tails(13.542, [7.7e-5, 1], 0.5, [46_000, 0]).sf
+    normal, weight = np.polynomial.hermite_e.hermegauss(40)
+    shift = 7.7e-5 * (46_000.5 + np.sqrt(2 * 0.5 + 4 * 46_000) * normal)
+    assert near == pytest.approx(float((weight * stats.chi2.sf(13.542 - shift, 0.5)).sum() / weight.sum()), rel=1e-4)
+    with pytest.raises(InvalidParameter, match=r"degrees must be in \[0.5"):
+        mixture_tails(1.0, [1.0], 0.49)

@@ -26,7 +26,7 @@ _NODES = 48  # nodes a block; a block ends when its last node no longer counts
 _BLOCK = 1 << 17  # complex numbers a block holds at once: it stays in the cache
 _LEAST = 1e-18  # a node below this share of the first one no longer counts
 _NEAR = 0.05  # how far from the saddle, in standard deviations, the contour may cross the axis
-_MOST_BLOCKS = 640
+_MOST_BLOCKS = 4096  # a few do for whole degrees; half a degree beside a large noncentrality takes hundreds
 _REFINEMENTS = 6
 _NODES_A_WIDTH = 6  # the error of the rule is about exp(-2 pi times this)
 _BEND = 1.0  # factor of the curvature; any other gives the same integral, with more nodes
@@ -54,13 +54,18 @@ class Mixture:
         w, k, v = self.weights, self.degrees, self.noncentrality
         if not w.size:
             return self
-        order = np.argsort(w, axis=1)
-        w, k, v = (np.take_along_axis(a, order, axis=1) for a in (w, k, v))
+        if len(w) == 1:  # plain indexing: for a single law the overhead of calls is what takes the time
+            one = np.argsort(w[0])
+            w, k, v = w[:, one], k[:, one], v[:, one]
+        else:
+            order = np.argsort(w, axis=1)
+            w, k, v = (np.take_along_axis(a, order, axis=1) for a in (w, k, v))
         keep: Flags = np.any(w * (k + v) > negligible[:, None], axis=0)
         keep[-1] = True
         if not keep.all():
             w, k, v = w[:, keep], k[:, keep], v[:, keep]
-        new = np.r_[True, (w[:, 1:] - w[:, :-1] > _SAME * w[:, 1:]).any(axis=0)]
+        new = np.ones(w.shape[1], dtype=np.bool_)
+        new[1:] = (w[:, 1:] - w[:, :-1] > _SAME * w[:, 1:]).any(axis=0)
         if not new.all():
             starts = np.flatnonzero(new)
             merged = np.add.reduceat(k, starts, axis=1)

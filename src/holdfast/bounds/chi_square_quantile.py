@@ -11,7 +11,7 @@ from scipy.special import chdtri
 
 from holdfast import check
 from holdfast.bounds._chi_square_contour import Mixture, smaller_tail
-from holdfast.bounds.chi_square_mixture import law_arrays, mixture_sf
+from holdfast.bounds.chi_square_mixture import LEAST_DEGREES, law_arrays, mixture_sf
 from holdfast.errors import InvalidParameter
 
 
@@ -120,7 +120,7 @@ def chi_square_power(alpha: float, degrees: float, noncentrality: npt.ArrayLike)
     0.5992525589 0.5496057698
     """
     alpha = check.probability("alpha", alpha)
-    degrees = check.real("degrees", degrees, above=0)
+    degrees = check.real("degrees", degrees, at_least=LEAST_DEGREES)
     v = np.asarray(noncentrality, dtype=np.float64)
     return mixture_sf(chdtri(degrees, alpha), np.ones((*v.shape, 1)), degrees, v[..., None])
 
@@ -138,7 +138,7 @@ def noncentrality_for_power(power: float, alpha: float, degrees: float) -> float
     """
     alpha = check.probability("alpha", alpha)
     power = check.real("power", power, at_least=alpha, below=1)
-    degrees = check.real("degrees", degrees, above=0)
+    degrees = check.real("degrees", degrees, at_least=LEAST_DEGREES)
     if power == alpha:
         return 0.0
     critical = float(chdtri(degrees, alpha))
