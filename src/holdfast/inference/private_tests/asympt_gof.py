@@ -21,6 +21,7 @@ from holdfast.inference.private_tests.goodness_of_fit import (
     too_few,
 )
 from holdfast.inference.private_tests.noise_law import NoiseLaw
+from holdfast.inference.private_tests.released import source_warnings
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
@@ -128,6 +129,7 @@ def gof(
     reason = too_few(found, minimum_expected)
     if reason is not None:
         return found.null(name, reason, "asymptotic", warnings)
+    warnings += source_warnings(found.counts, source)
     lam = weights(found.p0, found.n, found.noise.variance)
     threshold = _critical(tuple(lam), found.alpha)
     noisy = found.noisy(source)

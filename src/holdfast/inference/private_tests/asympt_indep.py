@@ -14,6 +14,7 @@ from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.counts import Margins
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit
 from holdfast.inference.private_tests.question import need_gaussian, question, small_alpha
+from holdfast.inference.private_tests.released import source_warnings
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.inference.private_tests.two_step_mle import MINIMUM_COUNT, residual_statistic, two_step_mle
 from holdfast.noise.entropy import Source
@@ -155,6 +156,7 @@ def independence(
         warnings += (f"minimum_count = {least:g} is below 5, where no level was measured",)
     if kind == "printed":
         warnings += (CONSERVATIVE,)
+    warnings += source_warnings(found.counts, source)
     name = f"AsymptIndep ({kind})"
     noisy = found.noisy(source)
     fitted = two_step_mle(noisy, found.n, minimum_count=least)

@@ -18,6 +18,7 @@ import numpy as np
 from holdfast import check
 from holdfast.accounting.costs import Cost
 from holdfast.errors import InvalidParameter
+from holdfast.inference.private_tests.noise_law import unprotected
 from holdfast.inference.private_tests.noisy_binomial import Masses, critical_count
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.inference.private_tests.tulap import HALF_CELL, Tulap
@@ -44,6 +45,8 @@ class NoisyCount:
         Number of records; public.
     noise : Tulap
         The law of the noise.
+    secure : bool
+        False where the noise came from a seeded source; a test of such a count says so.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class NoisyCount:
     fraction: float
     n: int
     noise: Tulap
+    secure: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "whole", check.whole("whole", self.whole, at_least=-(2**62), at_most=2**62))
@@ -104,7 +108,7 @@ def release_count(
     except InvalidParameter:
         raise InvalidParameter(f"ones must be a whole number from 0 to n = {n}, and it is not") from None
     whole, fraction = noise.draw(1, source)
-    return NoisyCount(ones + int(whole[0]), float(fraction[0]), n, noise)
+    return NoisyCount(ones + int(whole[0]), float(fraction[0]), n, noise, not unprotected(source))
 
 
 def proportion(
@@ -145,7 +149,8 @@ def proportion(
     Returns
     -------
     TestResult
-        Level exact. The critical value is that of the noisy count: the upper one for "greater", the lower one for
+        Level exact. A count that was released before costs nothing more.
+        The critical value is that of the noisy count: the upper one for "greater", the lower one for
         "less", none for "two-sided" (the details hold both). Time: O(n) up to a million records, then O(sqrt(n)).
 
     Examples
@@ -161,11 +166,12 @@ def proportion(
     if isinstance(ones, NoisyCount):
         if n is not None or epsilon is not None or delta != 0:
             raise InvalidParameter("n, epsilon and delta are those of the released count: do not give them again")
-        seen = ones
+        seen, cost = ones, ones.noise.nothing
     else:
         if epsilon is None or n is None:
             raise InvalidParameter("n and epsilon must be given with an exact count")
         seen = release_count(ones, n, epsilon=epsilon, delta=delta, source=source)
+        cost = seen.cost
     p = noisy_p_value(seen, theta0, alternative)
     share = alpha / 2 if alternative == "two-sided" else alpha
     upper = None if alternative == "less" else critical_count(seen.n, theta0, share, seen.noise)
@@ -178,9 +184,9 @@ def proportion(
         alpha=alpha,
         reject=p <= alpha,
         null_returned=None,
-        cost=seen.cost,
+        cost=cost,
         level="exact",
-        warnings=(),
+        warnings=source_warning(seen),
         n=seen.n,
         details={
             "theta0": theta0,
@@ -192,6 +198,11 @@ def proportion(
             "upper_critical_count": upper,
         },
     )
+
+
+def source_warning(seen: NoisyCount) -> tuple[str, ...]:
+    """What a result must say of a count whose noise came from a seeded source."""
+    return () if seen.secure else ("the count was released with noise that protects nobody: for tests only",)
 
 
 def noisy_p_value(seen: NoisyCount, theta0: float, alternative: Alternative = "two-sided") -> float:

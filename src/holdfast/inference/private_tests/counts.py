@@ -99,15 +99,20 @@ def table(counts: Any, *, n: int | None = None, neighbours: str = "replace-one")
     return _counts(counts, n, neighbours, table=True)
 
 
-def tally(values: Any, categories: Sequence[Hashable], *, neighbours: str = "replace-one") -> Counts:
+def tally(
+    values: Any, categories: Sequence[Hashable], *, other: Hashable = None, neighbours: str = "replace-one"
+) -> Counts:
     """Count one column over declared categories.
 
     Parameters
     ----------
     values : array, list, or a pandas, polars or other Series
-        One value a record. Missing values and values that are not declared are refused; declare a category for them.
+        One value a record.
     categories : sequence
         The cells, in order, at least two and different.
+    other : category, optional
+        The declared category that missing and undeclared values count in. Without it they are refused, and that refusal
+        speaks of the records: give it wherever a person's value might lie outside and somebody sees whether it ran.
     neighbours : str
         Only "replace-one", as in `histogram`.
 
@@ -115,8 +120,10 @@ def tally(values: Any, categories: Sequence[Hashable], *, neighbours: str = "rep
     --------
     >>> tally(["a", "b", "a", "a"], ["a", "b", "c"])
     Counts(n=4, shape=(3,))
+    >>> tally(["a", "z", None, "a"], ["a", "b", "rest"], other="rest")
+    Counts(n=4, shape=(3,))
     """
-    found = codes(values, categories)
+    found = codes(values, categories, other=other)
     return histogram(np.bincount(found, minlength=len(categories)), neighbours=neighbours)
 
 
@@ -126,19 +133,22 @@ def cross(
     *,
     row_categories: Sequence[Hashable],
     column_categories: Sequence[Hashable],
+    other_row: Hashable = None,
+    other_column: Hashable = None,
     neighbours: str = "replace-one",
 ) -> Counts:
     """Count two columns of one data frame against each other, over declared categories.
 
-    `rows` and `columns` are two columns of equal length, each an array, a list or a Series.
+    `rows` and `columns` are two columns of equal length, each an array, a list or a Series. `other_row` and
+    `other_column` are declared categories for missing and undeclared values, as `other` in `tally`.
 
     Examples
     --------
     >>> cross([0, 1, 1, 0], ["x", "y", "y", "y"], row_categories=[0, 1], column_categories=["x", "y"])
     Counts(n=4, shape=(2, 2))
     """
-    first = codes(rows, row_categories, "rows")
-    second = codes(columns, column_categories, "columns")
+    first = codes(rows, row_categories, "rows", other=other_row)
+    second = codes(columns, column_categories, "columns", other=other_column)
     return cross_codes(first, second, len(row_categories), len(column_categories), neighbours=neighbours)
 
 
@@ -152,8 +162,12 @@ def cross_codes(
     return table(cells.reshape(r, c), neighbours=neighbours)
 
 
-def codes(values: Any, categories: Sequence[Hashable], name: str = "values") -> NDArray[np.int64]:
-    """The place of each value in `categories`. An error shows no value.
+def codes(
+    values: Any, categories: Sequence[Hashable], name: str = "values", *, other: Hashable = None
+) -> NDArray[np.int64]:
+    """The place of each value in `categories`; with `other`, its place for all that is not declared.
+
+    An error shows no value. Without `other`, that there is an error shows that a value was not declared.
 
     Examples
     --------
@@ -173,10 +187,18 @@ def codes(values: Any, categories: Sequence[Hashable], name: str = "values") -> 
         raise InvalidParameter("categories must be hashable values such as texts or numbers") from None
     if len(place) < 2 or len(place) != len(declared):
         raise InvalidParameter("categories must be at least two different values")
+    rest = -1
+    if other is not None:
+        if other not in place:
+            raise InvalidParameter("other must be one of the declared categories")
+        rest = place[other]
+    records = _list(values, name)
     try:
-        found = np.array([place.get(value, -1) for value in _list(values, name)], dtype=np.int64)
+        found = np.array([place.get(value, rest) for value in records], dtype=np.int64)
     except TypeError:  # an unhashable value
-        raise InvalidParameter(f"{name} must be one plain value a record") from None
+        if rest < 0:
+            raise InvalidParameter(f"{name} must be one plain value a record") from None
+        found = np.array([place.get(v, rest) if isinstance(v, Hashable) else rest for v in records], dtype=np.int64)
     if found.size == 0:
         raise InvalidParameter(f"{name} must hold at least one record")
     if found.min() < 0:

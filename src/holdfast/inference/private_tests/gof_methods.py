@@ -38,6 +38,9 @@ def gof(
 ) -> TestResult:
     """Test privately whether `n` records follow the probabilities `p0`.
 
+    For two categories and `epsilon`, `proportion` is better: it is exact and its noise has half the variance. With
+    `rho` this test is as good as noise on one count: two cells of variance `1/rho` give the difference `1/(2 rho)`.
+
     Parameters
     ----------
     counts : Counts, list of whole numbers, or NoisyCounts

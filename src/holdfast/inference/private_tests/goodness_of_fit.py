@@ -152,7 +152,7 @@ def asymptotic_warnings(found: Setting) -> tuple[str, ...]:
     expected, variance = found.smallest_expected, found.noise.variance
     if expected < FEW:
         worst = "0.088 at expected counts of 1" if expected >= TINY else "0.21 to 0.56 at expected counts below 0.1"
-        worst = "0.061 where the noise variance is at least 1" if variance >= 1 else worst
+        worst = "0.061 where the noise variance is at least 1" if found.noise.scale >= 1 else worst
         said.append(
             f"the smallest expected count is {expected:.3g}, below 5: the limit is rough (worst level measured for "
             f".05: {worst}); a Monte Carlo test is exact"
@@ -162,7 +162,7 @@ def asymptotic_warnings(found: Setting) -> tuple[str, ...]:
             f"alpha = {found.alpha:g} is below .01: asymptotic thresholds were measured at two to three times the "
             "nominal level at .001; a Monte Carlo test is exact"
         )
-    if not found.noise.continuous and variance < 1:
+    if found.noise.coarse:
         said.append(
             f"the noise is discrete and its variance {variance:.3g} is below 1: the statistic lies on a lattice that "
             "no continuous threshold follows (up to .071 for .05 at expected counts of 5, .091 at .5); "

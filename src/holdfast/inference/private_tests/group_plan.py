@@ -75,8 +75,8 @@ class GroupPlan:
         return self.n // self.groups
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Plain data; None where nothing was planned."""
+        return {name: None if value != value else value for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
         what = "" if self.effect is None else f" for an effect of {self.effect:.3g} standard deviations"

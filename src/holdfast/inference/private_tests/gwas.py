@@ -19,6 +19,7 @@ from holdfast.bounds.exact import float_up
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.counts import table
 from holdfast.inference.private_tests.monte_carlo import rejects
+from holdfast.inference.private_tests.noise_law import unprotected
 from holdfast.inference.private_tests.question import small_alpha
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.noise.calibrate import gaussian_on_grid
@@ -183,6 +184,7 @@ def gwas(
     warnings = small_alpha(alpha, "two to three times the nominal level")
     if checked.n < 10:
         warnings += (f"n = {checked.n} is below 10, where the level was not measured",)
+    warnings += unprotected(source)
     released = float(mechanism.release(statistic(checked.values), source=source))
     sd = math.sqrt(mechanism.variance)
     p = tail(released, sd)

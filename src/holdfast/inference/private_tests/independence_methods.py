@@ -260,7 +260,7 @@ def _table(counts: Any, n: Any, neighbours: str) -> Counts | NoisyCounts:
 
 def _turned(counts: Counts | NoisyCounts) -> Counts | NoisyCounts:
     if isinstance(counts, NoisyCounts):
-        return NoisyCounts(counts.values.T, counts.n, counts.noise)
+        return replace(counts, values=counts.values.T)
     return table(counts.values.T)
 
 

@@ -28,6 +28,7 @@ from holdfast.inference.private_tests.monte_carlo import (
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit
 from holdfast.inference.private_tests.null_models import Simple
 from holdfast.inference.private_tests.question import few_replicates
+from holdfast.inference.private_tests.released import source_warnings
 from holdfast.inference.private_tests.result import Level, TestResult
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
@@ -108,7 +109,7 @@ def mc_minimum_chi_square(
     totals = group_sizes(found, model, sizes, totals)
     level: Level = "exact" if simple else "empirical"
     name = f"MC {'projected' if projected else 'nonprojected'} minimum chi-square"
-    stream, warnings = generator(rng), few_replicates(m)
+    stream, warnings = generator(rng), few_replicates(m) + source_warnings(found.counts, source)
     noisy = found.noisy(source)
     shape = (model.groups, model.cells)
     whole = totals.astype(np.int64)

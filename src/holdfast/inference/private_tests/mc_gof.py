@@ -21,12 +21,15 @@ from holdfast.inference.private_tests.monte_carlo import (
 )
 from holdfast.inference.private_tests.new_stat_gof import nonprojected_statistic, projected_statistic
 from holdfast.inference.private_tests.noise_law import NoiseLaw
+from holdfast.inference.private_tests.released import source_warnings
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
 
 Statistic = Literal["pearson", "projected", "nonprojected"]
 Kernel = Callable[[npt.ArrayLike, int, npt.ArrayLike, float], Any]
+
+TWO_CELLS = "two cells: proportion is exact too and needs half the variance of noise for the same epsilon"
 
 
 def kernel(statistic: Statistic) -> Kernel:
@@ -100,6 +103,9 @@ def gof(
     warnings: tuple[str, ...] = ()
     if m < DEFAULT_REPLICATES:
         warnings = (f"m = {m} replicates: the level is exact, but power is lost; 999 or more lose next to none",)
+    if found.d == 2 and not found.noise.is_gaussian:
+        warnings += (TWO_CELLS,)
+    warnings += source_warnings(found.counts, source)
     noisy = found.noisy(source)
     replicates = null_counts(stream, found.n, found.p0, found.noise, m)
     # One call for all, so that equal counts give equal floats and ties are counted as ties.

@@ -20,6 +20,7 @@ from holdfast.inference.private_tests.monte_carlo import (
 )
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit
 from holdfast.inference.private_tests.question import few_replicates, question
+from holdfast.inference.private_tests.released import source_warnings
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.inference.private_tests.two_step_mle import (
     MINIMUM_COUNT,
@@ -108,7 +109,7 @@ def independence(
     rank(m, found.alpha)
     check.choice("on_null", on_null, ("redraw", "skip", "fail"))
     least = check.real("minimum_count", minimum_count, at_least=0)
-    stream, warnings = generator(rng), few_replicates(m)
+    stream, warnings = generator(rng), few_replicates(m) + source_warnings(found.counts, source)
     noisy = found.noisy(source)
     fitted = two_step_mle(noisy, found.n, minimum_count=least)
     known: dict[str, Any] = {"m": m, "on_null": on_null, "noisy_counts": noisy}

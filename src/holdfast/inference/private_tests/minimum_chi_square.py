@@ -20,7 +20,7 @@ from holdfast.inference.private_tests.question import (
     refuse_lattice,
     small_alpha,
 )
-from holdfast.inference.private_tests.released import NoisyCounts
+from holdfast.inference.private_tests.released import NoisyCounts, source_warnings
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.inference.private_tests.user_model import UserModel, fit_user
 from holdfast.inference.private_tests.weighted_fit import Fit, fit
@@ -252,6 +252,7 @@ def minimum_chi_square(
     warnings = small_alpha(found.alpha, "about twice the nominal level")
     if least < MINIMUM_EXPECTED:
         warnings += (f"minimum_expected = {least:g} is below 5: levels of .0655 for .05 were seen without the rule",)
+    warnings += source_warnings(found.counts, source)
     noisy = found.noisy(source)
     shaped = noisy.reshape(model.groups, model.cells)
     fitted = fit_model(shaped, model, sizes=totals, variance=found.noise.variance, minimum_expected=least)
@@ -272,6 +273,8 @@ def group_sizes(found: Question, model: Model, sizes: Any, whole: Array) -> Arra
             raise InvalidParameter("sizes are for models of several groups; one group has size n")
         return whole
     declared = None if sizes is None else np.array(check.reals("sizes", sizes, at_least=1))
+    if declared is not None and np.any(declared != np.floor(declared)):
+        raise InvalidParameter("sizes must be whole numbers: the public size of each group")
     if isinstance(found.counts, NoisyCounts):
         if declared is None:
             raise InvalidParameter("sizes must be given with noisy counts: the public size of each group")

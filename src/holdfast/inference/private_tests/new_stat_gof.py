@@ -18,6 +18,7 @@ from holdfast.inference.private_tests.goodness_of_fit import (
     too_few,
 )
 from holdfast.inference.private_tests.noise_law import NoiseLaw
+from holdfast.inference.private_tests.released import source_warnings
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
@@ -120,7 +121,7 @@ def gof(
     found = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
     need_gaussian(found, name)
     variance = found.noise.variance
-    if not projected and not found.noise.continuous and variance < 1:
+    if not projected and found.noise.coarse:
         raise InvalidParameter(
             f"the nonprojected statistic needs noise variance of at least 1 where noise is discrete, got "
             f"{variance:.3g}: the noise of the total lies on a lattice, and levels up to .146 for .05 were measured; "
@@ -130,6 +131,7 @@ def gof(
     reason = too_few(found, minimum_expected)
     if reason is not None:
         return found.null(name, reason, "asymptotic", warnings)
+    warnings += source_warnings(found.counts, source)
     noisy = found.noisy(source)
     kernel = projected_statistic if projected else nonprojected_statistic
     statistic = float(kernel(noisy, found.n, found.p0, variance))

@@ -116,6 +116,11 @@ class NoiseLaw:
         """The grid that released counts lie on: 1 for discrete laws, a power of two below for continuous ones."""
         return 2.0**-self._grid_bits
 
+    @property
+    def coarse(self) -> bool:
+        """Whether the noise is whole numbers of scale below 1: a lattice that no continuous threshold follows."""
+        return not self.continuous and self.scale < 1
+
     def c(self, n: int) -> float:
         """Noise-to-sample ratio `variance / n`, on which every formula depends."""
         return self.variance / n
@@ -259,6 +264,23 @@ def discrete_laplace(epsilon: Rational, *, unit: Unit = "person") -> NoiseLaw:
     return NoiseLaw("discrete-laplace", rational("epsilon", epsilon, above=0), unit)
 
 
+def unprotected(source: Source | None) -> tuple[str, ...]:
+    """What every result says whose noise did not come from a secure source.
+
+    Examples
+    --------
+    >>> from holdfast.noise import Seeded
+    >>> unprotected(Seeded(1))
+    ('the noise came from Seeded, which is not secure: for tests and simulations only, it protects nobody',)
+    >>> unprotected(None)
+    ()
+    """
+    if source is None or getattr(source, "secure", False):
+        return ()
+    name = type(source).__name__
+    return (f"the noise came from {name}, which is not secure: for tests and simulations only, it protects nobody",)
+
+
 def noise_of(
     *,
     rho: Rational | None = None,
@@ -302,4 +324,14 @@ def _root_up(x: Fraction) -> Fraction:
     return Fraction(math.isqrt(whole - 1) + 1, 2**shift)
 
 
-__all__ = ["Kind", "NoiseLaw", "Unit", "discrete_gaussian", "discrete_laplace", "gaussian", "laplace", "noise_of"]
+__all__ = [
+    "Kind",
+    "NoiseLaw",
+    "Unit",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "gaussian",
+    "laplace",
+    "noise_of",
+    "unprotected",
+]

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from holdfast import check
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.monte_carlo import rank
+from holdfast.inference.private_tests.noise_law import unprotected
 from holdfast.inference.private_tests.ranks import sample
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.inference.private_tests.statistic_noise import StatisticNoise
@@ -98,7 +99,7 @@ def permutation_decision(
         null_returned=None,
         cost=noise.cost,
         level="exact",
-        warnings=("only the decision is private, so the p-value is alpha or 1",),
+        warnings=("only the decision is private, so the p-value is alpha or 1", *unprotected(source)),
         n=n,
         details={"m": m, "noise": noise.law.to_dict(), **details},
     )

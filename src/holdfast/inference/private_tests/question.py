@@ -132,7 +132,7 @@ def need_gaussian(noise: NoiseLaw, test: str) -> None:
 
 def refuse_lattice(noise: NoiseLaw) -> None:
     """Refuse the nonprojected statistic where its noise term lies on a coarse lattice (spec 1.2, reviewed)."""
-    if not noise.continuous and noise.scale < 1:
+    if noise.coarse:
         raise InvalidParameter(
             f"nonprojected statistics need discrete noise of variance at least 1, got {noise.variance:.3g}: the "
             "squared noise total is then a coarse lattice variable (level .130 for .05); use the projected statistic"

@@ -12,7 +12,7 @@ from holdfast import check
 from holdfast.accounting.costs import Cost
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.counts import Counts, histogram, replace_one_only
-from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit, noise_of
+from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit, noise_of, unprotected
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
 
@@ -29,6 +29,8 @@ class NoisyCounts:
         The public number of records.
     noise : NoiseLaw
         The law of the noise on each cell. Its cost was paid by the release.
+    secure : bool
+        False where the noise came from a seeded source; every test of such counts says so.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class NoisyCounts:
     values: NDArray[np.float64]
     n: int
     noise: NoiseLaw
+    secure: bool = True
 
     def __post_init__(self) -> None:
         try:
@@ -101,7 +104,14 @@ def release(
     replace_one_only(neighbours)
     shape = counts.shape if isinstance(counts, (Counts, np.ndarray)) else np.shape(counts)
     checked = histogram(counts, n=n, neighbours=neighbours)
-    return NoisyCounts(law.release(checked.values.reshape(shape), source), checked.n, law)
+    return NoisyCounts(law.release(checked.values.reshape(shape), source), checked.n, law, not unprotected(source))
 
 
-__all__ = ["NoisyCounts", "release"]
+def source_warnings(counts: Counts | NoisyCounts, source: Source | None) -> tuple[str, ...]:
+    """What a result must say about where the noise of its counts came from."""
+    if isinstance(counts, NoisyCounts):
+        return () if counts.secure else ("the counts were released with noise that protects nobody: for tests only",)
+    return unprotected(source)
+
+
+__all__ = ["NoisyCounts", "release", "source_warnings"]

@@ -19,7 +19,7 @@ from holdfast.accounting.costs import ZCDP, Cost, PureDP
 from holdfast.bounds.exact import float_up
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.monte_carlo import critical_value, p_value, rank, rejects
-from holdfast.inference.private_tests.noise_law import Words
+from holdfast.inference.private_tests.noise_law import Words, unprotected
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
 from holdfast.noise.entropy import Source
@@ -144,7 +144,7 @@ def simulated_test(
         null_returned=None,
         cost=noise.cost,
         level="exact",
-        warnings=(),
+        warnings=unprotected(source),
         n=n,
         details=public,
     )

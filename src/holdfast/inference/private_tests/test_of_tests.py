@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.binomial_test import noisy_p_value, release_count
+from holdfast.inference.private_tests.binomial_test import noisy_p_value, release_count, source_warning
 from holdfast.inference.private_tests.group_plan import MOST_GROUPS, GroupPlan, plan_groups
 from holdfast.inference.private_tests.monte_carlo import generator, rejects
 from holdfast.inference.private_tests.noisy_binomial import critical_count
@@ -32,7 +33,7 @@ def any_test(
     *samples: Any,
     epsilon: Rational | None = None,
     delta: Rational = 0,
-    alpha: float = 0.05,
+    alpha: float | None = None,
     plan: GroupPlan | None = None,
     groups: int | None = None,
     group_alpha: float | None = None,
@@ -59,7 +60,7 @@ def any_test(
     *samples : arrays, or data frames
         One or more, records along the first axis. Sizes are public; a neighbour replaces one record within its sample.
     epsilon, delta, alpha
-        The cost and the level of the whole.
+        The cost and the level of the whole; alpha is 0.05 unless it or a plan is given.
     plan : GroupPlan, optional
         From `plan_groups`; it brings its epsilon, delta and alpha.
     groups, group_alpha
@@ -113,9 +114,9 @@ def any_test(
         rejections += _rejects(test, parts, chosen.group_alpha)
     seen = release_count(rejections, chosen.groups, epsilon=chosen.epsilon, delta=chosen.delta, source=source)
     p = noisy_p_value(seen, chosen.group_alpha, "greater")
-    notes: tuple[str, ...] = ()
+    notes = source_warning(seen)
     if group_level == "asymptotic":
-        notes = (
+        notes += (
             f"the level holds only if the public test holds {chosen.group_alpha:g} in groups of {chosen.group_size}: "
             "use an exact or Monte Carlo p-value where you can",
         )
@@ -142,29 +143,29 @@ def any_test(
 
 
 def _plan(
-    plan: Any, n: int, epsilon: Any, delta: Any, alpha: float, groups: int | None, group_alpha: float | None
+    plan: Any, n: int, epsilon: Any, delta: Any, alpha: float | None, groups: int | None, group_alpha: float | None
 ) -> GroupPlan:
     if plan is not None:
         if not isinstance(plan, GroupPlan):
             raise InvalidParameter(f"plan must be what plan_groups gives, got a {type(plan).__name__}")
-        if epsilon is not None or delta != 0 or groups is not None or group_alpha is not None:
+        if epsilon is not None or delta != 0 or any(given is not None for given in (alpha, groups, group_alpha)):
             raise InvalidParameter(
-                "epsilon, delta, groups and group_alpha are those of the plan: do not give them again"
+                "epsilon, delta, alpha, groups and group_alpha are those of the plan: do not give them again"
             )
         if plan.groups > n:
             raise InvalidParameter(
                 f"plan must have at most one group a record, got {plan.groups} groups for {n} records"
             )
-        return plan if plan.n == n else GroupPlan(**{**plan.to_dict(), "n": n})
+        return plan if plan.n == n else replace(plan, n=n)
     if epsilon is None:
         raise InvalidParameter("epsilon must be given, or a plan")
+    alpha = 0.05 if alpha is None else check.probability("alpha", alpha)
     if (groups is None) != (group_alpha is None):
         raise InvalidParameter("groups and group_alpha must be given together, or neither for a plan")
     if groups is None or group_alpha is None:
         return plan_groups(n, epsilon=epsilon, delta=delta, alpha=alpha)
     groups = check.whole("groups", groups, at_least=1, at_most=min(n, MOST_GROUPS))
     level = check.probability("group_alpha", group_alpha)
-    alpha = check.probability("alpha", alpha)
     return GroupPlan(n, groups, level, epsilon, delta, alpha, math.nan, math.nan, math.nan)
 
 
@@ -173,7 +174,9 @@ def _sizes(samples: Sequence[Any], paired: bool) -> list[int]:
         raise InvalidParameter("samples must hold at least one sample")
     sizes = []
     for sample in samples:
-        if isinstance(sample, (str, bytes)) or not (hasattr(sample, "__len__") and hasattr(sample, "__getitem__")):
+        if isinstance(sample, (str, bytes, Mapping)) or not (
+            hasattr(sample, "__len__") and hasattr(sample, "__getitem__")
+        ):
             raise InvalidParameter(f"samples must be arrays, lists or data frames, got a {type(sample).__name__}")
         sizes.append(len(sample))
     if min(sizes) < 1:
@@ -187,7 +190,11 @@ def _take(sample: Any, places: Any) -> Any:
     if hasattr(sample, "iloc"):
         return sample.iloc[places]
     if isinstance(sample, (list, tuple)):
-        return np.asarray([sample[i] for i in places])
+        chosen = [sample[i] for i in places]
+        try:
+            return np.asarray(chosen)
+        except ValueError:  # records of different lengths: an error here would speak of them, so the test sees a list
+            return chosen
     return sample[places]
 
 

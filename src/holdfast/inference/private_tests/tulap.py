@@ -95,6 +95,11 @@ class Tulap:
         epsilon = float_up(Fraction(self.epsilon))
         return ApproxDP(epsilon, float_up(Fraction(self.delta))) if self.delta else PureDP(epsilon)
 
+    @property
+    def nothing(self) -> Cost:
+        """The cost of testing a count that was released before."""
+        return PureDP(0.0)
+
     @cached_property
     def _eps(self) -> float:
         return float(self.epsilon)
@@ -186,7 +191,13 @@ class Tulap:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"law": "tulap", "epsilon": self._eps, "delta": float(self.delta), "cut": self.cut, "q": self.q}
+        return {
+            "law": "tulap",
+            "epsilon": self._eps,
+            "delta": float(self.delta),
+            "cut": None if self._cut is None else self.cut,
+            "q": self.q,
+        }
 
 
 def cdf(x: Any, epsilon: Rational, delta: Rational = 0) -> NDArray[np.float64]:
