@@ -1,8 +1,9 @@
-"""Whether a picture can be drawn where a command is asked to put it."""
+"""The picture that a command leaves behind: whether it can be drawn there, and drawing it."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from holdfast.errors import HoldfastError, InvalidParameter
 
@@ -13,7 +14,7 @@ def can_draw(plot: Path) -> None:
     """Find out before a long run, or a release that cannot be repeated, that its picture has no place or no painter."""
     from holdfast.experiments.output import INSTALL_HINT, can_plot
 
-    if plot.suffix not in PICTURES:
+    if plot.suffix.lower() not in PICTURES:
         raise InvalidParameter(f"--plot must be a file that ends in {', '.join(PICTURES)}, got {plot.name!r}")
     if not plot.parent.is_dir():
         raise InvalidParameter(f"--plot must be in a folder that exists, {plot.parent} does not")
@@ -21,4 +22,9 @@ def can_draw(plot: Path) -> None:
         raise HoldfastError(INSTALL_HINT)
 
 
-__all__ = ["PICTURES", "can_draw"]
+def draw(chart: Any, plot: Path) -> None:
+    """Write an Altair chart; the suffix says how."""
+    chart.save(str(plot), **({"scale_factor": 2} if plot.suffix.lower() == ".png" else {}))
+
+
+__all__ = ["PICTURES", "can_draw", "draw"]

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from holdfast.cli import output
+from holdfast.cli.picture import can_draw, draw
 from holdfast.cli.progress import progress_bar
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
-
-if TYPE_CHECKING:
-    from holdfast.holdout.planning_result import HoldoutPlan
-
-_SUFFIXES = (".svg", ".png", ".html", ".json")
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +38,9 @@ def plan(
     if no_guess and guess is not None:
         raise InvalidParameter(f"--guess and --no-guess exclude each other, got --guess {guess:g}")
     if plot is not None:
-        _check_plot(plot, n)
+        can_draw(plot)
+        if n is None:
+            raise InvalidParameter("--plot needs --n: it draws half-widths for that many rows")
     with progress_bar("planning", shown=not as_json):
         found = make(
             n,
@@ -56,32 +53,16 @@ def plan(
             guess=False if no_guess else guess,
             binary=binary,
         )
-    drawn = None if plot is None else _draw(found, plot, as_json)
+    if plot is not None:
+        with progress_bar("plot", shown=not as_json) as progress:
+            draw(found.plot(progress=progress), plot)
     if as_json:
-        output.print_json(found.to_dict() | ({} if drawn is None else {"plot": str(drawn)}))
+        output.print_json(found.to_dict() | ({} if plot is None else {"plot": str(plot)}))
     else:
         output.table(found.title(), found.columns(), found.cells())
         for sentence in found.words()[0 if found.feasible else 1 :]:
             output.say(sentence)
-        if drawn is not None:
-            output.say(f"Plot in {drawn}")
+        if plot is not None:
+            output.say(f"The picture is in {plot}.")
     if not found.feasible:
         raise GuaranteeUnavailable(found.words()[0])
-
-
-def _check_plot(path: Path, n: int | None) -> None:
-    """Find out before the work, not after it, that a plot cannot be drawn."""
-    if path.suffix.lower() not in _SUFFIXES:
-        raise InvalidParameter(f"--plot must be a file that ends in {', '.join(_SUFFIXES)}, got {str(path)!r}")
-    if not path.parent.is_dir():
-        raise InvalidParameter(f"--plot must be a file in a folder that exists, {path.parent} does not")
-    if n is None:
-        raise InvalidParameter("--plot needs --n: it draws half-widths for that many rows")
-
-
-def _draw(found: HoldoutPlan, path: Path, as_json: bool) -> Path:
-    from holdfast.holdout.planning_plot import save
-
-    with progress_bar("plot", shown=not as_json) as progress:
-        save(found.plot(progress=progress), path)
-    return path

@@ -10,7 +10,7 @@ import typer
 from holdfast import check
 from holdfast.bounds.registry import shown
 from holdfast.cli import output
-from holdfast.cli.picture import can_draw
+from holdfast.cli.picture import can_draw, draw
 from holdfast.cli.progress import progress_bar
 from holdfast.errors import GuaranteeUnavailable, HoldfastError
 
@@ -83,7 +83,7 @@ def simulate(
     if plot is not None:
         from holdfast.experiments.simulation_plot import chart
 
-        chart(found, title).save(str(plot))
+        draw(chart(found, title), plot)
     if as_json:
         given = {"n": n, "questions": questions, "failures": failures, "confidence": confidence}
         head = {"analyst": analyst, "against": against, **given, "runs": runs, "seed": seed}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from holdfast.cli import count_input, output, pairs, which
+from holdfast.cli.picture import can_draw, draw
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 if TYPE_CHECKING:
@@ -210,8 +211,6 @@ def local_independence(
 def _before(plot: Path | None) -> None:
     """A picture that cannot be drawn is found out before the release, which cannot be repeated for free."""
     if plot is not None:
-        from holdfast.cli.picture import can_draw
-
         can_draw(plot)
 
 
@@ -293,7 +292,7 @@ def _show(result: TestResult, plot: Path | None, as_json: bool, p0: Any = None, 
     if plot is not None and not result.inconclusive:
         from holdfast.inference.private_tests import null_chart
 
-        null_chart(result, p0=p0, shape=shape).save(str(plot))
+        draw(null_chart(result, p0=p0, shape=shape), plot)
         drawn = str(plot)
     if as_json:
         output.print_json(result.to_dict() | {"plot": drawn})

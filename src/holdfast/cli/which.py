@@ -9,6 +9,7 @@ import typer
 
 from holdfast.bounds.registry import shown
 from holdfast.cli import count_input, output
+from holdfast.cli.picture import can_draw, draw
 from holdfast.cli.progress import progress_bar
 from holdfast.errors import InvalidParameter
 
@@ -35,8 +36,6 @@ def which(
     from holdfast.inference.private_tests import which_gof, which_independence
 
     if plot is not None:
-        from holdfast.cli.picture import can_draw
-
         can_draw(plot)
     goodness = d is not None or p0 is not None
     if goodness == (shape is not None or table is not None):
@@ -75,7 +74,7 @@ def _draw(found: WhichTest, n: int, plot: Path) -> None:
 
     ns = sorted({max(2, round(n * 2.0**k)) for k in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)})
     curves = {c.predicted.test: [c.predict(n=size) for size in ns] for c in found.candidates}
-    power_chart(curves, found.question).save(str(plot))
+    draw(power_chart(curves, found.question), plot)
 
 
 def _show(found: WhichTest, plot: Path | None) -> None:

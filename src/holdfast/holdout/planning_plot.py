@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast import check
@@ -102,12 +100,4 @@ def plot(plan: HoldoutPlan, questions: Sequence[int] | None, progress: Progress 
     return (line + marks + labels).properties(width=640, height=400, title=title)
 
 
-def save(chart: Any, path: Path) -> None:
-    """Write a chart; the suffix says how: .svg, .png, .html or .json."""
-    picture = path.suffix.lower() in (".svg", ".png")
-    if picture and importlib.util.find_spec("vl_convert") is None:
-        raise HoldfastError(_MISSING)
-    chart.save(str(path), **({"scale_factor": 2} if path.suffix.lower() == ".png" else {}))
-
-
-__all__ = ["curve", "plot", "save", "spaced_counts"]
+__all__ = ["curve", "plot", "spaced_counts"]

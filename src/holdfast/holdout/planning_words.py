@@ -95,7 +95,9 @@ def _instead(plan: HoldoutPlan) -> str:
 def _silent(plan: HoldoutPlan, row: PlannedMethod) -> str:
     target = "to say anything" if plan.half_width is None else f"for {plan.half_width:g}"
     title = _title(row)
-    return f"{title[0].upper()}{title[1:]} says nothing at this size: it would need {about(row.n_required)} {target}."
+    say, it = ("say", "they") if row.name == "gaussian-answers" else ("says", "it")
+    head = f"{title[0].upper()}{title[1:]} {say} nothing at this size"
+    return f"{head}: {it} would need {about(row.n_required)} {target}."
 
 
 __all__ = ["about", "words"]
