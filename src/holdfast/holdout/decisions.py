@@ -38,7 +38,7 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Claim:
+class OneSided:
     """A one-sided claim: the truth is at least (at most) `bound`."""
 
     bound: float
@@ -88,7 +88,7 @@ def pairs_for(tolerance: float, grid: float | None, low: float, high: float) -> 
     return Pairs.of_step(min(step, high - low), low, high)
 
 
-def claim_mean(rows: Summary, interval: MeanInterval, asked: Claim, log_share: float) -> Outcome:
+def claim_mean(rows: Summary, interval: MeanInterval, asked: OneSided, log_share: float) -> Outcome:
     """Check a one-sided claim about a mean: the whole share is on one tail."""
     name = interval.family.name
     if asked.at_least:
@@ -112,7 +112,7 @@ def claim_mean(rows: Summary, interval: MeanInterval, asked: Claim, log_share: f
     return Outcome(False, None, None, 1, name)
 
 
-def claim_procedure(procedure: Procedure, asked: Claim, log_share: float, name: str) -> Outcome:
+def claim_procedure(procedure: Procedure, asked: OneSided, log_share: float, name: str) -> Outcome:
     """Check a one-sided claim by any interval."""
     if asked.at_least:
         passed = procedure.interval(log_share, "lower")[0] >= asked.bound
@@ -154,8 +154,8 @@ def _floor(x: float) -> str:
 
 
 __all__ = [
-    "Claim",
     "Guess",
+    "OneSided",
     "around",
     "check_mean",
     "check_procedure",

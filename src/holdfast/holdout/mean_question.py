@@ -13,8 +13,8 @@ from holdfast.bounds.one_question.families import Family, tightest
 from holdfast.data.values import Rows, Summary, summarise
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.decisions import (
-    Claim,
     Guess,
+    OneSided,
     check_mean,
     check_procedure,
     claim_mean,
@@ -65,11 +65,11 @@ class MeanQuestion:
         """Check the public parts of a guess."""
         return checked_guess(guess, tolerance, show, grid, self.low, self.high)
 
-    def claim(self, name: str, bound: Any, label: str | None = None) -> Claim:
+    def claim(self, name: str, bound: Any, label: str | None = None) -> OneSided:
         """Check a one-sided claim."""
-        return Claim(check.real(label or name, bound, at_least=self.low, at_most=self.high), name == "at_least")
+        return OneSided(check.real(label or name, bound, at_least=self.low, at_most=self.high), name == "at_least")
 
-    def describe(self, asked: Guess | Claim) -> dict[str, Any]:
+    def describe(self, asked: Guess | OneSided) -> dict[str, Any]:
         """The question in plain public data: what a key stands for."""
         how = {"family": self.family, "spread": self.spread, "binary": self.binary}
         return {"kind": self.kind, "low": self.low, "high": self.high} | how | asked.to_dict()
@@ -123,7 +123,7 @@ class MeanQuestion:
             return pairs_for(tolerance, asked.grid, self.low, self.high).count
         return self._interval(name).cells(asked.guess, tolerance, log_share, asked.grid).count
 
-    def decide_claim(self, rows: Summary | OnRows, asked: Claim, log_share: float) -> Outcome:
+    def decide_claim(self, rows: Summary | OnRows, asked: OneSided, log_share: float) -> Outcome:
         """Pass or fail."""
         name = self.chosen(asked.bound, log_share, isinstance(rows, Summary) and rows.binary)
         if isinstance(rows, Summary) and name in MEAN_FAMILIES:
@@ -154,7 +154,7 @@ class Reading:
     question: MeanQuestion
     rows: Summary | OnRows
 
-    def decide(self, asked: Guess | Claim) -> Callable[[float], Outcome]:
+    def decide(self, asked: Guess | OneSided) -> Callable[[float], Outcome]:
         """What to do with a share."""
         if isinstance(asked, Guess):
             return partial(self.question.decide_check, self.rows, asked)

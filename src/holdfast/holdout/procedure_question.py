@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.decisions import Claim, Guess, check_procedure, claim_procedure, pairs_for
+from holdfast.holdout.decisions import Guess, OneSided, check_procedure, claim_procedure, pairs_for
 from holdfast.holdout.mean_question import checked_guess
 from holdfast.holdout.procedure import Procedure
 from holdfast.holdout.transcript import Outcome
@@ -35,12 +35,12 @@ class ProcedureQuestion:
         tolerance = check.real("tolerance", tolerance, above=0)
         return checked_guess(guess, tolerance, show, grid, self.procedure.low, self.procedure.high)
 
-    def claim(self, name: str, bound: Any) -> Claim:
+    def claim(self, name: str, bound: Any) -> OneSided:
         """Check a one-sided claim."""
         bound = check.real(name, bound, at_least=self.procedure.low, at_most=self.procedure.high)
-        return Claim(bound, name == "at_least")
+        return OneSided(bound, name == "at_least")
 
-    def describe(self, asked: Guess | Claim) -> dict[str, Any]:
+    def describe(self, asked: Guess | OneSided) -> dict[str, Any]:
         """The question in plain public data: what a key stands for."""
         ends = {"low": self.procedure.low, "high": self.procedure.high}
         return {"kind": "metric", "description": self.procedure.description} | ends | asked.to_dict()
@@ -51,13 +51,13 @@ class ProcedureQuestion:
             return 1
         return pairs_for(asked.tolerance, asked.grid, self.procedure.low, self.procedure.high).count
 
-    def decide(self, asked: Guess | Claim) -> Callable[[float], Outcome]:
+    def decide(self, asked: Guess | OneSided) -> Callable[[float], Outcome]:
         """What to do with a share."""
         return partial(self._decide, asked)
 
-    def _decide(self, asked: Guess | Claim, log_share: float) -> Outcome:
+    def _decide(self, asked: Guess | OneSided, log_share: float) -> Outcome:
         name = self.procedure.description
-        if isinstance(asked, Claim):
+        if isinstance(asked, OneSided):
             return claim_procedure(self.procedure, asked, log_share, name)
         if asked.tolerance is None:
             raise InvalidParameter("tolerance must be given for a metric")

@@ -9,7 +9,7 @@ from holdfast import check
 from holdfast.accounting.costs import Bits
 from holdfast.data.values import Rows
 from holdfast.errors import BudgetExhausted, InvalidParameter
-from holdfast.holdout.decisions import Claim, Guess
+from holdfast.holdout.decisions import Guess, OneSided
 from holdfast.holdout.differences import differences
 from holdfast.holdout.mean_question import MeanQuestion, Reading
 from holdfast.holdout.procedure import Procedure
@@ -262,7 +262,7 @@ class ReusableHoldout(Run):
         """
         low, high = self._range(low, high)
         question = MeanQuestion("compare", family, spread, low - high, high - low, False, self._n)
-        asked: Guess | Claim = (
+        asked: Guess | OneSided = (
             question.guess(guess, tolerance, show, grid)
             if margin is None
             else question.claim("at_least", margin, "margin")
@@ -357,7 +357,7 @@ class ReusableHoldout(Run):
         return MeanQuestion(kind, family, spread, *self._range(low, high), binary, self._n)
 
     def _ask(
-        self, question: dict[str, Any], key: str | None, read: Callable[[], _Readable], asked: Guess | Claim
+        self, question: dict[str, Any], key: str | None, read: Callable[[], _Readable], asked: Guess | OneSided
     ) -> Answer:
         stored = self._run.stored(question, key)
         if stored is not None:
