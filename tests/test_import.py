@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import holdfast as hf
+
 
 def _modules_after(code: str) -> set[str]:
     done = subprocess.run(
@@ -26,6 +28,25 @@ def test_packages_come_on_first_use() -> None:
     assert "holdfast.mechanisms" in loaded
     assert "scipy.stats" not in loaded
     assert not {m for m in loaded if m.split(".")[0] in {"typer", "rich", "altair", "opendp"}}
+
+
+def test_asking_for_one_holdout_or_correction_loads_no_other() -> None:
+    loaded = _modules_after("import holdfast as hf; hf.ReusableHoldout; hf.inference.AfterLooking; hf.plan")
+    assert "holdfast.inference.after_looking" in loaded
+    assert not {
+        m for m in loaded if m.startswith(("holdfast.inference.private_tests", "holdfast.holdout.thresholdout"))
+    }
+    assert not {m for m in loaded if m.startswith(("scipy.stats", "sklearn", "pandas", "altair", "optuna", "typer"))}
+
+
+def test_every_name_of_the_lazy_packages_is_there() -> None:
+    for package in (hf, hf.holdout, hf.inference):
+        for name in package.__all__:
+            assert getattr(package, name) is not None
+        assert set(package.__all__) <= set(dir(package))
+    assert callable(hf.inference.answer_plan)
+    assert callable(hf.inference.online.Saffron)
+    assert callable(hf.holdout.metrics.auc)
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

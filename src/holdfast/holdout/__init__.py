@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+_PACKAGES = ("metrics",)
 #: Each name and the module of this package that it lives in.
 _HOME = {
     "Claim": "threshold_claim",
@@ -26,6 +27,7 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
+    from holdfast.holdout import metrics
     from holdfast.holdout.betting import betting_interval
     from holdfast.holdout.compressor import RejectionCompressor
     from holdfast.holdout.gaussian_thresholdout import GaussianThresholdout
@@ -42,13 +44,15 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"holdfast.holdout.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(f"holdfast.holdout.{_HOME[name]}"), name)
     raise AttributeError(f"module 'holdfast.holdout' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOME)
+    return sorted([*_PACKAGES, *_HOME])
 
 
 __all__ = [
@@ -64,5 +68,6 @@ __all__ = [
     "SparseValidate",
     "Thresholdout",
     "betting_interval",
+    "metrics",
     "plan",
 ]
