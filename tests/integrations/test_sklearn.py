@@ -145,11 +145,30 @@ def test_guesses_come_from_where_they_are_said_to(guess: Any) -> None:
         ({"guess": "holdout"}, "guess must be one of"),
         ({"metric": "r2"}, "metric must be one of"),
         ({"holdout": ReusableHoldout(5, questions=1)}, "X_holdout must be given"),
+        ({"holdout": 10}, "holdout must be a ReusableHoldout"),
+        ({"holdout_size": 30.0}, r"holdout_size must be a number in \(0, 1\), got 30.0; .* counts rows"),
+        ({"holdout_size": 0}, "holdout_size must be a whole number, at least 1"),
+        ({"holdout_size": 3000}, "holdout_size must be a whole number, at least 1 and at most 2999"),
+        ({"holdout_size": "half"}, "holdout_size must be a number"),
+        ({"validation_size": 1.0}, "validation_size must be a number"),
+        ({"n_iter": 0}, "n_iter must be a whole number, at least 1, got 0"),
+        ({"n_iter": 2.5}, "n_iter must be a whole number"),
     ],
 )
 def test_wrong_input_is_named(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
         ReusableHoldoutSearch(TREE, DEPTHS, **changes).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["f1", "roc-auc", "brier"])
+def test_a_metric_of_two_classes_says_so_when_there_are_three(name: str) -> None:
+    A, b = make_classification(600, n_informative=5, n_classes=3, random_state=0)
+    with pytest.raises(InvalidParameter, match=f"{name} needs two, got 3"):
+        ReusableHoldoutSearch(TREE, DEPTHS, metric=name, random_state=0).fit(A, b)
+    scorer = HoldoutScorer(ReusableHoldout(100, questions=4), A[500:], b[500:], metric=name)
+    with pytest.raises(InvalidParameter, match=f"{name} needs two, got 3"):
+        scorer(TREE.fit(A[:500], b[:500]), A[:500], b[:500])
+    assert scorer.holdout.asked == 0
 
 
 def test_losses_are_negative_scores_with_the_interval_turned_round() -> None:
@@ -225,6 +244,8 @@ def test_scorer_refuses_a_guess_from_the_holdout() -> None:
 def test_scorer_wants_the_plan_s_rows() -> None:
     with pytest.raises(InvalidParameter, match="1000 rows, got 900"):
         HoldoutScorer(ReusableHoldout(1000, questions=4), X[2100:], Y[2100:])
+    with pytest.raises(InvalidParameter, match="holdout must be a ReusableHoldout, got a int"):
+        HoldoutScorer(10, X, Y)  # type: ignore[arg-type]
 
 
 def test_search_pickles_without_its_budget() -> None:

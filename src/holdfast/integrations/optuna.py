@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from holdfast import check
 from holdfast.data.values import Rows
-from holdfast.errors import BudgetExhausted
+from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.mechanisms.answer import Answer
+
+if find_spec("optuna") is None:  # studies come from the caller, so nothing else here would notice
+    raise ImportError("Optuna is not installed: `pip install 'holdfast[optuna]'`", name="optuna")
 
 
 class HoldoutCallback:
@@ -53,6 +57,8 @@ class HoldoutCallback:
         when: Literal["best", "all"] = "best",
         tolerance: float | None = None,
     ) -> None:
+        if not isinstance(holdout, ReusableHoldout):
+            raise InvalidParameter(f"holdout must be a ReusableHoldout, got a {type(holdout).__name__}")
         self._holdout, self._values, self._tolerance = holdout, values, tolerance
         self._when = check.choice("when", when, ("best", "all"))
         self._answers: dict[int, Answer] = {}

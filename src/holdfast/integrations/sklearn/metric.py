@@ -37,6 +37,17 @@ class Metric(ABC):
     high: float
     greater_is_better: bool
 
+    @property
+    def two_classes(self) -> bool:
+        """Whether it is defined for two classes alone."""
+        return False
+
+    def check_labels(self, y: Any) -> None:
+        """Refuse labels that the metric is not defined for. Only for rows that are not guarded: the message counts."""
+        found = len(np.unique(np.asarray(y))) if self.two_classes else 2
+        if found != 2:
+            raise InvalidParameter(f"metric must be defined for the classes of y; {self.name} needs two, got {found}")
+
     @abstractmethod
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
         """One entry a row: the row's value, or what the model says about the row."""
@@ -60,7 +71,7 @@ class Metric(ABC):
 
 @dataclass(frozen=True)
 class RowMetric(Metric):
-    """A mean of per-row values in a declared range.
+    """A mean of per-row values in a declared range; with `binary` they are 0 or 1, with `pair` there are two classes.
 
     Examples
     --------
@@ -72,9 +83,17 @@ class RowMetric(Metric):
 
     rows: Callable[[Any, Any, Any], Array]
     binary: bool = False
+    pair: bool = False
+
+    @property
+    def two_classes(self) -> bool:
+        """As declared."""
+        return self.pair
 
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
         """The per-row values."""
+        if self.pair:
+            self.check_labels(estimator.classes_)
         return np.asarray(self.rows(estimator, X, y))
 
     def point(self, evidence: Array) -> float:
@@ -98,10 +117,14 @@ class StatisticMetric(Metric):
     procedure: Callable[[Array, Array], Procedure]
     plain: Callable[[Array, Array], float]
 
+    @property
+    def two_classes(self) -> bool:
+        """Always."""
+        return True
+
     def evidence(self, estimator: Any, X: Any, y: Any) -> Array:
         """Label and response of each row, two columns."""
-        if len(estimator.classes_) != 2:
-            raise InvalidParameter(f"{self.name} must have two classes, got {len(estimator.classes_)}")
+        self.check_labels(estimator.classes_)
         positive = np.asarray(y) == estimator.classes_[-1]
         return np.column_stack([positive.astype(np.float64), self.response(estimator, X)])
 
@@ -205,7 +228,7 @@ def _plain_share(labels: Array, responses: Array, function: str) -> float:
 
 _PLAIN: dict[str, Metric] = {
     "accuracy": RowMetric("accuracy", 0.0, 1.0, True, _right, binary=True),
-    "brier": RowMetric("brier", 0.0, 1.0, False, _squared_distance),
+    "brier": RowMetric("brier", 0.0, 1.0, False, _squared_distance, pair=True),
     "roc-auc": StatisticMetric("roc-auc", 0.0, 1.0, True, _positive_score, auc, _plain_auc),
 }
 for _name, _procedure in {"f1": f1, "precision": precision, "recall": recall}.items():

@@ -57,6 +57,8 @@ class HoldoutScorer:
         tolerance: float | None = None,
     ) -> None:
         self._metric = _resolve(metric)
+        if not isinstance(holdout, ReusableHoldout):
+            raise InvalidParameter(f"holdout must be a ReusableHoldout, got a {type(holdout).__name__}")
         rows = len(y_holdout)
         if holdout.n != rows:
             raise InvalidParameter(f"y_holdout must have the holdout's {holdout.n} rows, got {rows}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -35,6 +36,16 @@ def _has(name: str) -> Callable[[Any], bool]:
 
 def _one_a_row(value: Any, rows: int) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict)) and len(value) == rows
+
+
+def _share_or_count(name: str, size: Any, rows: int) -> float | int:
+    """A share of the rows, or their number: scikit-learn would complain about its own `test_size` instead."""
+    if isinstance(size, Integral) and not isinstance(size, bool):
+        return check.whole(name, size, at_least=1, at_most=max(rows - 1, 1))
+    try:
+        return check.probability(name, size)
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{error}; a whole number of type int counts rows") from None
 
 
 class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
@@ -162,7 +173,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         self._check(y)
         y = column_or_1d(y, warn=True)
         type_of_target(y, input_name="y", raise_unknown=True)
-        job, candidates = self._prepare(X, y, X_holdout, y_holdout, fit_params), self._candidates()
+        candidates, job = self._candidates(), self._prepare(X, y, X_holdout, y_holdout, fit_params)
         plan = self.holdout
         if plan is None:
             plan = ReusableHoldout(len(job.holdout.y), len(candidates), self.confidence, self.failures)
@@ -187,6 +198,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
     def _check(self, y: Any) -> None:
         if not callable(self.guess):
             check.choice("guess", self.guess, GUESSES)
+        if self.holdout is not None and not isinstance(self.holdout, ReusableHoldout):
+            raise InvalidParameter(f"holdout must be a ReusableHoldout or None, got a {type(self.holdout).__name__}")
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")  # scikit-learn's own words
 
@@ -197,15 +210,16 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         if X_holdout is None:
             if self.holdout is not None:
                 raise InvalidParameter("X_holdout must be given when a holdout is: its rows are the same each time")
-            X, X_holdout, y, y_holdout, fit_params = self._split(X, y, self.holdout_size, fit_params)
+            X, X_holdout, y, y_holdout, fit_params = self._split(X, y, "holdout_size", fit_params)
         elif overlap(X, X_holdout):
             raise InvalidParameter("X must not share rows with X_holdout: a certified model must not have seen them")
         rows = len(y_holdout)
         if self.holdout is not None and self.holdout.n != rows:
             raise InvalidParameter(f"y_holdout must have the holdout's {self.holdout.n} rows, got {rows}")
+        chosen.check_labels(y)  # here and not while scoring, where errors may quote guarded rows
         validation = None
         if self.guess == "validation":
-            X, X_guess, y, y_guess, fit_params = self._split(X, y, self.validation_size, fit_params)
+            X, X_guess, y, y_guess, fit_params = self._split(X, y, "validation_size", fit_params)
             validation = Rows(X_guess, y_guess)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         return Job(
@@ -219,8 +233,9 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             self.error_score == "raise",
         )
 
-    def _split(self, X: Any, y: Any, size: float | int, fit_params: dict[str, Any]) -> Any:
+    def _split(self, X: Any, y: Any, name: str, fit_params: dict[str, Any]) -> Any:
         """Rows for the first part and for the second, and the first part of what `fit` gets one entry a row of."""
+        size = _share_or_count(name, getattr(self, name), len(y))
         per_row = [name for name, value in fit_params.items() if _one_a_row(value, len(y))]
         # Not stratified: a stratified holdout would not be independent rows of the population.
         parts = train_test_split(
@@ -231,7 +246,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
     def _candidates(self) -> list[Mapping[str, Any]]:
         if self.n_iter is None:
             return list(ParameterGrid(self.param_grid))
-        return list(ParameterSampler(self.param_grid, self.n_iter, random_state=self.random_state))
+        draws = check.whole("n_iter", self.n_iter, at_least=1)
+        return list(ParameterSampler(self.param_grid, draws, random_state=self.random_state))
 
     def _fit_all(self, job: Job, candidates: Sequence[Mapping[str, Any]]) -> Iterator[Fitted]:
         base = clone(self.estimator)

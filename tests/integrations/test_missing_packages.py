@@ -1,0 +1,23 @@
+"""Without the package that it works with, an integration says what to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(("package", "extra"), [("sklearn", "sklearn"), ("optuna", "optuna")])
+def test_a_missing_package_is_named_with_its_extra(package: str, extra: str) -> None:
+    code = f"import sys; sys.modules[{package!r}] = None; import holdfast.integrations.{package}"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert found.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert f"pip install 'holdfast[{extra}]'" in found.stderr
+
+
+def test_an_error_of_another_package_is_left_as_it_is() -> None:
+    code = "import sys; sys.modules['holdfast.holdout.reusable'] = None; import holdfast.integrations.sklearn"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "holdfast[sklearn]" not in found.stderr
