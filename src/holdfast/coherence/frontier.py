@@ -84,7 +84,7 @@ def frontier_plot(rows: Sequence[dict[str, Any]], title: str) -> Any:
     ]
     order = list(dict.fromkeys(f"{row['size']:,} rows ({100 * row['share']:.3g}%)" for row in rows))
     base = alt.Chart(alt.Data(values=drawn)).encode(
-        x=alt.X("alpha:Q", scale=alt.Scale(type="log"), title="tolerated distance alpha"),
+        x=alt.X("alpha:Q", scale=alt.Scale(type="log", nice=False), title="tolerated distance alpha"),
         color=alt.Color("groups of:N", sort=order, legend=alt.Legend(orient="bottom", columns=2, labelLimit=0)),
     )
     axis = alt.Y("epsilon:Q", scale=alt.Scale(type="log"), title="largest epsilon")

@@ -214,8 +214,8 @@ def plan_epsilon(
         routes.append(Route(name, privacy, each, over, found))
     ceiling = bounds.epsilon_ceiling(alpha, size / n, mode, population)
     counted = groups * lenses * predictors
-    modes: tuple[Mode, ...] = ("paper", "sharp")
-    least = {each: bounds.max_information_size(alpha, beta, counted, 0.0, n, each).size for each in modes}
+    modes: dict[str, Mode] = {"paper": "paper", "sharp": "sharp"}
+    least = {name: bounds.max_information_size(alpha, beta, counted, 0.0, n, each).size for name, each in modes.items()}
     return EpsilonPlan(alpha, float(beta), int(groups), n, size, mode, population, tuple(routes), ceiling, least)
 
 

@@ -35,6 +35,7 @@ from holdfast.accounting import (
 from holdfast.bounds.coherence import MODES, POPULATIONS, GroupSize, Mode, Population, log_ratio, sharp
 from holdfast.bounds.coherence import max_information as information
 from holdfast.bounds.coherence.finite_release import release_size_at
+from holdfast.bounds.coherence.planning import smallest_alpha
 from holdfast.bounds.coherence.private_release import approx_nats_at, log_delta_max
 from holdfast.bounds.coherence.ratio import tolerance
 from holdfast.bounds.coherence.theorem3 import SHARE, size_at
@@ -195,8 +196,7 @@ class ReleasedCoherence:
                 return float(self._size(alpha, "corrected").size <= size)
             return float(self._size(alpha, self.mode).size <= size)
 
-        top = 2 - 1e-9 if self.mode == "sharp" else 2.0
-        return first_at_least(kept, 1.0, 1e-9, top) if kept(top) else math.inf
+        return smallest_alpha(kept, self.mode)
 
     def words(self, sizes: Sequence[int]) -> list[str]:
         """One sentence for each group size."""

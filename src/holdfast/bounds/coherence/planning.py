@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from holdfast import check
 from holdfast.bounds.coherence.private_release import pure_size_at
@@ -22,6 +23,7 @@ from holdfast.bounds.search import first_at_least
 
 _MOST_ROWS = 10**15
 _MOST_LOG_RATIO = 1e12
+LARGEST_SHARP_ALPHA = 1.99
 
 
 @theorem(
@@ -82,12 +84,29 @@ def alpha_at(lam: float, n: int, size: int, epsilon: float, mode: str, populatio
             return float(_carries(alpha, lam, n, size, epsilon, population))
         return float(pure_size_at(alpha, lam, n, epsilon, mode, population).size <= size)
 
-    top = math.nextafter(2.0, 0.0) if mode == "sharp" else 2.0
-    if mode == "sharp":
-        top = 2 - 1e-9
+    return smallest_alpha(kept, mode)
+
+
+def smallest_alpha(kept: Callable[[float], float], mode: str) -> float:
+    """The smallest tolerance at which `kept` is 1: to the last digit, in sharp mode from above to one part in 1e10.
+
+    Sharp mode ends at 1.99, beyond which its sums grow long and a promise means nothing; `inf` where nothing is kept.
+
+    Examples
+    --------
+    >>> smallest_alpha(lambda alpha: float(alpha >= 0.3), "paper"), smallest_alpha(lambda alpha: 0.0, "sharp")
+    (0.3, inf)
+    """
+    top = LARGEST_SHARP_ALPHA if mode == "sharp" else 2.0
     if not kept(top):
         return math.inf
-    return first_at_least(kept, 1.0, 1e-9, top)
+    if mode != "sharp":
+        return first_at_least(kept, 1.0, 1e-9, top)
+    low, high = 1e-9, top
+    while high - low > 1e-10 * high:
+        middle = math.sqrt(low * high) if high > 2 * low else 0.5 * (low + high)
+        low, high = (low, middle) if kept(middle) else (middle, high)
+    return high
 
 
 def _carries(alpha: float, lam: float, n: int, size: int, epsilon: float, population: Population) -> bool:
@@ -198,9 +217,7 @@ def pure_dp_rows(
         return math.inf
 
     def enough(half: int) -> bool:
-        n, size = 2 * half, math.floor(share * 2 * half)
-        if size < 1:
-            return False
+        n, size = 2 * half, math.ceil(share * 2 * half)
         if mode == "sharp":
             return _carries(alpha, lam, n, size, epsilon, population)
         return pure_size_at(alpha, lam, n, epsilon, mode, population).size <= share * n
@@ -287,4 +304,5 @@ __all__ = [
     "pure_dp_alpha",
     "pure_dp_groups",
     "pure_dp_rows",
+    "smallest_alpha",
 ]

@@ -1,0 +1,331 @@
+"""Coherence bounds: exact oracles below them, inverses that agree, modes in order, and slips that are caught."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln
+
+from holdfast.bounds import coherence, finite_law
+from holdfast.bounds.coherence import max_information, sharp
+from holdfast.bounds.coherence.epsilon import approx_epsilon_at, nats_budget, pure_epsilon_at
+from holdfast.bounds.coherence.planning import alpha_at
+from holdfast.bounds.coherence.private_release import approx_size_at, log_delta_max, pure_size_at
+from holdfast.bounds.coherence.ratio import MODES, log_ratio
+from holdfast.bounds.coherence.theorem3 import size_at
+from holdfast.bounds.coherence.without_replacement import hypergeometric_tail, swap_tail
+from holdfast.errors import InvalidParameter
+
+ACS = math.log(100) + 30
+modest = settings(deadline=None, derandomize=True, max_examples=60)
+
+
+def _log_choose(n: float, k: np.ndarray) -> np.ndarray:
+    return gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1)
+
+
+def exact_pointwise(n: int, m: int, a: float) -> float:
+    """Largest probability, over the number of members below a threshold, that the halves differ by `a` there."""
+    half = n // 2
+    worst = 0.0
+    for t in range(m + 1):
+        w = np.arange(t + 1)[:, None]
+        u = np.arange(m - t + 1)[None, :]
+        rest = half - w - u
+        inside = (rest >= 0) & (rest <= n - m)
+        log_mass = _log_choose(t, w) + _log_choose(m - t, u) + _log_choose(n - m, np.clip(rest, 0, n - m))
+        log_mass = log_mass - _log_choose(n, np.array(half))
+        v = w + u
+        empty = (v == 0) | (v == m)
+        gap = np.abs(w / np.maximum(v, 1) - (t - w) / np.maximum(m - v, 1))
+        worst = max(worst, float(np.exp(log_mass[inside & (empty | (gap >= a - 1e-12))]).sum()))
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "a"), [(20, 10, 0.7), (60, 30, 0.5), (100, 50, 0.4), (100, 99, 0.3), (400, 100, 0.3)]
+)
+def test_exact_pointwise_is_below_the_sharp_bound_and_that_below_claim_2(n: int, m: int, a: float) -> None:
+    exact, q = exact_pointwise(n, m, a), math.exp(sharp.log_pointwise(n, m, a))
+    assert exact <= q
+    if (n, m) == (400, 100):
+        assert exact == pytest.approx(0.003565007622, rel=1e-9)
+    mu = 4 * math.exp(-m * a * a / 4.15)  # Claim 2 read backwards
+    if mu < 1 and coherence.sampling_noise_size(a, mu).size <= m + 1e-6:
+        assert q <= mu
+
+
+@pytest.mark.parametrize(("n", "size"), [(14, 8), (14, 14), (12, 5)])
+def test_distance_over_all_splits_is_below_the_sharp_bound(n: int, size: int) -> None:
+    rng = np.random.default_rng(5)
+    predictors = [np.cos(np.arange(size)), np.sign(np.arange(size) - size / 2 + 0.1), rng.uniform(-1, 1, size)]
+    splits = np.zeros((math.comb(n, n // 2), n), dtype=bool)
+    for i, chosen in enumerate(combinations(range(n), n // 2)):
+        splits[i, list(chosen)] = True
+    inside = splits[:, :size]
+    for h in predictors:
+        order = np.argsort(h)
+        in_a = inside[:, order]
+        n_a = in_a.sum(axis=1)
+        c = np.cumsum(in_a, axis=1)[:, :-1]
+        k = np.arange(1, size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            w1 = (np.abs(c * size - k * n_a[:, None]) * np.diff(h[order])).sum(axis=1) / (n_a * (size - n_a))
+        w1[(n_a == 0) | (n_a == size)] = np.inf
+        for alpha in (0.6, 1.0, 1.6, 1.9):
+            failure = float(np.mean(w1 > alpha))
+            assert failure <= math.exp(sharp.log_failure(n, size, alpha / 2)) + 1e-12
+
+
+@modest
+@given(
+    half=st.integers(2, 3000),
+    share=st.floats(0.0, 1.0),
+    a=st.floats(0.01, 0.99),
+)
+def test_envelope_is_above_and_the_window_leaves_nothing_out(half: int, share: float, a: float) -> None:
+    n = 2 * half
+    m = max(2, min(n, round(share * n)))
+    found = sharp._log_pointwise(n, m, a)
+    v = np.arange(max(0, m - half), min(m, half) + 1, dtype=float)
+    weight = _log_choose(m, v) + _log_choose(n - m, half - v) - _log_choose(n, np.array(half))
+    larger = np.maximum(v, m - v)
+    terms = weight + np.minimum(0, math.log(2) - 2 * a * a * v * (m - v) / m * larger / (larger + 1))
+    full = float(np.logaddexp.reduce(terms))
+    assert found == pytest.approx(min(0.0, full), abs=1e-7, rel=1e-7)
+    assert math.log(max(m - 1, 1)) + full <= sharp.log_envelope(m, a) + 1e-7
+    if m - 1 >= 8 / (3 * a * a):
+        assert sharp.log_envelope(m + 1, a) <= sharp.log_envelope(m, a)
+
+
+@pytest.mark.parametrize(("n", "alpha"), [(2000, 0.5), (2000, 1.2), (400, 1.9), (1000, 0.9)])
+def test_the_bound_beyond_a_size_is_the_maximum_over_all_larger_sizes(n: int, alpha: float) -> None:
+    every = np.array([sharp.log_failure(n, m, alpha / 2) for m in range(1, n + 1)])
+    target = math.log(0.01)
+    good = np.flatnonzero(np.maximum.accumulate(every[::-1])[::-1] <= target)
+    expected = int(good[0]) + 1 if len(good) else math.inf
+    assert sharp.smallest_size(n, alpha / 2, target) == expected
+    for m in (n // 2, n - 3, n):
+        if every[m - 1] < math.log(0.5):
+            assert sharp.log_failure_beyond(n, m, alpha / 2) == pytest.approx(every[m - 1 :].max())
+
+
+def test_no_group_of_one_or_two_is_ever_covered() -> None:
+    assert sharp.log_failure(100, 1, 0.9) >= math.log(0.5)
+    assert not sharp.holds_beyond(100, 1, 0.9, math.log(0.4))
+    assert nats_budget(1.9, 0.0, 100, 1, "sharp")[0] <= 0
+
+
+@modest
+@given(
+    alpha=st.floats(0.05, 1.95),
+    beta=st.floats(1e-12, 1.0),
+    groups=st.integers(1, 10_000),
+    half=st.integers(500, 5_000_000),
+    share=st.floats(0.01, 1.0),
+    population=st.sampled_from(["large", "finite"]),
+)
+def test_epsilon_and_size_are_inverses_and_modes_ordered(
+    alpha: float, beta: float, groups: int, half: int, share: float, population: coherence.Population
+) -> None:
+    n, lam = 2 * half, log_ratio(beta, groups)
+    size = max(1, round(share * n))
+    found = {mode: pure_epsilon_at(alpha, lam, n, size, mode, population) for mode in MODES}
+    assert found["sharp"].epsilon >= found["corrected"].epsilon * (1 - 1e-12)
+    assert found["corrected"].epsilon == pytest.approx(found["paper"].epsilon, rel=1e-9)
+    for mode, plan in found.items():
+        if plan.feasible:
+            assert pure_size_at(alpha, lam, n, plan.epsilon, mode, population).size <= size
+            if mode == "sharp" or plan.epsilon < 1:
+                more = nats_budget(alpha, lam, n, size, mode)[0]
+                assert max_information.pure_nats(plan.epsilon * (1 + 1e-9), n, lam + math.log(2), population) > more
+        else:
+            assert plan.reason
+            assert pure_size_at(alpha, lam, n, 1e-12, mode, population).size > size * (1 - 1e-9)
+    approx = {mode: approx_epsilon_at(alpha, lam, n, size, mode) for mode in MODES}
+    assert approx["sharp"].epsilon >= approx["corrected"].epsilon * (1 - 1e-12) >= approx["paper"].epsilon * (1 - 1e-9)
+    for mode, plan in approx.items():
+        if plan.feasible:
+            assert approx_size_at(alpha, lam, n, plan.epsilon, None, mode).size <= size
+            assert plan.epsilon <= found[mode].epsilon * (1 + 1e-9) or plan.epsilon == 0.5
+
+
+@modest
+@given(alpha=st.floats(0.1, 1.9), nats=st.floats(0, 200), lam=st.floats(0, 200), half=st.integers(50, 10**6))
+def test_sizes_are_ordered_and_monotone(alpha: float, nats: float, lam: float, half: int) -> None:
+    n = 2 * half
+    sizes = {mode: size_at(alpha, lam, nats, n, mode).size for mode in MODES}
+    assert sizes["sharp"] <= sizes["corrected"]
+    assert sizes["corrected"] == pytest.approx(sizes["paper"], rel=1e-9)  # 10.6 or 32/3 over alpha never binds
+    for mode in MODES:
+        assert size_at(alpha, lam, nats + 1, n, mode).size >= sizes[mode]
+        assert size_at(alpha, lam + 1, nats, n, mode).size >= sizes[mode]
+        assert size_at(min(1.99, alpha * 1.05), lam, nats, n, mode).size <= sizes[mode]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_other_inverses_agree(mode: coherence.Mode) -> None:
+    alpha = alpha_at(ACS, 5_000_000, 250_000, 0.05, mode, "large")
+    assert pure_epsilon_at(alpha, ACS, 5_000_000, 250_000, mode).epsilon >= 0.05 * (1 - 1e-9)
+    assert pure_epsilon_at(alpha * (1 - 1e-6), ACS, 5_000_000, 250_000, mode).epsilon < 0.05
+    lam = coherence.pure_dp_groups(0.2, 5_000_000, 250_000, 0.01, mode)
+    assert pure_epsilon_at(0.2, lam, 5_000_000, 250_000, mode).epsilon >= 0.01 * (1 - 1e-9)
+    assert pure_epsilon_at(0.2, lam + 1e-6, 5_000_000, 250_000, mode).epsilon < 0.01
+    n = coherence.pure_dp_rows(0.2, math.exp(-30), 100, 0.01, 0.05, mode)
+    assert n % 2 == 0
+    assert pure_epsilon_at(0.2, ACS, int(n), math.ceil(0.05 * n), mode).epsilon >= 0.01 * (1 - 1e-9)
+    assert pure_epsilon_at(0.2, ACS, int(n) - 200, int(0.05 * (n - 200)), mode).epsilon < 0.01
+    large = 10**11  # the ceiling is the limit of large n
+    ceiling = coherence.epsilon_ceiling(0.2, 0.05, mode)
+    near = pure_epsilon_at(0.2, ACS, large, large // 20, mode).epsilon
+    assert 0.998 * ceiling < near < ceiling
+
+
+def test_ceiling_above_root_two_is_the_other_term() -> None:
+    near = pure_epsilon_at(1.9, ACS, 10**11, 5 * 10**9, "paper").epsilon
+    assert near == pytest.approx(coherence.epsilon_ceiling(1.9, 0.05), rel=1e-3)
+    assert near < 0.12  # the formula without its second term says 0.147
+
+
+def test_small_data_table_of_the_specification() -> None:
+    rows = [
+        (30_000, 0.2, 6_000, None, 0.0267, 0.0378),
+        (30_000, 0.2, 30_000, 0.0438, 0.1158, 0.1638),
+        (30_000, 0.5, 1_500, 0.0032, 0.0488, 0.0689),
+        (30_000, 0.5, 6_000, 0.0530, 0.1341, 0.1897),
+        (30_000, 0.5, 30_000, 0.1531, 0.3330, 0.4709),
+        (100_000, 0.2, 5_000, None, 0.0102, 0.0145),
+        (100_000, 0.2, 20_000, 0.0158, 0.0483, 0.0682),
+        (100_000, 0.2, 100_000, 0.0576, 0.1293, 0.1829),
+        (10**6, 0.2, 50_000, 0.0114, 0.0275, 0.0389),
+        (10**6, 0.2, 200_000, 0.0275, 0.0596, 0.0844),
+        (10**6, 0.2, 10**6, 0.0662, 0.1381, 0.1953),
+    ]
+    for n, alpha, size, *expected in rows:
+        found = [
+            coherence.pure_dp_epsilon(alpha, 0.01, 20, n, size, mode, population).epsilon
+            for mode, population in (("paper", "large"), ("sharp", "large"), ("sharp", "finite"))
+        ]
+        assert found == pytest.approx([x or 0.0 for x in expected], abs=0.6e-4)
+    assert not coherence.pure_dp_epsilon(0.2, 0.01, 20, 30_000, 1_500, "sharp", "finite").feasible
+    release = coherence.pure_dp_epsilon(0.2, math.exp(-30), 100, 10**7, 500_000)
+    assert release.epsilon == pytest.approx(0.01326, abs=0.5e-5)  # erratum E24
+
+
+def test_failure_probabilities_far_below_the_floating_range() -> None:
+    lam = 5000.0  # beta = groups exp(-5000)
+    plan = pure_epsilon_at(0.5, lam, 10**8, 10**8, "sharp", "finite")
+    assert plan.feasible
+    assert pure_size_at(0.5, lam, 10**8, plan.epsilon, "sharp", "finite").size <= 10**8
+    assert log_delta_max(lam, 10**8, 0.01) < -10_000
+
+
+def _count_mechanism(n: int, ones: int, epsilon: float) -> np.ndarray:
+    """Joint law of a uniform half and a two-sided geometric count of its marked rows (sensitivity 1), truncated."""
+    half = n // 2
+    splits = [sum(1 for row in chosen if row < ones) for chosen in combinations(range(n), half)]
+    outputs = np.arange(-30, half + 31)
+    decay = math.exp(-epsilon)
+    table = np.array([(1 - decay) / (1 + decay) * decay ** np.abs(outputs - f) for f in splits])
+    table[:, 0] += np.maximum(0, 1 - table.sum(axis=1))  # what is left of the tails
+    return table / table.sum()
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("n", [4, 8])
+def test_exact_max_information_is_below_both_bounds(n: int, epsilon: float) -> None:
+    for ones in range(1, n):
+        joint = _count_mechanism(n, ones, epsilon)
+        for eta in (0.1, 1e-3, 1e-8):
+            exact = finite_law.max_information(joint, eta) * math.log(2)
+            finite = max_information.pure(epsilon, n, eta, "finite")
+            assert exact <= finite <= max_information.pure(epsilon, n, eta) * (1 + 1e-12)
+
+
+def test_toy_max_information_vectors_32_and_33() -> None:
+    splits = list(combinations(range(4), 2))
+    marked = [len({0, 1} & set(s)) for s in splits]
+    noisy = np.array([[math.exp(-abs(y - f) / 2) for y in range(3)] for f in marked])
+    noisy /= noisy.sum(axis=1, keepdims=True) * len(splits)
+    for eta, expected in ((0.0, 0.5297890652), (0.01, 0.4687300270), (0.05, 0.1785826911)):
+        assert finite_law.max_information(noisy, eta) * math.log(2) == pytest.approx(expected, rel=1e-9)
+    ratios = noisy.max(axis=0) / noisy.min(axis=0)
+    assert math.log(ratios.max()) <= 1.0  # replace-one: f moves by one; its epsilon is below 1
+    for eta, expected in ((0.01, 3.3018074130014), (0.05, 2.9206455826398)):
+        # Theorem 14 at epsilon 1; n = 4, below the range of the special case but above of the general one
+        assert 1.0 + math.sqrt(math.log(2 / eta)) == pytest.approx(expected, rel=1e-9)
+        assert finite_law.max_information(noisy, eta) * math.log(2) <= expected
+    clear = np.array([[1.0 if y == f else 0.0 for y in range(3)] for f in marked]) / len(splits)
+    assert finite_law.max_information(clear) * math.log(2) == pytest.approx(math.log(6))
+    found = finite_law.max_information(clear, 0.05) * math.log(2)
+    assert found == pytest.approx(1.629240540, rel=1e-9)
+    assert found <= max_information.finite_nats(math.log(3), -math.log(0.05)) == pytest.approx(4.094344562, rel=1e-9)
+    whole = np.eye(len(splits)) / len(splits)
+    assert finite_law.max_information(whole, 0.05) * math.log(2) == pytest.approx(1.740466175, rel=1e-9)
+
+
+def test_the_pair_rule_needs_its_price() -> None:
+    """Classes of splits, then the split if its class was named: 4.61 nats promised, 12.12 true."""
+    splits, classes = math.comb(20, 10), 100
+    truth = math.log(0.99 * splits)
+    cheap, slack = max_information.pair((math.log(classes), 0.0), (0.0, 0.01), every_law=True)
+    assert slack == 0.01
+    assert cheap < truth
+    priced, slack = max_information.pair((math.log(classes), 0.0), (0.0, 0.01), every_law=False)
+    assert priced == cheap
+    assert slack == 1.0  # says nothing, as it must
+
+
+def test_concentration_helpers_against_exact_tails() -> None:
+    b, a, s = 100, 40, 50
+    k = np.arange(0, a + 1)
+    mass = np.exp(_log_choose(a, k) + _log_choose(b - a, s - k) - _log_choose(b, np.array(s)))
+    for deviation in (2, 5, 8, 12):
+        upper = float(mass[k >= 20 + deviation].sum())
+        assert upper <= hypergeometric_tail(b, a, s, deviation)
+        assert upper <= swap_tail(deviation, 1.0, s, b) <= math.exp(-4 * deviation**2 / b)
+
+
+def test_theorem_8_outside_its_delta_says_nothing_and_theorem_15_reaches_further() -> None:
+    given = {"alpha": 0.5, "beta": 0.01, "groups": 10, "n": 10**6, "epsilon": 1e-4}
+    edge = float(coherence.approx_dp_size(**given).details["delta_max"])
+    assert coherence.approx_dp_size(**given, delta=edge * 0.999).size < math.inf
+    assert coherence.approx_dp_size(**given, delta=edge * 1.001).size == math.inf
+    further = coherence.approx_dp_size(**given, delta=edge * 1000, mode="corrected")
+    assert further.size <= coherence.approx_dp_size(**given, mode="corrected").size
+    assert coherence.approx_dp_size(**given, delta=1e-3, mode="corrected").size == math.inf
+    loose = coherence.approx_dp_size(**given, order="any")
+    assert loose.size > coherence.approx_dp_size(**given).size
+    assert loose.details["delta_max"] == pytest.approx(edge / 2)
+
+
+def test_edge_of_theorem_15() -> None:
+    epsilon, eta, rows = 1e-3, 1e-6, 2_500_000
+    edge = 3 * epsilon * eta**2 / (16 * rows**2)
+    assert max_information.optimised(epsilon, 0.99 * edge, rows, eta).nats < math.inf
+    assert max_information.optimised(epsilon, 1.001 * edge, rows, eta).nats == math.inf
+
+
+def test_wrong_input_names_the_parameter() -> None:
+    good = {"alpha": 0.2, "beta": 0.05, "groups": 3, "n": 1000, "size": 100}
+    for name, bad in (("alpha", 2.1), ("beta", 0.0), ("groups", 0), ("n", 999), ("size", 1001), ("mode", "best")):
+        with pytest.raises(InvalidParameter, match=name):
+            coherence.pure_dp_epsilon(**good | {name: bad})
+    with pytest.raises(InvalidParameter, match="alpha"):
+        coherence.pure_dp_epsilon(**good | {"alpha": 2.0}, mode="sharp")
+    with pytest.raises(InvalidParameter, match="n must be given"):
+        coherence.max_information_size(0.2, 0.05, 1, 1.0, mode="sharp")
+
+
+def test_sizes_print_and_serialise() -> None:
+    found = coherence.pure_dp_size(0.2, 0.05, 1, 1000, 0.1)
+    assert found.vacuous
+    assert "larger than n" in str(found)
+    assert found.to_dict()["binding"] == "resolution"
+    assert "no group size" in str(coherence.approx_dp_size(0.2, 0.05, 1, 1000, 0.1, 0.01))
+    assert coherence.add_remove_to_replace(0.1, 1e-6)[1] == pytest.approx((1 + math.exp(0.1)) * 1e-6)

@@ -1,0 +1,82 @@
+"""`holdfast epsilon`: tables, JSON, plots and honest exit statuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import run
+
+ACS = "epsilon --alpha 0.2 --beta 9.357622968840175e-14 --groups 100 --n 5000000 --size 250000"
+
+
+def test_json_of_table_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*ACS.split(), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["epsilon"] == pytest.approx(0.0120906597, abs=1e-10)
+    assert said["feasible"] is True
+    assert {"name", "epsilon", "mode", "population"} <= set(said["methods"][0])
+    assert run([*ACS.split(), "--mode", "sharp", "--finite", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon"] == pytest.approx(0.0402159355, abs=1e-10)
+
+
+def test_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(ACS.split()) == 0
+    text = capsys.readouterr().out
+    assert "Theorem 7, printed" in text
+    assert "may use epsilon up to 0.0120907" in text
+
+
+def test_infeasible_is_status_3_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("epsilon --alpha 0.2 --beta 0.01 --groups 20 --n 30000 --size 1500 --json".split()) == 3
+    caught = capsys.readouterr()
+    assert json.loads(caught.out)["feasible"] is False
+    assert caught.err.startswith("holdfast: No epsilon is allowed")
+    assert "at least 12,245 are needed" in caught.err
+    assert caught.err.count("\n") == 1
+
+
+def test_which_groups_at_this_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
+    base = "epsilon --alpha 0.2 --rows 500000 --epsilon 0.01 --mode sharp --finite"
+    assert run([*base.split(), "--group", "women=510000", "--group", "rare=2000", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [g["protected"] for g in said["protected"]] == [True, False]
+    assert said["n"] == 1_000_000
+    assert run([*base.split(), "--group", "rare=2000"]) == 3
+    caught = capsys.readouterr()
+    assert "every listed group is smaller" in caught.err
+    assert "rare" in caught.out
+    assert run([*base.split(), "--size", "100000"]) == 0
+    assert run([*base.split(), "--size", "100"]) == 3
+    assert run("epsilon --alpha 0.2 --n 1000 --epsilon 1".split()) == 3
+    assert "protects no group" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--alpha 0.2 --n 1001 --size 10", "even"),
+        ("--alpha 0.2 --n 1000 --rows 500 --size 10", "either --n"),
+        ("--alpha 0.2 --size 10", "either --n"),
+        ("--alpha 0.2 --n 1000", "--size is missing"),
+        ("--alpha 0.2 --n 1000 --size 10 --mode best", "--mode"),
+        ("--alpha 2 --n 1000 --size 10", "alpha"),
+        ("--alpha 0.2 --n 1000 --size 10 --group a=3", "--epsilon"),
+        ("--alpha 0.2 --n 1000 --epsilon 0.1 --group a", "NAME=ROWS"),
+        ("--alpha 0.2 --n 1000 --epsilon 0.1 --group a=3 --group a=4", "once"),
+        ("--alpha 0.2 --n 1000 --size 10 --plot /nowhere/x.svg", "folder"),
+    ],
+)
+def test_wrong_usage_is_status_2(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["epsilon", *words.split()]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("altair")
+    path = tmp_path / "frontier.json"
+    assert run([*ACS.split(), "--plot", str(path)]) == 0
+    assert "Plot in" in capsys.readouterr().out
+    assert json.loads(path.read_text())["layer"]
