@@ -26,6 +26,7 @@ from holdfast import check
 from holdfast.accounting.costs import ZCDP
 from holdfast.accounting.filters.base import Filter
 from holdfast.accounting.filters.zcdp import ZCDPFilter
+from holdfast.bounds.holm import holm
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.inference.private_tests.counts import codes, column, cross_codes, histogram
 from holdfast.inference.private_tests.independence_methods import IndependenceMethod, independence
@@ -255,24 +256,6 @@ def all_pairs(
         spent["rho"] = spent.get("rho", 0.0) - before
     kept = dict(zip(names, sizes, strict=True))
     return AllPairs(tuple(listed), n, alpha, spent, rho_pair, kept, f"Holm over {len(listed)} pairs")
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values: reject those at most alpha, and any false rejection has probability at most alpha.
-
-    Holm (1979); valid whatever the dependence between the p-values.
-
-    Examples
-    --------
-    >>> [round(p, 4) for p in holm([0.01, 0.04, 0.5])]
-    [0.03, 0.08, 0.5]
-    """
-    values = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(values, kind="stable")
-    stepped = np.minimum(values[order] * np.arange(values.size, 0, -1), 1.0)
-    found = np.empty(values.size)
-    found[order] = np.maximum.accumulate(stepped)
-    return [float(p) for p in found]
 
 
 def _merged(
