@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from holdfast.lazy import lazy
 
 __version__ = "0.1.0"
 
@@ -25,17 +26,7 @@ if TYPE_CHECKING:
     from holdfast.holdout import Ladder, ReusableHoldout, SparseValidate, Thresholdout, plan
 
 
-def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return importlib.import_module(f"holdfast.{name}")
-    if name in _DOOR:
-        return getattr(importlib.import_module(f"holdfast.{_DOOR[name]}"), name)
-    raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*_PACKAGES, *_DOOR, "__version__"])
-
+__getattr__, __dir__ = lazy(__name__, _DOOR, _PACKAGES)
 
 __all__ = [
     "Ladder",

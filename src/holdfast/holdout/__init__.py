@@ -5,8 +5,9 @@ Names are imported when they are first used, so that asking for one holdout does
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from holdfast.lazy import lazy
 
 _PACKAGES = ("metrics",)
 #: Each name and the module of this package that it lives in.
@@ -43,17 +44,7 @@ if TYPE_CHECKING:
     from holdfast.holdout.thresholdout import Thresholdout
 
 
-def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return importlib.import_module(f"holdfast.holdout.{name}")
-    if name in _HOME:
-        return getattr(importlib.import_module(f"holdfast.holdout.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'holdfast.holdout' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*_PACKAGES, *_HOME])
-
+__getattr__, __dir__ = lazy(__name__, _HOME, _PACKAGES)
 
 __all__ = [
     "Claim",

@@ -5,8 +5,9 @@ Names are imported when they are first used, so that correcting a p-value does n
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from holdfast.lazy import lazy
 
 _PACKAGES = ("online", "private_tests")
 #: Each name and the module of this package that it lives in.
@@ -50,17 +51,7 @@ if TYPE_CHECKING:
     from holdfast.inference.split_answers import SplitAnswers
 
 
-def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return importlib.import_module(f"holdfast.inference.{name}")
-    if name in _HOME:
-        return getattr(importlib.import_module(f"holdfast.inference.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'holdfast.inference' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*_PACKAGES, *_HOME])
-
+__getattr__, __dir__ = lazy(__name__, _HOME, _PACKAGES)
 
 __all__ = [
     "AfterLooking",

@@ -1,0 +1,45 @@
+"""Names of a package that are imported when they are first used, so that one of them does not load the others."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+
+def lazy(
+    package: str, homes: Mapping[str, str], packages: Iterable[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and the `__dir__` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its name.
+    homes : mapping
+        Each name, and the module or package below this one that it lives in.
+    packages : iterable of str
+        Modules and packages that are names themselves.
+
+    Examples
+    --------
+    >>> get, names = lazy("holdfast", {"plan": "holdout"}, ("errors",))
+    >>> names(), get("plan").__module__
+    (['errors', 'plan'], 'holdfast.holdout.planning')
+    """
+    below = frozenset(packages)
+
+    def __getattr__(name: str) -> Any:
+        if name in below:
+            return importlib.import_module(f"{package}.{name}")
+        if name in homes:
+            return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted([*below, *homes])
+
+    return __getattr__, __dir__
+
+
+__all__ = ["lazy"]
