@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.experiments.answerers.base import Answerer, Design, Reply, Values
+from holdfast.experiments.answerers.base import Answerer, Design, Reply, Values, sample_mean
 
 Floats = npt.NDArray[np.float64]
 
@@ -149,7 +149,7 @@ class Interview:
         )
 
     def _note(self, values: Values, truth: float, reply: Reply | None) -> None:
-        mean = np.count_nonzero(values) / values.size if values.dtype == np.bool_ else float(values.mean())
+        mean = sample_mean(values)
         if self.answerer.tells_best and self._truth:
             truth, mean = max(truth, self._truth[-1]), max(mean, self._sample[-1])
         self._truth.append(truth)

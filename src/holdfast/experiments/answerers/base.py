@@ -18,6 +18,17 @@ Values = npt.NDArray[Any]
 """One number in [0, 1] a row; arrays of bool are the fast case."""
 
 
+def sample_mean(values: Values) -> float:
+    """The mean of the values, by counting where they are of type bool.
+
+    Examples
+    --------
+    >>> sample_mean(np.array([True, False])), sample_mean(np.array([0.25, 0.75]))
+    (0.5, 0.5)
+    """
+    return int(np.count_nonzero(values)) / values.size if values.dtype == np.bool_ else float(np.mean(values))
+
+
 class Reply(NamedTuple):
     """What an analyst is told: a value, the interval it comes with, and whether the guess passed.
 
@@ -93,4 +104,4 @@ class Answerer(ABC):
         return None
 
 
-__all__ = ["Answerer", "Design", "Reply", "Values"]
+__all__ = ["Answerer", "Design", "Reply", "Values", "sample_mean"]

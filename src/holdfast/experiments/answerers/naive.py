@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.bounds.interval import non_adaptive
-from holdfast.experiments.answerers.base import Answerer, Design, Reply, Values
+from holdfast.experiments.answerers.base import Answerer, Design, Reply, Values, sample_mean
 
 
 class Naive(Answerer):
@@ -28,20 +28,14 @@ class Naive(Answerer):
 
     def ask(self, values: Values, guess: float) -> Reply | None:
         """The mean of the values."""
-        return self._reply(_mean(values))
+        return self._reply(sample_mean(values))
 
     def ask_many(self, values: Values, guesses: Sequence[float] | npt.NDArray[np.float64]) -> list[Reply | None]:
         """The mean of every row of values."""
-        return [self._reply(_mean(row)) for row in values]
+        return [self._reply(sample_mean(row)) for row in values]
 
     def _reply(self, mean: float) -> Reply:
         return Reply(mean, (max(0.0, mean - self._half), min(1.0, mean + self._half)))
-
-
-def _mean(values: Values) -> float:
-    if values.dtype == np.bool_:
-        return int(np.count_nonzero(values)) / values.size
-    return float(np.mean(values))
 
 
 __all__ = ["Naive"]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from holdfast.bounds.holdout.accuracy import sparse_validate_width
-from holdfast.experiments.answerers.base import Answerer, Design, Reply, Values
+from holdfast.experiments.answerers.base import Answerer, Design, Reply, Values, sample_mean
 
 CELLS = 10
 """Cells of [0, 1] that a failure may show."""
@@ -22,6 +20,7 @@ class Validated(Answerer):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rows = np.arange(100_000) < 60_000
     >>> validated = Validated(Design(100_000, 100))
     >>> validated.ask(rows, 0.6).passed, round(validated.ask(rows, 0.8).value, 12)
@@ -46,7 +45,7 @@ class Validated(Answerer):
         """The guess if it passes, the middle of the sample mean's cell if not."""
 
         def validation(_: object) -> int:
-            mean = np.count_nonzero(values) / values.size if values.dtype == np.bool_ else float(values.mean())
+            mean = sample_mean(values)
             return 0 if abs(mean - guess) <= self._width else 1 + min(CELLS - 1, math.floor(mean * CELLS))
 
         answer = self._validate.query(validation)
