@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.bounds.guarantee import Guarantee
-from holdfast.data.values import Rows, summarise
+from holdfast.data.values import Rows, column, summarise
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.secret_state import read_state, source_state
 from holdfast.holdout.threshold_answers import ThresholdAnswers
@@ -107,7 +107,7 @@ class GaussianThresholdout(OneCopy):
 
     def query(self, train_values: Rows, holdout_values: Rows) -> Answer:
         """Ask with values on training and holdout rows, any numbers up to 1e100 in size."""
-        array = np.asarray(train_values)
+        array = column(train_values, "train_values")
         candidate = summarise(array, n=max(1, array.size), low=-_FAR, high=_FAR, name="train_values").mean
         return self.query_values(candidate, holdout_values)
 

@@ -166,6 +166,8 @@ def _table(
         x, y = np.asarray(features, dtype=np.float64), np.asarray(label, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidParameter("features and label must be arrays of numbers") from None
+    if isinstance(features, np.ma.MaskedArray) or isinstance(label, np.ma.MaskedArray):
+        raise InvalidParameter("features and label must have a number in every place, got a masked array")
     if x.ndim != 2 or y.ndim != 1 or x.shape[0] != y.shape[0] or x.shape[0] < 1 or x.shape[1] < 1:
         raise InvalidParameter(
             f"features must be rows by candidates and label one number a row, got {x.shape} and {y.shape}"

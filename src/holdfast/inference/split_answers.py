@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
@@ -15,7 +16,7 @@ from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.interval.sample_splitting import splitting
 from holdfast.bounds.one_question.divergence_bound import kl
 from holdfast.bounds.one_question.range_bound import hoeffding
-from holdfast.data.values import summarise
+from holdfast.data.values import column, summarise
 from holdfast.errors import InvalidParameter
 from holdfast.inference.answerer import Answerer
 from holdfast.mechanisms.answer import Answer
@@ -130,8 +131,8 @@ class SplitAnswers(Answerer):
             The range of the function, declared without looking at the rows.
         """
         low, high = check.value_range(low, high)
-        array = np.asarray(values)
-        if array.ndim != 1 or array.shape[0] not in (self.n, self.part):
+        array = column(values, "values")
+        if array.shape[0] not in (self.n, self.part):
             raise InvalidParameter(f"values must be one number a row, {self.n} in all or {self.part} of the next part")
         with self._alone():
             if self.asked == self.questions:
