@@ -202,7 +202,7 @@ class ReleasedCoherence:
         """One sentence for each group size."""
         said = []
         for size in sizes:
-            kept = self.alpha(size)
+            kept = _three_digits_up(self.alpha(size))
             promise = (
                 f"no predictor separates its released half from the other by more than {kept:.3g} "
                 f"({50 * kept:.3g}% of the group flipped)"
@@ -276,6 +276,14 @@ def released(
     lam += spent.bits * _LN2
     nats, route = _nats(spent, lam, 2 * rows, mode, population)
     return ReleasedCoherence(spent, rows, float(beta), int(groups), mode, population, nats, route)
+
+
+def _three_digits_up(x: float) -> float:
+    """A tolerance as it is said: three digits, never less than what is promised."""
+    if not 0 < x < math.inf:
+        return x
+    unit = 10.0 ** (math.floor(math.log10(x)) - 2)
+    return math.ceil(x / unit - 1e-9) * unit
 
 
 def _nats(spent: Spent, lam: float, n: int, mode: Mode, population: Population) -> tuple[float, str]:
