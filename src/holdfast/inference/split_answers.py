@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
