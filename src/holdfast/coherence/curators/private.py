@@ -53,9 +53,12 @@ class NoisyHistogram:
     Parameters
     ----------
     domains : mapping of column to values
-        The public values of each column. A missing value has a cell of its own.
+        The public values of each column.
     epsilon : number or None
         Privacy of the release.
+    missing : bool
+        Whether a missing or undeclared value has a cell of its own. Without, it counts as the least declared value:
+        fewer cells, so less noise, where no value is missing.
     source : callable, optional
         `simulated` in simulations; None for secure noise.
 
@@ -70,6 +73,7 @@ class NoisyHistogram:
     domains: Mapping[str, Sequence[Any]]
     epsilon: Rational | None
     source: SourceOf | None = None
+    missing: bool = True
     name: str = "noisy-histogram"
 
     def __post_init__(self) -> None:
@@ -83,10 +87,13 @@ class NoisyHistogram:
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
         """The report on this half."""
         known = _known(self.domains)
-        counts = _noisy(half, known, tuple(self.domains), self.epsilon, 1, _draw(self.source, rng))
+        least = 0 if self.missing else 1
+        counts = _noisy(half, known, tuple(self.domains), self.epsilon, 1, _draw(self.source, rng), least)
         cells = np.repeat(np.arange(counts.size), np.maximum(counts.ravel(), 0))
         codes = np.unravel_index(rng.permutation(cells), counts.shape)
-        return Table.of({name: _values(known[name], code) for name, code in zip(self.domains, codes, strict=True)})
+        return Table.of(
+            {name: _values(known[name], code + least) for name, code in zip(self.domains, codes, strict=True)}
+        )
 
 
 @dataclass(frozen=True)
@@ -275,10 +282,11 @@ def _noisy(
     epsilon: Rational | None,
     share: int,
     source: Source | None,
+    least: int = 0,
 ) -> Counts:
-    """Counts of one table, with noise for epsilon/share."""
-    shape = tuple(known[name].distinct.size + 1 for name in names)
-    codes = [np.maximum(known[name].codes(half[name]), 0) for name in names]
+    """Counts of one table by codes from `least` on, with noise for epsilon/share. Lower codes count as `least`."""
+    shape = tuple(known[name].distinct.size + 1 - least for name in names)
+    codes = [np.maximum(known[name].codes(half[name]), least) - least for name in names]
     counts = np.bincount(np.ravel_multi_index(codes, shape), minlength=int(np.prod(shape))).reshape(shape)
     if epsilon is None:
         return counts
