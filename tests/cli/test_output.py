@@ -92,3 +92,16 @@ def test_a_number_that_does_not_parse_is_named(capsys: pytest.CaptureFixture[str
     said = capsys.readouterr().err
     assert "--n" in said
     assert "'1e4'" in said
+
+
+def test_rows_come_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "bound holdout.split-size --tau 0.1 --beta 0.05 --questions 1000 --budget 10".split()
+    assert run(asked) == 0
+    assert "103194 rows" in capsys.readouterr().out.replace(",", "")
+    assert run([*asked, "--json"]) == 0
+    assert "103193.758" in capsys.readouterr().out
+
+
+def test_the_plot_option_names_every_kind_of_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "--help"]) == 0
+    assert ".svg, .png, .html or .json" in " ".join(capsys.readouterr().out.split())

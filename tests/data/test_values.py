@@ -168,3 +168,16 @@ def test_sums_of_squares_keep_the_promise_of_the_variance(value: float) -> None:
     summary = summarise(np.full(n, value), n=n, squares=True)
     exact = n * Fraction(value) ** 2
     assert abs(Fraction(summary.squares) - exact) <= exact * Fraction(1, 10**13)
+
+
+def test_missing_values_and_values_outside_the_range_read_alike():
+    """The message says both, so it does not say which of them the rows hold."""
+    said = set()
+    for bad in (math.nan, 1.5, -0.1):
+        with pytest.raises(InvalidParameter) as caught:
+            summarise([0.5, bad], n=2)
+        said.add(str(caught.value))
+    assert said == {"values must lie in [0, 1], one number a row without missing values, and some do not"}
+    for bad in (math.nan, 0.5):
+        with pytest.raises(InvalidParameter, match=r"must be 0 or 1, one number a row without missing .* some are not"):
+            summarise([1.0, bad], n=2, binary=True)

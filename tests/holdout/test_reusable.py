@@ -478,7 +478,7 @@ def test_a_state_is_plain_and_reads_back_exactly():
     [
         lambda state: state.pop("n"),
         lambda state: state.update(format=99),
-        lambda state: state.update(questions=2),
+        lambda state: state.update(questions=4),
         lambda state: state.update(transcript=3),
         lambda state: state["transcript"][0].pop("shown"),
         lambda state: state["transcript"][0].update(shown=0),
@@ -517,6 +517,17 @@ def test_a_forked_copy_refuses(monkeypatch):
 def test_a_repr_says_the_plan_and_what_is_used():
     assert repr(hf.ReusableHoldout(100)) == "ReusableHoldout(n=100, confidence=0.95: 0 asked, 0 failed)"
     assert repr(played()) == "ReusableHoldout(n=10000, confidence=0.9: 5 of 20 asked, 2 of 4 failed)"
+    ended = hf.ReusableHoldout(100, questions=9, failures=1)
+    for _ in range(2):
+        ended.check([False] * 100, 1.0)
+    assert repr(ended).endswith(": 2 of 9 asked, ended by a failure after the 1 planned)")
+
+
+def test_more_failures_than_questions_are_refused():
+    with pytest.raises(InvalidParameter, match="failures must be at most the questions, 1000, got 2000"):
+        hf.ReusableHoldout(N, questions=1000, failures=2000)
+    assert hf.ReusableHoldout(N, questions=10, failures=10).failures == 10
+    assert hf.ReusableHoldout(N, failures=2000).failures == 2000
 
 
 def test_threads_share_one_budget():

@@ -551,3 +551,13 @@ def test_half_widths_hold_what_rounding_adds() -> None:
     small = SmallVarianceAnswers(N, K, 0.95, 0.2)
     ideal = small.plan.half_width(small.plan.deviation)
     assert Fraction(small.half_width) - Fraction(ideal) >= small.grid.step / 2 + Fraction(VALUE_ERROR)
+
+
+def test_what_does_not_fit_is_said_in_whole_sentences() -> None:
+    answers = GaussianAnswers(N, 3, 0.95)
+    for _ in range(3):
+        answers.mean(np.zeros(N))
+    with pytest.raises(BudgetExhausted, match="1 more question does not fit: 0 of 3 planned left"):
+        answers.mean(np.zeros(N))
+    with pytest.raises(InvalidParameter, match="1 to 5 numbers, got 6 entries, 1 dimensions of float64"):
+        MinimisationAnswers(N, K, 5, 0.95).minimise(np.zeros(6))

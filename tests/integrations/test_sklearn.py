@@ -255,6 +255,13 @@ def test_search_pickles_without_its_budget() -> None:
     assert not hasattr(again, "holdout_")
 
 
+def test_more_failures_than_candidates_are_no_mistake() -> None:
+    search = ReusableHoldoutSearch(TREE, DEPTHS, failures=10, random_state=0).fit(X, Y)
+    assert search.holdout_.failures == 4
+    with pytest.raises(InvalidParameter, match="failures must be a whole number"):
+        ReusableHoldoutSearch(TREE, DEPTHS, failures="ten").fit(X, Y)  # type: ignore[arg-type]
+
+
 def test_own_metric() -> None:
     either = RowMetric("either", 0.0, 1.0, True, lambda model, X, y: (model.predict(X) == y) | (y == 0), binary=True)
     assert ReusableHoldoutSearch(TREE, DEPTHS, metric=either, random_state=0).fit(X, Y).best_score_ > 0.5

@@ -55,7 +55,10 @@ def bound(context: typer.Context) -> None:
         return
     given = {k.replace("_", "-"): v for k, v in evaluation.parameters.items()}
     none = ": no bound here" if evaluation.value == math.inf else ""
-    rows: list[tuple[str, object]] = [("value", f"{shown(evaluation.value)} {evaluation.unit}{none}")]
+    value = evaluation.value
+    if evaluation.unit == "rows" and math.isfinite(value):
+        value = math.ceil(value)  # rows come whole; `--json` has the formula's own number
+    rows: list[tuple[str, object]] = [("value", f"{shown(value)} {evaluation.unit}{none}")]
     rows += [(name.replace("_", " "), _cell(detail)) for name, detail in _new_details(evaluation)]
     rows += [("theorem", evaluation.theorem), ("source", evaluation.source), ("conditions", evaluation.conditions)]
     rows += [("given", _cell(given))]

@@ -143,7 +143,7 @@ class MedianMechanism(OneCopy):
             raise InvalidParameter(f"values must be {self._universe} numbers, one for each element of the universe")
         phi = phi.astype(np.float64)
         if not (phi.min() >= 0 and phi.max() <= 1):
-            raise InvalidParameter("values must lie in [0, 1], and some do not")
+            raise InvalidParameter("values must lie in [0, 1], without missing values, and some do not")
         with self._alone():
             if self._asked >= self._questions:
                 return self._answer(None, None)

@@ -23,7 +23,10 @@ class Run:
     ) -> None:
         self._n = check.whole("n", n, at_least=1, at_most=MOST)
         self._low, self._high = check.value_range(low, high)
-        self._run = Transcript(Shares(confidence, questions, failures))
+        shares = Shares(confidence, questions, failures)
+        if shares.questions is not None and shares.failures is not None and shares.failures > shares.questions:
+            raise InvalidParameter(f"failures must be at most the questions, {shares.questions}, got {shares.failures}")
+        self._run = Transcript(shares)
 
     @property
     def n(self) -> int:
@@ -125,6 +128,8 @@ class Run:
         plan = self._run.shares
         questions = f"{self.asked} asked" if plan.questions is None else f"{self.asked} of {plan.questions} asked"
         failures = f"{self.failed} failed" if plan.failures is None else f"{self.failed} of {plan.failures} failed"
+        if plan.failures is not None and self.failed > plan.failures:
+            failures = f"ended by a failure after the {plan.failures} planned"
         return f"{type(self).__name__}(n={self._n}, confidence={plan.confidence:g}: {questions}, {failures})"
 
     def __copy__(self) -> Self:

@@ -180,7 +180,7 @@ class ThresholdRules:
         numbers = column(values, name).astype(np.float64)
         low, high = (-1e300, 1e300) if self.sensitivity is not None else (self.low, self.high)
         if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
-            raise InvalidParameter(f"{name} must lie in [{low:g}, {high:g}], and some do not")
+            raise InvalidParameter(f"{name} must lie in [{low:g}, {high:g}], without missing values, and some do not")
         return numbers
 
     def means(self, holdout: npt.ArrayLike, questions: int) -> npt.NDArray[np.float64]:

@@ -94,7 +94,8 @@ class Answerer(OneCopy, ABC):
         """`_take` for a caller that holds the lock."""
         left = self.questions - self.asked
         if count > left:
-            raise BudgetExhausted(f"{self.questions} questions were planned, {left} are left, and {count} were asked")
+            more = "1 more question does" if count == 1 else f"{count} more questions do"
+            raise BudgetExhausted(f"{more} not fit: {left} of {self.questions} planned left")
         first = self.asked + 1
         self.asked += count
         return first

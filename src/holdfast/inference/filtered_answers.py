@@ -163,7 +163,7 @@ class FilteredAnswers(HorizonAnswerer):
         share = exact_mean(values, self.n, low, high)
         with self._alone():
             if self.asked >= self.questions:
-                raise BudgetExhausted(f"{self.questions} questions were planned and none is left")
+                self._count()  # refuses
             if self._spent + charge > Fraction(self.horizon):
                 raise BudgetExhausted(
                     "the charge of this question does not fit into the horizon; a narrower range or a "

@@ -112,7 +112,10 @@ class MinimisationAnswers(Answerer):
         """
         array = np.asarray(losses)
         if array.dtype.kind not in "iuf" or array.ndim != 1 or not 1 <= array.size <= self.candidates:
-            raise InvalidParameter(f"losses must be a list of 1 to {self.candidates} numbers")
+            got = f"{array.size} entries, {array.ndim} dimensions of {array.dtype}"
+            raise InvalidParameter(
+                f"losses must be a one-dimensional list of 1 to {self.candidates} numbers, got {got}"
+            )
         if not np.isfinite(array).all():
             raise InvalidParameter("losses must be finite")
         scores = -array.astype(np.float64)

@@ -176,7 +176,13 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         candidates, job = self._candidates(), self._prepare(X, y, X_holdout, y_holdout, fit_params)
         plan = self.holdout
         if plan is None:
-            plan = ReusableHoldout(len(job.holdout.y), len(candidates), self.confidence, self.failures)
+            # One plan for grids of any size: more failures than candidates cannot come.
+            failures = (
+                None
+                if self.failures is None
+                else min(check.whole("failures", self.failures, at_least=0), len(candidates))
+            )
+            plan = ReusableHoldout(len(job.holdout.y), len(candidates), self.confidence, failures)
         scored: list[Scored] = []
         asked = plan.asked
         best: tuple[float, int, Any] | None = None
