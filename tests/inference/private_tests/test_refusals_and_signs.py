@@ -152,3 +152,40 @@ def test_records_of_different_lengths_make_no_error_that_speaks_of_them() -> Non
     by_hand = pt.any_test(lambda part: 0.5, X, epsilon=1, groups=5, group_alpha=0.2)
     assert by_hand.details["group_size"] == 12
     assert json.dumps(plan_groups(60, epsilon=1).to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("exact", ["MCGOF", "given law"])
+def test_replicates_of_an_exact_test_have_the_law_of_the_release(exact: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No simulation would notice the grid of continuous noise, but the proof does: only `resample` has its law."""
+
+    def ideal(self: Any, rng: Any, shape: Any) -> Any:
+        raise AssertionError("the ideal continuous law is not the released one")
+
+    monkeypatch.setattr(pt.NoiseLaw, "sample", ideal)
+    law = pt.gaussian(0.01)
+    if exact == "MCGOF":
+        found = pt.gof(COUNTS, S4, noise=law, method="monte-carlo")
+    else:
+        found = pt.mc_minimum_chi_square(COUNTS, pt.Simple(S4), noise=law)
+    assert found.level == "exact"
+
+
+def test_equal_tables_are_ties_and_a_test_of_ties_never_rejects() -> None:
+    """One record in two equal cells without noise: every table has the same statistic, so the p-value is one."""
+    for counts in ([1, 0], [0, 1]):
+        found = pt.mc_minimum_chi_square(counts, pt.Simple([0.5, 0.5]), rho=10**9, m=99)
+        assert found.p_value == 1.0
+        assert pt.gof(counts, [0.5, 0.5], rho=10**9, method="monte-carlo", m=99).p_value == 1.0
+
+
+def test_paired_samples_are_dealt_alike() -> None:
+    seen: list[bool] = []
+
+    def same(first: Any, second: Any) -> float:
+        seen.append(np.array_equal(first, second))
+        return 0.5
+
+    pt.any_test(same, X, X.copy(), epsilon=1, groups=5, group_alpha=0.2, paired=True)
+    assert seen == [True] * 5
+    pt.any_test(same, X, X.copy(), epsilon=1, groups=5, group_alpha=0.2)
+    assert seen[5:] == [False] * 5

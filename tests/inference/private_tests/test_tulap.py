@@ -114,3 +114,13 @@ def test_cost_and_cut() -> None:
 def test_wrong_input(arguments: tuple[Any, ...], name: str) -> None:
     with pytest.raises(InvalidParameter, match=name):
         Tulap(*arguments)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.5), (1, 0.8), (1, 0.999), (3, 0.9), (30, 0.999999)])
+def test_a_cut_leaves_the_middle_cell_and_both_sides_alike(epsilon: float, delta: float) -> None:
+    law = Tulap(epsilon, delta)
+    assert law.cut >= 0.5
+    whole, fraction = law.draw(4000, Seeded(3))
+    value = whole + fraction
+    assert np.abs(value).max() <= law.cut
+    assert min(-value.min(), value.max()) > 0.98 * law.cut

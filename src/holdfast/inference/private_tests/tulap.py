@@ -184,8 +184,8 @@ class Tulap:
             end, part = self._cut
             far = np.abs(whole)
             outwards = np.where(whole < 0, -fraction, fraction)
-            # At whole = 0 both sides may be cut, where the cut-off is below one half.
-            beyond = (far > end) | ((far == end) & (np.where(whole == 0, np.abs(fraction), outwards) > part))
+            # A delta below one leaves more than the middle cell, so at whole = 0 nothing is cut.
+            beyond = (far > end) | ((far == end) & (outwards > part))
             places = places[beyond]
         return wholes, fractions
 
