@@ -37,6 +37,12 @@ def test_every_check_of_the_quick_run_passes(name: str) -> None:
     outcome.chart().to_dict()
 
 
+def test_every_source_names_what_a_reader_can_find() -> None:
+    for found in experiments().values():
+        assert found.source
+        assert "spec-" not in found.source
+
+
 def test_progress_grows_to_one() -> None:
     seen: list[float] = []
     filter_comparison.run(Settings(quick=True, progress=lambda fraction, what: seen.append(fraction)))

@@ -20,7 +20,7 @@ from holdfast.bounds.registry import theorem
 def pointwise_drift(delta: float) -> float:
     """Return what a point-wise delta adds to the drift of the loss: `log(1/(1 - delta))`, rounded up.
 
-    Derived here; the specification leaves it out, and without it the bound is false. Let the loss be within
+    Derived here; without it the bound is false. Let the loss be within
     `[-epsilon, epsilon]` on a set of outputs that has probability `p >= 1 - delta` under the first law and
     `q >= 1 - delta` under the second. Given that set, the loss averages `e^-L` to `q/p`, so its mean is at most
     `epsilon tanh(epsilon/2) + delta epsilon/sinh(epsilon)` and at least `log(p/q)`: delta moves it by at most

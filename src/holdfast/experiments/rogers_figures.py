@@ -40,8 +40,7 @@ OURS: dict[str, Method] = {
 REFERENCE = "fixed questions (no adaptivity)"
 ORDER = [*PRINTED, *LATER, *OURS, REFERENCE]
 
-#: Recorded with an independent program: spec-confidence-and-composition, section 5.1 (widths; k = n/10, then n = 1e5),
-#: and spec-tighter-widths, sections 0 and 7 (ours).
+#: Recorded with an independent program: the widths of figure 3 (k = n/10, then n = 1e5), and ours.
 RECORDED = {
     (6400, 640, "splitting (thesis)"): 0.5,
     (6400, 640, "splitting (Hoeffding)"): 0.7124,
@@ -134,7 +133,7 @@ def _close(ours: float, recorded: float) -> bool:
 @experiment(
     "rogers-figure-3",
     title="Widths of k adaptive means by every method, against k and against n",
-    source="Rogers 2017 (thesis), figure 3; spec-confidence-and-composition 5.1; spec-tighter-widths 0",
+    source="Rogers 2017 (thesis), figure 3",
 )
 def figure_3(settings: Settings) -> Outcome:
     """Half-widths at beta = 0.05: against k at n = 100,000, and against n at k = n/10."""
@@ -193,7 +192,7 @@ def figure_3(settings: Settings) -> Outcome:
 @experiment(
     "rogers-figure-4",
     title="The noise behind the widths: standard deviation of each answer, against k and against n",
-    source="Rogers 2017 (thesis), figure 4; spec-confidence-and-composition 5.1",
+    source="Rogers 2017 (thesis), figure 4",
 )
 def figure_4(settings: Settings) -> Outcome:
     """Scale of the noise (Gaussian deviation or Laplace scale) at beta = 0.05, on the same two axes as figure 3."""

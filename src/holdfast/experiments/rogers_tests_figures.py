@@ -21,7 +21,6 @@ TABLE_N = (500, 1_000, 2_000, 5_000, 10_000, 50_000)
 POWER_N = (1_000, 2_000, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000)
 DELTA_A, DELTA_B = (0.01, -0.01, -0.01, 0.01), (0.01, -0.01 / 3, -0.01 / 3, -0.01 / 3)
 SHIFT_A, SHIFT_B = (0.01, -0.01, -0.01, 0.01), (0.01, 0.0, -0.01, 0.0)
-SPEC = "spec-private-tests"
 
 #: The 45 settings of goodness of fit and the 54 of independence in which levels were measured.
 GOF_LEVELS = tuple(
@@ -71,7 +70,7 @@ FIGURES = (
     Figure(
         "rogers-figure-5",
         "Type I error of the classical goodness-of-fit test applied to noisy counts",
-        f"Rogers 2017 (thesis), figure 5; {SPEC} 5.2",
+        "Rogers 2017 (thesis), figure 5",
         (
             Panel(
                 tuple(
@@ -89,7 +88,7 @@ FIGURES = (
     Figure(
         "rogers-figure-6",
         "Type I error of AsymptGOF",
-        f"Rogers 2017 (thesis), figure 6; {SPEC} 5.3",
+        "Rogers 2017 (thesis), figure 6",
         (Panel(GOF_LEVELS, (t.ASYMPT_GOF, t.GOF_ON_NOISE), 100_000),),
         (Within(t.ASYMPT_GOF, 0.0520, 0.0492), Broken(t.GOF_ON_NOISE, 1_000)),
         "near .05 in all cases.",
@@ -97,7 +96,7 @@ FIGURES = (
     Figure(
         "rogers-figure-8",
         "Type I error of AsymptIndep, 2 by 2, as printed and with corrected weights",
-        f"Rogers 2017 (thesis), figure 8; {SPEC} 5.4",
+        "Rogers 2017 (thesis), figure 8",
         (Panel(TABLE_LEVELS, (t.ASYMPT_INDEP, t.CORRECTED, t.INDEP_ON_NOISE), 10_000),),
         (Within(t.ASYMPT_INDEP, 0.051), Within(t.CORRECTED, 0.056), Broken(t.INDEP_ON_NOISE, 5_000, 5_000)),
         "at most .05 and conservative; at n = 500 and rho = 5e-5 nothing ever rejects (in 1,000 runs).",
@@ -106,7 +105,7 @@ FIGURES = (
     Figure(
         "rogers-figure-9",
         "Type I error of MCIndep with Gaussian noise, 2 by 2",
-        f"Rogers 2017 (thesis), figure 9; {SPEC} 5.4",
+        "Rogers 2017 (thesis), figure 9",
         (Panel(TABLE_LEVELS, (t.MC_INDEP, t.MC_INDEP_REDRAW), 10_000),),
         (Within(t.MC_INDEP, 0.057), Within(t.MC_INDEP_REDRAW, 0.057)),
         "at most about .05, near 0 for small n.",
@@ -116,7 +115,7 @@ FIGURES = (
     Figure(
         "rogers-figure-10",
         "Type I error of MCIndep with Laplace noise, 2 by 2",
-        f"Rogers 2017 (thesis), figure 10; {SPEC} 5.4",
+        "Rogers 2017 (thesis), figure 10",
         (Panel(TABLE_LEVELS, (t.MC_INDEP_LAPLACE, t.MC_INDEP_REDRAW_LAPLACE), 10_000),),
         (Within(t.MC_INDEP_LAPLACE, 0.057), Within(t.MC_INDEP_REDRAW_LAPLACE, 0.057)),
         "at most about .05, near 0 for small n.",
@@ -125,7 +124,7 @@ FIGURES = (
     Figure(
         "rogers-figure-11",
         "Power of goodness of fit with Gaussian noise: GOF, AsymptGOF, MCGOF",
-        f"Rogers 2017 (thesis), figure 11; {SPEC} 5.5",
+        "Rogers 2017 (thesis), figure 11",
         (Panel(gof_power(), (t.GOF, t.ASYMPT_GOF, t.MC_GOF), 10_000),),
         (Beats(t.GOF, t.ASYMPT_GOF), Beats(t.ASYMPT_GOF, t.MC_GOF)),
         "GOF above AsymptGOF above MCGOF.",
@@ -134,7 +133,7 @@ FIGURES = (
     Figure(
         "rogers-figure-12",
         "Power of goodness of fit with Laplace noise: MCGOF",
-        f"Rogers 2017 (thesis), figure 12; {SPEC} 5.5",
+        "Rogers 2017 (thesis), figure 12",
         (Panel(gof_power(), (t.GOF, t.MC_GOF_LAPLACE, t.MC_PROJECTED_LAPLACE), 10_000),),
         (Beats(t.GOF, t.MC_PROJECTED_LAPLACE), Beats(t.MC_PROJECTED_LAPLACE, t.MC_GOF_LAPLACE)),
         "private curves are shifted to the right and catch up with n.",
@@ -143,7 +142,7 @@ FIGURES = (
     Figure(
         "rogers-figure-13",
         "Power of independence tests with Gaussian noise: AsymptIndep and MCIndep",
-        f"Rogers 2017 (thesis), figure 13; {SPEC} 5.5",
+        "Rogers 2017 (thesis), figure 13",
         (Panel(table_power(), (t.INDEP, t.ASYMPT_INDEP, t.CORRECTED, t.MC_INDEP), 4_000),),
         (Beats(t.INDEP, t.CORRECTED), Beats(t.INDEP, t.MC_INDEP), Beats(t.CORRECTED, t.ASYMPT_INDEP)),
         "both below Indep, and AsymptIndep below MCIndep.",
@@ -153,7 +152,7 @@ FIGURES = (
     Figure(
         "rogers-figure-14",
         "Power of MCIndep with Laplace noise",
-        f"Rogers 2017 (thesis), figure 14; {SPEC} 5.5",
+        "Rogers 2017 (thesis), figure 14",
         (Panel(table_power(), (t.INDEP, t.MC_INDEP_LAPLACE), 4_000),),
         (Beats(t.INDEP, t.MC_INDEP_LAPLACE),),
         "below Indep, and catching up with n.",
@@ -162,7 +161,7 @@ FIGURES = (
     Figure(
         "rogers-figure-15",
         "Type I error of the nonprojected statistic",
-        f"Rogers 2017 (thesis), figure 15; {SPEC} 5.3",
+        "Rogers 2017 (thesis), figure 15",
         (Panel(GOF_LEVELS, (t.NONPROJECTED, t.GOF_ON_NOISE), 100_000),),
         (Within(t.NONPROJECTED, 0.0515, 0.0491), Broken(t.GOF_ON_NOISE, 1_000)),
         ".05 throughout.",
@@ -170,7 +169,7 @@ FIGURES = (
     Figure(
         "rogers-figure-16",
         "Type I error of the projected statistic",
-        f"Rogers 2017 (thesis), figure 16; {SPEC} 5.3",
+        "Rogers 2017 (thesis), figure 16",
         (Panel(GOF_LEVELS, (t.PROJECTED, t.GOF_ON_NOISE), 100_000),),
         (Within(t.PROJECTED, 0.0512, 0.0487), Broken(t.GOF_ON_NOISE, 1_000)),
         ".05 throughout.",
@@ -178,7 +177,7 @@ FIGURES = (
     Figure(
         "rogers-figure-17",
         "Power of the projected and the nonprojected statistic",
-        f"Rogers 2017 (thesis), figure 17; {SPEC} 5.5",
+        "Rogers 2017 (thesis), figure 17",
         (Panel(gof_power(), (t.GOF, t.PROJECTED, t.NONPROJECTED), 10_000),),
         (Beats(t.GOF, t.PROJECTED), Beats(t.PROJECTED, t.NONPROJECTED)),
         "projected above nonprojected.",
@@ -187,7 +186,7 @@ FIGURES = (
     Figure(
         "rogers-figure-18",
         "Power of the projected statistic minus that of the other private tests",
-        f"Rogers 2017 (thesis), figure 18; {SPEC} 5.5",
+        "Rogers 2017 (thesis), figure 18",
         (
             Panel(gof_power((0.1,)), (t.PROJECTED, t.NONPROJECTED, t.ASYMPT_GOF, t.MC_GOF), 100_000),
             Panel((t.gof_setting(book.POWER_B, S4, 20_000, 0.1, DELTA_B),), (t.PROJECTED, t.MC_GOF_999), 20_000),
@@ -208,7 +207,7 @@ FIGURES = (
     Figure(
         "rogers-figure-19",
         "Type I error of the nonprojected minimum chi-square test of independence, 2 by 2",
-        f"Rogers 2017 (thesis), figure 19; {SPEC} 5.4",
+        "Rogers 2017 (thesis), figure 19",
         (Panel(TABLE_LEVELS, (t.GEN_NONPROJECTED, t.INDEP_ON_NOISE), 10_000),),
         (Within(t.GEN_NONPROJECTED, 0.057), Broken(t.INDEP_ON_NOISE, 5_000, 5_000)),
         "at most .05, much smaller at small n through the rule of five.",
@@ -217,7 +216,7 @@ FIGURES = (
     Figure(
         "rogers-figure-20",
         "Type I error of the projected minimum chi-square test of independence, 2 by 2",
-        f"Rogers 2017 (thesis), figure 20; {SPEC} 5.4",
+        "Rogers 2017 (thesis), figure 20",
         (Panel(TABLE_LEVELS, (t.GEN_PROJECTED, t.INDEP_ON_NOISE), 10_000),),
         (Within(t.GEN_PROJECTED, 0.056), Broken(t.INDEP_ON_NOISE, 5_000, 5_000)),
         "at most .05, much smaller at small n through the rule of five.",
@@ -226,7 +225,7 @@ FIGURES = (
     Figure(
         "rogers-figure-21",
         "Power of the minimum chi-square tests of independence",
-        f"Rogers 2017 (thesis), figure 21; {SPEC} 5.5",
+        "Rogers 2017 (thesis), figure 21",
         (Panel(table_power(), (t.INDEP, t.GEN_PROJECTED, t.GEN_NONPROJECTED), 4_000),),
         (Beats(t.INDEP, t.GEN_PROJECTED), Beats(t.GEN_PROJECTED, t.GEN_NONPROJECTED)),
         "projected above nonprojected.",
@@ -235,7 +234,7 @@ FIGURES = (
     Figure(
         "rogers-figure-22",
         "Power of the projected test of independence minus that of the other private tests",
-        f"Rogers 2017 (thesis), figure 22; {SPEC} 5.5",
+        "Rogers 2017 (thesis), figure 22",
         (
             Panel(
                 table_power((0.1,), only_b=True),
@@ -256,7 +255,7 @@ FIGURES = (
     Figure(
         "rogers-figure-23",
         "GWAS tables: noise on counts at a 25th of the budget against noise on the statistic",
-        f"Rogers 2017 (thesis), figure 23; {SPEC} 5.6",
+        "Rogers 2017 (thesis), figure 23",
         (
             Panel(
                 tuple(
@@ -284,7 +283,7 @@ FIGURES = (
     Figure(
         "rogers-figure-24",
         "Local goodness of fit: randomized response against Laplace noise, and two more randomizers",
-        f"Rogers 2017 (thesis), figure 24; {SPEC} 5.7",
+        "Rogers 2017 (thesis), figure 24",
         (
             Panel(local_gof(product((book.POWER_A,), LOCAL_EPSILONS, LOCAL_N)), LOCAL_TESTS, 4_000),
             Panel(
@@ -307,7 +306,7 @@ FIGURES = (
     Figure(
         "rogers-figure-25",
         "Local independence: randomized response against Laplace noise",
-        f"Rogers 2017 (thesis), figure 25; {SPEC} 5.7",
+        "Rogers 2017 (thesis), figure 25",
         (
             Panel(local_tables((1_000, 2_000, 5_000, 10_000, 20_000), 0.025, book.LOCAL_TABLE), LOCAL_TESTS, 2_000),
             Panel(local_tables((5_000,), 0.025, book.LOCAL_TABLE), (t.RESPONSE, t.LOCAL_LAPLACE_999), 2_000),

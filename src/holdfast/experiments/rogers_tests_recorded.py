@@ -1,4 +1,4 @@
-"""What an independent program measured before: spec-private-tests, sections 5.1 to 5.7, by law, budget and n.
+"""What an independent program measured before, by law, budget and n.
 
 Each number is a share of rejections over a stated number of runs, rounded to three or four digits.
 """

@@ -284,6 +284,11 @@ class ReusableHoldout(Run):
 
         Its interval depends on more than one mean, so a failure shows both ends, rounded outward to a grid of step
         half the tolerance (or twice `grid`, but at most 64 steps), and every possible pair is counted.
+
+        How wide the interval is depends on the rows, on how many lie in a group or a class, so a tolerance that these
+        rows cannot reach is not refused, unlike in `check`: it fails, which costs a failure and shows the two ends.
+        `least_tolerance(family="hoeffding")` is what a mean over all rows could reach; a metric over a share of the
+        rows needs more. Leave room.
         """
         metric = ProcedureQuestion(procedure, self._n)
         asked = metric.guess(guess, tolerance, show, grid)

@@ -82,8 +82,8 @@ def single_threshold_size(
     each of `B` releases; the run is `(1/b_T + 2B/b_Q + B/b_V)/n`-private. The draw `gamma` is independent of all
     comparison noises, so conditioning on it, with `b_T = r b_Q` and `r = (2B)^(-1/3)`, the noise fails with probability
     at most `m exp(-N/b_Q)/(1 - r) + B exp(-(tau - tau_g)/b_V)`. Half of `beta` is for this, split between the two
-    terms so that epsilon is least; half is for generalisation. Derived from the specification's design equations, the
-    formulas re-derived here; with the printed pure-privacy bounds (`method="paper"`) it agrees with the specification.
+    terms so that epsilon is least; half is for generalisation. Derived here; with the
+    printed pure-privacy bounds (`method="paper"`) it gives the sizes that were recorded before it was written.
 
     Parameters
     ----------
