@@ -1,6 +1,7 @@
 """`holdfast`: joins the commands and turns every error into one line and an exit status.
 
-Exit status: 0 success, 1 failure, 2 wrong usage, 3 when the honest answer is "no".
+Exit status: 0 success, 1 failure, 2 wrong usage, 3 when the honest answer is "no". `holdfast audit` is a gate whose
+verdicts take 0 to 3, so that wrong usage of it ends with 64: a mistyped option is never read as a finding.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from holdfast.errors import (
     QuestionRefused,
 )
 
-COMMANDS = ("bound", "correct", "demo", "epsilon", "plan", "reproduce", "simulate", "test")
+COMMANDS = ("audit", "bound", "correct", "demo", "epsilon", "plan", "reproduce", "simulate", "test")
+
+#: Commands whose exit status is a verdict, and what wrong usage of them ends with.
+_WRONG_USAGE = {"audit": 64}
 
 # Newer releases of Typer carry their own copy of Click, older ones use the installed one: ask Typer which it raises.
 _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
@@ -66,7 +70,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         return _fail("interrupted", 1)
     except InvalidParameter as error:
-        return _fail(str(error), 2)
+        return _fail(str(error), _usage_status(arguments))
     except (BudgetExhausted, QuestionRefused, GuaranteeUnavailable, LedgerConflict) as error:
         return _fail(str(error), 3)
     except HoldfastError as error:
@@ -102,10 +106,14 @@ def _call(arguments: Sequence[str]) -> int:
             raise error.__context__ from None
         raise
     except _CLICK_ERROR as error:
-        return _wrong_usage(error)
+        return _wrong_usage(error, _usage_status(arguments))
 
 
-def _wrong_usage(error: Any) -> int:
+def _usage_status(arguments: Sequence[str]) -> int:
+    return _WRONG_USAGE.get(next((word for word in arguments if not word.startswith("-")), ""), 2)
+
+
+def _wrong_usage(error: Any, status: int) -> int:
     message, context = error.format_message(), getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         print(message)
@@ -113,7 +121,7 @@ def _wrong_usage(error: Any) -> int:
     message += _typed(error, message)
     where = context.command_path if context else "holdfast"
     end = "" if message.endswith(("?", ".")) else "."
-    return _fail(f"{message}{end} Try `{where} --help`.", 2)
+    return _fail(f"{message}{end} Try `{where} --help`.", status)
 
 
 def _typed(error: Exception, message: str) -> str:

@@ -1,0 +1,103 @@
+"""The files of a report: the page, JSON with every number, and two CSV tables, side by side."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from holdfast.coherence.report.content import Report
+from holdfast.coherence.report.page import html
+from holdfast.coherence.trials import Trials
+from holdfast.coherence.verdict import GroupFinding
+from holdfast.errors import InvalidParameter
+from holdfast.strict_json import to_json
+
+FINDINGS = tuple(field.name for field in fields(GroupFinding) if field.name != "sentences")
+"""Columns of the table of findings."""
+SPLITS = ("split", "learner", "lens", "group", "inside", "outside", "distance", "kolmogorov", "mean_shift")
+"""Columns of the long table."""
+
+
+def places(path: str | Path) -> dict[str, Path]:
+    """Where the files of a report go: beside the page, with its name."""
+    page = Path(path)
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise InvalidParameter(f"the report is an HTML file, so its name must end in .html, got {page.name!r}")
+    return {
+        "html": page,
+        "json": page.with_suffix(".json"),
+        "csv": page.with_suffix(".csv"),
+        "splits": page.with_name(page.stem + "-splits.csv"),
+    }
+
+
+def write(report: Report, trials: Trials, path: str | Path, min_cell: int = 1) -> dict[str, Path]:
+    """Write the page at `path` and its JSON and CSV files beside it; returns where each is.
+
+    The long table has one line for each split, learner, lens and group; halves with fewer than `min_cell` members are
+    counted as `<min_cell`.
+    """
+    found = places(path)
+    found["html"].parent.mkdir(parents=True, exist_ok=True)
+    found["html"].write_text(html(report), encoding="utf-8")
+    found["json"].write_text(to_json(report.to_dict()) + "\n", encoding="utf-8")
+    lines = ([_cell(getattr(finding, name)) for name in FINDINGS] for finding in report.verdict.findings)
+    _write_csv(found["csv"], FINDINGS, lines)
+    _write_csv(found["splits"], SPLITS, _long(trials, min_cell))
+    return found
+
+
+def _long(trials: Trials, min_cell: int) -> Iterable[list[str]]:
+    def count(number: int) -> str:
+        return f"<{min_cell}" if number < min_cell else str(number)
+
+    for k in range(trials.splits):
+        for i, learner in enumerate(trials.learners):
+            for j, lens in enumerate(trials.lenses):
+                more = [[None] * len(trials.groups)] * 2
+                if trials.predictions is not None and trials.done[k, i, j]:
+                    values, where = trials.predictions[k, i, j], trials.inside[k]
+                    more = [
+                        trials.groups.distances(values, where, weights=trials.weights, metric=metric).distance.tolist()
+                        for metric in ("kolmogorov", "mean")
+                    ]
+                for g, group in enumerate(trials.groups.names):
+                    inside, outside = int(trials.inside_count[k, g]), int(trials.outside_count[k, g])
+                    numbers: Sequence[Any] = (float(trials.distance[k, i, j, g]), more[0][g], more[1][g])
+                    yield [str(k), learner, lens.name, group, count(inside), count(outside), *map(_cell, numbers)]
+
+
+def _cell(value: Any) -> str:
+    """A cell; empty where nothing is known."""
+    if value is None or value != value:
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _write_csv(path: Path, heading: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(heading)
+        writer.writerows([_harmless(cell) for cell in row] for row in rows)
+
+
+def _harmless(cell: str) -> str:
+    """Names come from users: one that a spreadsheet would run as a formula gets an apostrophe before it.
+
+    Examples
+    --------
+    >>> _harmless("=1+1"), _harmless("-0.25"), _harmless("SEX=2")
+    ("'=1+1", '-0.25', 'SEX=2')
+    """
+    if cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        try:
+            float(cell)
+        except ValueError:
+            return "'" + cell
+    return cell
+
+
+__all__ = ["FINDINGS", "SPLITS", "places", "write"]
