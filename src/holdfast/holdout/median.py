@@ -12,6 +12,7 @@ import numpy.typing as npt
 from holdfast import check
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.median import median_rounds, median_size
+from holdfast.data.values import column
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.secret_state import read_state
 from holdfast.mechanisms.answer import Answer
@@ -75,8 +76,8 @@ class MedianMechanism(OneCopy):
         limit: int = 200_000,
     ) -> None:
         super().__init__()
-        table = np.asarray(counts)
-        if table.ndim != 1 or table.dtype.kind not in "iu" or len(table) < 2 or table.min() < 0 or table.sum() < 1:
+        table = column(counts, "counts")
+        if table.dtype.kind not in "iu" or len(table) < 2 or table.min() < 0 or table.sum() < 1:
             raise InvalidParameter("counts must be one whole number, at least 0, for each of at least two elements")
         self._questions = check.whole("questions", questions, at_least=2, at_most=10**15)
         self._tau = check.real("tau", tau, at_least=1e-3, below=1)
@@ -138,8 +139,8 @@ class MedianMechanism(OneCopy):
         Answer
             `passed` is True for a public answer, False for one from the sample; bottom after `questions` questions.
         """
-        phi = np.asarray(values)
-        if phi.dtype.kind not in "biuf" or phi.shape != (self._universe,):
+        phi = column(values, "values")
+        if phi.shape != (self._universe,):
             raise InvalidParameter(f"values must be {self._universe} numbers, one for each element of the universe")
         phi = phi.astype(np.float64)
         if not (phi.min() >= 0 and phi.max() <= 1):

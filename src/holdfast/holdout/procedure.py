@@ -33,6 +33,13 @@ class Procedure(Protocol):
     mean_only : bool
         Whether every interval is a public function of a mean of the rows alone. Then a failure that shows the mean's
         cell shows the interval too; otherwise both ends are to be rounded and counted.
+
+    Examples
+    --------
+    >>> from holdfast.holdout.metrics import auc
+    >>> question = auc([0, 1, 1, 0] * 100, [0.1, 0.9, 0.8, 0.4] * 100)
+    >>> isinstance(question, Procedure), question.low, question.high, question.n
+    (True, 0.0, 1.0, 400)
     """
 
     @property

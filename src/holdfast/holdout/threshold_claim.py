@@ -31,6 +31,13 @@ class Claim:
     """Every one of the first `questions` answers is within `tau` of the truth, with probability at least `1 - beta`.
 
     `certified=False` marks a claim that rests on printed constants without a proof.
+
+    Examples
+    --------
+    >>> from holdfast.holdout import Thresholdout
+    >>> wanted = Claim(tau=0.1, beta=0.05, questions=1000)
+    >>> Thresholdout(n=10_000, threshold=0.075, sigma=0.001, budget=10, claim=wanted).certified
+    False
     """
 
     tau: float

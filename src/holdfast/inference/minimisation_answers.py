@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from holdfast.bounds.exact import up
 from holdfast.bounds.interval.minimisation import minimisation
+from holdfast.data.values import column
 from holdfast.errors import InvalidParameter
 from holdfast.inference.answerer import Answerer
 from holdfast.mechanisms.answer import Answer
@@ -22,7 +23,14 @@ from holdfast.noise.rounded_gaussian import fine_grid
 
 @dataclass(frozen=True)
 class Choice(Answer):
-    """A selected candidate: `choice` is its place, and its population loss is within `excess` of the least one."""
+    """A selected candidate: `choice` is its place, and its population loss is within `excess` of the least one.
+
+    Examples
+    --------
+    >>> found = MinimisationAnswers(n=100_000, questions=10, candidates=50, confidence=0.95).minimise([0.9, 0.1, 0.8])
+    >>> found.choice, round(found.excess, 3), found.value
+    (1, 0.06, None)
+    """
 
     choice: int = 0
     excess: float = math.inf
@@ -110,12 +118,10 @@ class MinimisationAnswers(Answerer):
         losses : array
             One number a candidate, the loss on the sample. Secret: no error shows them.
         """
-        array = np.asarray(losses)
-        if array.dtype.kind not in "iuf" or array.ndim != 1 or not 1 <= array.size <= self.candidates:
-            got = f"{array.size} entries, {array.ndim} dimensions of {array.dtype}"
-            raise InvalidParameter(
-                f"losses must be a one-dimensional list of 1 to {self.candidates} numbers, got {got}"
-            )
+        array = column(losses, "losses")
+        if array.dtype.kind == "b" or not 1 <= array.size <= self.candidates:
+            got = f"{array.size} of type {array.dtype}"
+            raise InvalidParameter(f"losses must be a list of 1 to {self.candidates} numbers, got {got}")
         if not np.isfinite(array).all():
             raise InvalidParameter("losses must be finite")
         scores = -array.astype(np.float64)

@@ -64,6 +64,11 @@ def products(features: npt.ArrayLike, label: npt.ArrayLike, *, bound: float = 1.
         Where values are clipped, above 0.
     names : sequence of str
         What to call the candidates.
+
+    Examples
+    --------
+    >>> products([[1, -1], [1, 1]] * 50, [1, 1] * 50)
+    Scores(2 candidates, sensitivity=2)
     """
     bound = check.real("bound", bound, above=0)
     x, y = _table(features, label, -bound, bound)
@@ -99,6 +104,11 @@ def covariances(
         Where values are clipped.
     names : sequence of str
         What to call the candidates.
+
+    Examples
+    --------
+    >>> covariances([[1, 0], [0, 0]] * 50, [1, 0] * 50)
+    Scores(2 candidates, sensitivity=0.99)
     """
     low, high = check.value_range(low, high)
     x, y = _table(features, label, low, high)
@@ -138,6 +148,11 @@ def mean_differences(
         A public number of rows that both groups are expected to have; too small a number makes the selection noisy.
     names : sequence of str
         What to call the candidates.
+
+    Examples
+    --------
+    >>> mean_differences([[1.0, 0.2], [-1.0, 0.2]] * 50, [1, 0] * 50, smallest_group=39)
+    Scores(2 candidates, sensitivity=0.1)
     """
     bound = check.real("bound", bound, above=0)
     floor = check.whole("smallest_group", smallest_group, at_least=1)

@@ -22,6 +22,13 @@ class Selected:
 
     Record it before testing: `looking.record(choice)`. `values` lets the record read it as a look with that many
     outcomes too, so that its level is never below Bonferroni's.
+
+    Examples
+    --------
+    >>> from holdfast.inference.scores import products
+    >>> from holdfast.noise import Seeded
+    >>> print(choose(products([[1, -1], [1, 1]] * 500, [1, 1] * 500, names=["dose", "age"]), 1.0, source=Seeded(1)))
+    candidate 0 dose of 2, chosen with PureDP(epsilon=1.0) (mechanism.selection)
     """
 
     index: int
