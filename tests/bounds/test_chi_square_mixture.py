@@ -384,3 +384,10 @@ def test_a_law_that_is_nearly_a_constant_and_half_a_degree_is_finished() -> None
     assert near == pytest.approx(float((weight * stats.chi2.sf(13.542 - shift, 0.5)).sum() / weight.sum()), rel=1e-4)
     with pytest.raises(InvalidParameter, match=r"degrees must be in \[0.5"):
         mixture_tails(1.0, [1.0], 0.49)
+
+
+def test_many_small_weights_together_are_a_shift_that_is_not_left_out() -> None:
+    """Two hundred weights of 5e-12 shift the law by 1e-9: 5e-8 of the lower tail at 0.01, and all of it counts."""
+    found = mixture_cdf(0.01, [1.0] + [5e-12] * 200)
+    assert found == pytest.approx(stats.chi2.cdf(0.01 - 1e-9, 1), rel=1e-11)
+    assert abs(found / stats.chi2.cdf(0.01, 1) - 1) > 4e-8
