@@ -28,6 +28,9 @@ def people(n=600, seed=1):
     }
 
 
+GLOBAL = people()
+
+
 def exact_bits(h, masks, alpha):
     """Oracle of section 2.7: the bit of every half split, written out."""
     n, bits, empty = len(h), [], 0
@@ -198,6 +201,13 @@ class TestPeeking:
             run(Audit(data, cur.Clear(), by_column, ILL))
         with pytest.raises(InvalidParameter, match="curator holds the data under audit"):
             run(Audit(table, by_table, "constant", ILL))
+
+    def test_a_global_name_used_by_an_inner_function(self):
+        def learner(report):
+            return lambda rows: 2.0 * GLOBAL["ill"][: rows.rows] - 1
+
+        with pytest.raises(InvalidParameter, match="global name 'GLOBAL'"):
+            run(Audit(GLOBAL, cur.Clear(), learner, ILL))
 
     def test_a_copy_of_a_column_in_an_attribute(self):
         data = people()

@@ -100,6 +100,17 @@ def test_distances_of_layers_equal_distances_of_masks():
     assert len(found) == len(found.names) == left.distance.size
 
 
+def test_zero_out_compares_whole_halves_with_others_hidden():
+    found = GroupPlan({"old": "AGE > 60"}, columns=["SEX"], min_size=5).resolve(PEOPLE)
+    h, inside = RNG.uniform(-1, 1, 400), half_split(400, RNG)
+    hidden = found.zero_out_distances(h, inside, 0.25)
+    for g, mask in enumerate(found.masks()):
+        seen = np.where(mask, h, 0.25)
+        assert hidden.distance[g] == pytest.approx(stats.wasserstein_distance(seen[inside], seen[~inside]), abs=1e-12)
+    assert hidden.distance[0] == pytest.approx(found.distances(h, inside).distance[0], abs=1e-12)
+    np.testing.assert_array_equal(hidden.inside, found.distances(h, inside).inside)
+
+
 def test_groups_that_cannot_be():
     with pytest.raises(InvalidParameter, match="group 'x' has no member among the 400 rows"):
         GroupPlan({"x": "AGE > 500"}).resolve(PEOPLE)
@@ -182,6 +193,8 @@ def test_tables():
         assert table["b"].tolist() == ["x", None, "z"]
         assert np.isnan(table["c"][1])
         assert "x" not in repr(table)
+    days = Table.of({"day": np.array(["2020-01-01", "NaT"], dtype="datetime64[D]")})
+    assert days["day"].tolist() == ["2020-01-01", None]
     with pytest.raises(InvalidParameter, match="equal length"):
         Table.of({"a": [1], "b": [1, 2]})
     with pytest.raises(InvalidParameter, match="must be a table"):
@@ -189,6 +202,8 @@ def test_tables():
 
 
 def test_files_keep_kinds_and_missing_values(tmp_path):
+    Table.of({"b": [True, False]}).write_csv(tmp_path / "b.csv")
+    assert Table.read_csv(tmp_path / "b.csv")["b"].tolist() == [1, 0]
     table = Table.of({"zip": ["01234", None, "99"], "n": [1, 2, 3], "x": [0.1, np.nan, 1e-17]})
     table.write_csv(tmp_path / "t.csv")
     again = Table.read_csv(tmp_path / "t.csv", like=table)

@@ -64,7 +64,7 @@ class Audit:
     keep_predictions : bool
         Whether to keep every prediction; significance needs them. 8 bytes a row, split, learner and lens.
     patience : int
-        After this many splits in a row whose release failed, the others are not tried.
+        If none of the first so many splits gives a release, the others are not tried.
 
     Examples
     --------

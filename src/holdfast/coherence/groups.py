@@ -194,6 +194,30 @@ class Groups:
             np.concatenate([part.outside for part in parts]),
         )
 
+    def zero_out_distances(self, predictions: Any, inside: Any, at: float) -> GroupDistances:
+        """Distances when everyone outside the group predicts `at`, the prediction for a record of missing values.
+
+        The alternative of Definition D4 that the paper mentions and rejects: it compares whole halves, so a group of
+        any size is small in it, and no half is ever empty. Time O(n) a group after one sort.
+        """
+        where = np.append(np.asarray(inside), [True, False])
+        ranked = rank(np.append(np.asarray(predictions, dtype=np.float64), [at, at]))
+        n_in = int(where.sum()) - 1
+        n_out = where.size - 2 - n_in
+        parts = []
+        for mask in self.masks():
+            a = int((mask & where[:-2]).sum())
+            b = int(mask.sum()) - a
+            # One more row in each half stands for all who are not members, with their number as its weight.
+            weights = np.append(mask, [n_in - a, n_out - b]).astype(np.float64)
+            found = group_distances(ranked, where, [np.ones(where.size, dtype=bool)], weights=weights)
+            parts.append((float(found.distance[0]), a, b))
+        return GroupDistances(
+            np.array([d for d, _, _ in parts]),
+            np.array([a for _, a, _ in parts], dtype=np.int64),
+            np.array([b for _, _, b in parts], dtype=np.int64),
+        )
+
     def _mask(self, layer: _Layer) -> NDArray[np.bool_]:
         assert layer.bits is not None
         return np.unpackbits(layer.bits, count=self.rows).view(np.bool_)

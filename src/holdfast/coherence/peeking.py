@@ -129,7 +129,7 @@ def _held(thing: Any, where: str, depth: int, seen: set[int]) -> Iterator[tuple[
                 continue
         inner += [("a default argument", one) for one in (thing.__defaults__ or ())]
         inner += [("a default argument", one) for one in (thing.__kwdefaults__ or {}).values()]
-        used = set(thing.__code__.co_names) & set(thing.__globals__)
+        used = _names(thing.__code__) & set(thing.__globals__)
         inner += [(f"global name {name!r}", thing.__globals__[name]) for name in sorted(used)]
     elif isinstance(thing, dict):
         inner += [(where, one) for one in thing.values()]
@@ -139,6 +139,12 @@ def _held(thing: Any, where: str, depth: int, seen: set[int]) -> Iterator[tuple[
         inner += [(f"attribute {name!r}", one) for name, one in vars(thing).items()]
     for name, one in inner:
         yield from _held(one, name, depth - 1, seen)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Names that a function uses, those of functions inside it included."""
+    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 def fingerprint(report: Any) -> str:

@@ -146,6 +146,9 @@ def column(values: Any) -> Column:
         return array
     if array.dtype.kind in "US":
         return array.astype(str).astype(object)
+    if array.dtype.kind in "mM":
+        items = [None if v == "NaT" else v for v in array.astype(str).tolist()]
+        return np.array([*items, None], dtype=object)[:-1]
     items = [None if _gone(v) else v for v in array.tolist()]
     if all(v is None or (isinstance(v, (int, float)) and not isinstance(v, bool)) for v in items) and any(
         v is not None for v in items
@@ -194,6 +197,8 @@ def _gone(value: Any) -> bool:
 
 def _texts(values: Column) -> list[str]:
     gone = missing(values)
+    if values.dtype.kind == "b":  # so that they are read as numbers
+        values = values.astype(np.int64)
     return ["" if g else str(v) for v, g in zip(values.tolist(), gone.tolist(), strict=True)]
 
 
