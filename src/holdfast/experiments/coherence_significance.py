@@ -133,7 +133,7 @@ def run(settings: Settings) -> Outcome:
     """Simulate tests where the truth is known."""
     rng = np.random.default_rng(settings.seed)
     runs, trained, leaks = (200, 40, 20) if settings.quick else (4000, 400, 300)
-    slack = 0.01 if not settings.quick else 0.08
+    slack, share = (0.08, 0.75) if settings.quick else (0.01, 0.95)
     rows: list[dict[str, Any]] = []
     for at, (name, make) in enumerate((NULL | NEAR | TRAINED).items()):
         settings.progress(0.1 * at, name)
@@ -183,8 +183,8 @@ def run(settings: Settings) -> Outcome:
             f"{rate['within-group permutation', 'fixed in advance']:.4f} of {runs:,} runs",
         ),
         Check(
-            f"a leak of {LEAK_SIZE} in 1% of the rows is found in at least 95% of runs",
-            at_size["found"] >= 0.95,
+            f"a leak of {LEAK_SIZE} in 1% of the rows is found in at least {share:.0%} of runs",
+            at_size["found"] >= share,
             f"{at_size['found']:.3f} of {leaks} runs; another group named in {at_size['another group named']:.3f}",
         ),
     )
