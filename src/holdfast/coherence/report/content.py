@@ -217,10 +217,11 @@ def plain_number(value: float | None) -> str:
 
     Examples
     --------
-    >>> plain_number(0.97912), plain_number(None)
-    ('0.979', 'none')
+    >>> plain_number(0.97912), plain_number(-0.0001), plain_number(None)
+    ('0.979', '0.000', 'none')
     """
-    return "none" if value is None else f"{value:.3f}"
+    text = "none" if value is None else f"{value:.3f}"
+    return "0.000" if text == "-0.000" else text
 
 
 def probability(value: float | None) -> str:

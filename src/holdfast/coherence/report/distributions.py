@@ -10,6 +10,8 @@ import numpy as np
 from holdfast import check
 from holdfast.coherence.trials import Trials
 
+Bin = tuple[float, float, float]
+"""Left end, members in the released half, members in the held-out half."""
 BINS = 40
 """Equal bins of [-1, 1] before small ones are joined."""
 MIN_CELL = 10
@@ -56,7 +58,7 @@ class Distribution:
 def distribution(trials: Trials, learner: int, lens: int, group: int, min_cell: int = MIN_CELL) -> Distribution:
     """The predictions of one group as counts in bins, averaged over the splits that gave predictions.
 
-    Bins that hold fewer than `min_cell` members, both halves together, are joined with the next ones, so that no bin
+    Bins that hold some but fewer than `min_cell` members, both halves together, are joined or left out, so that no bin
     speaks about a few people. A group of fewer than twice `min_cell` members is not shown at all.
 
     Examples
@@ -83,38 +85,69 @@ def distribution(trials: Trials, learner: int, lens: int, group: int, min_cell: 
         values, where = trials.predictions[k, learner, lens][members], trials.inside[k][members]
         inside += np.histogram(values[where], edges)[0]
         outside += np.histogram(values[~where], edges)[0]
-    kept, a, b = joined(edges, inside / done.size, outside / done.size, min_cell)
+    bins, left_out = joined(edges, inside / done.size, outside / done.size, min_cell)
     note = f"Mean over {done.size} {'split' if done.size == 1 else 'splits'}; {size:,} members"
-    note += f"; bins of at least {min_cell} people, smaller ones joined with the next."
-    return Distribution(*names, kept, a, b, note)
+    note += f"; bins of at least {min_cell} people, sparse neighbours joined."
+    if left_out:
+        many = f"About {left_out:.0f}" if left_out >= min_cell else f"Fewer than {min_cell}"
+        note += f" {many} people alone in sparse bins are not drawn."
+    lefts, a, b = zip(*bins, strict=True)
+    return Distribution(*names, (*lefts, 1.0), a, b, note)
 
 
-def joined(
-    edges: Any, inside: Any, outside: Any, least: float
-) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Join bins from the left until each holds `least`; what is left at the end joins the last.
+def joined(edges: Any, inside: Any, outside: Any, least: float) -> tuple[tuple[Bin, ...], float]:
+    """Bins that each hold `least` people or nobody, as (left end, inside, outside); and how many people are left out.
+
+    Full bins stay as they are, so that a crowd at one prediction is drawn where it is. Sparse bins between full ones
+    are joined from the left; where all of them together hold too few, these few are left out.
 
     Examples
     --------
-    >>> joined([-1, 0, 0.5, 1], [3, 9, 0], [4, 9, 2], 10)
-    ((-1.0, 0.5, 1.0), (12.0, 0.0), (13.0, 2.0))
-    >>> joined([-1, 0, 0.5, 1], [3, 9, 0], [4, 9, 2], 2)
-    ((-1.0, 0.0, 0.5, 1.0), (3.0, 9.0, 0.0), (4.0, 9.0, 2.0))
+    >>> joined([-1, -0.5, 0, 0.5, 1], [3, 9, 0, 10], [4, 9, 0, 2], 25)
+    (((-1.0, 22.0, 15.0),), 0.0)
+    >>> joined([-1, -0.5, 0, 0.5, 1], [3, 9, 0, 10], [4, 9, 0, 2], 10)
+    (((-1.0, 0.0, 0.0), (-0.5, 9.0, 9.0), (0.0, 0.0, 0.0), (0.5, 10.0, 2.0)), 7.0)
     """
-    kept, a, b = [float(edges[0])], [0.0], [0.0]
-    for i in range(len(inside)):
-        if a[-1] + b[-1] >= least and sum(inside[i:]) + sum(outside[i:]) > 0:
-            kept.append(float(edges[i]))
-            a.append(0.0)
-            b.append(0.0)
-        a[-1] += float(inside[i])
-        b[-1] += float(outside[i])
-    if a[-1] + b[-1] < least and len(a) > 1:
-        kept.pop()
-        last_a, last_b = a.pop(), b.pop()
-        a[-1] += last_a
-        b[-1] += last_b
-    return (*kept, float(edges[-1])), tuple(a), tuple(b)
+    bins: list[Bin] = []
+    sparse: list[Bin] = []
+    left_out = 0.0
+    ends = [(float(e), float(a), float(b)) for e, a, b in zip(edges[:-1], inside, outside, strict=True)]
+    for one in [*ends, None]:
+        if one is not None and one[1] + one[2] < least:
+            sparse.append(one)
+            continue
+        made, missed = _run(sparse, least)
+        bins += made
+        left_out += missed
+        sparse = []
+        if one is not None:
+            bins.append(one)
+    return tuple(bins), left_out
 
 
-__all__ = ["BINS", "MIN_CELL", "Distribution", "distribution", "joined"]
+def _run(sparse: list[Bin], least: float) -> tuple[list[Bin], float]:
+    """Sparse bins joined; empty ones at either end stay."""
+    held = [i for i, one in enumerate(sparse) if one[1] + one[2] > 0]
+    if not held:
+        return sparse, 0.0
+    first, last = held[0], held[-1] + 1
+    parts: list[Bin] = []
+    for one in sparse[first:last]:
+        if parts and parts[-1][1] + parts[-1][2] < least:
+            parts[-1] = _added(parts[-1], one)
+        else:
+            parts.append(one)
+    if len(parts) > 1 and parts[-1][1] + parts[-1][2] < least:
+        rest = parts.pop()
+        parts[-1] = _added(parts[-1], rest)
+    missed = 0.0
+    if parts[0][1] + parts[0][2] < least:
+        missed, parts = parts[0][1] + parts[0][2], [(parts[0][0], 0.0, 0.0)]
+    return [*sparse[:first], *parts, *sparse[last:]], missed
+
+
+def _added(one: Bin, other: Bin) -> Bin:
+    return one[0], one[1] + other[1], one[2] + other[2]
+
+
+__all__ = ["BINS", "MIN_CELL", "Bin", "Distribution", "distribution", "joined"]
