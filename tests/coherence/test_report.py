@@ -217,6 +217,13 @@ def test_a_single_shot_says_what_it_cannot_show() -> None:
     assert "not decided by a uniformly random choice" in text
 
 
+def test_the_page_says_which_epsilon_would_promise_it(leaking: Trials) -> None:
+    report = _report(leaking)
+    assert any("epsilon" in line for line in report.theory)
+    assert "What would promise this alpha" in html(report)
+    assert _report(_trials(metric="kolmogorov")).theory == ()  # theorems exist for one distance only
+
+
 def test_curves_fall_and_chance_lies_below(leaking: Trials) -> None:
     for curve in _report(leaking).curves:
         assert list(curve.above) == sorted(curve.above, reverse=True)

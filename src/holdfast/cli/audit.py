@@ -174,7 +174,7 @@ def _summary(report: Report, found: dict[str, Path]) -> None:
     from holdfast.coherence.report.content import plain_number, probability
 
     output.say(report.verdict.paragraph)
-    for line in report.problems:
+    for line in (*report.problems, *report.notes):
         output.say(line)
     cells = [
         (

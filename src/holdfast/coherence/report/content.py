@@ -63,6 +63,8 @@ class Report:
         Of the offenders.
     problems, notes, limits : tuple of str
         What failed; what else a reader must know; what this very audit cannot show.
+    theory : tuple of str
+        Which epsilon would promise alpha for every group measured; empty where no theorem covers the audit.
     setting : tuple of (str, str)
         How it was run.
     failures : tuple of dict
@@ -82,6 +84,7 @@ class Report:
     problems: tuple[str, ...]
     notes: tuple[str, ...]
     limits: tuple[str, ...]
+    theory: tuple[str, ...]
     setting: tuple[tuple[str, str], ...]
     failures: tuple[dict[str, Any], ...]
 
@@ -109,6 +112,7 @@ class Report:
             "distributions": [shown.to_dict() for shown in self.distributions],
             "curves": [curve.to_dict() for curve in self.curves],
             "limits": list(self.limits),
+            "theory": list(self.theory),
             "setting": dict(self.setting),
             "failures": list(self.failures),
         }
@@ -188,9 +192,23 @@ def build(
         problems=problems,
         notes=tuple(line for line in judged.messages if line not in problems),
         limits=limits,
+        theory=_theory(trials, found, judged),
         setting=(*setting, *facts),
         failures=tuple(failure.to_dict() for failure in trials.failures),
     )
+
+
+def _theory(trials: Trials, found: Significance, judged: Verdict) -> tuple[str, ...]:
+    """What the planner asks for this alpha, these groups, lenses and learners, in its sharpest form."""
+    from holdfast.coherence.planner import plan_epsilon
+
+    covered = trials.metric == "wasserstein" and trials.clusters is None and trials.weights is None
+    if not covered or trials.mode == "single" or judged.alpha >= 2:
+        return ()
+    many = {"lenses": len(trials.lenses), "predictors": len(trials.learners)}
+    rows, size = int(trials.rows.size), min(found.sizes)
+    plan = plan_epsilon(judged.alpha, judged.beta, len(found.groups), rows, size, "sharp", "finite", **many)
+    return tuple(plan.words())
 
 
 def _lens(trials: Trials, name: str) -> int:

@@ -213,7 +213,9 @@ def _sensitivity(report: Report) -> str:
 def _limits(report: Report) -> str:
     can = "".join(f"<li>{escape(line)}</li>" for line in CAN)
     cannot = "".join(f"<li>{escape(line)}</li>" for line in (*report.limits, *CANNOT))
-    return f"<h3>It can show</h3><ul>{can}</ul><h3>It cannot show</h3><ul>{cannot}</ul>"
+    theory = "".join(f"<li>{escape(line)}</li>" for line in report.theory)
+    promised = f"<h3>What would promise this alpha, whatever the learner</h3><ul>{theory}</ul>" if theory else ""
+    return f"<h3>It can show</h3><ul>{can}</ul><h3>It cannot show</h3><ul>{cannot}</ul>{promised}"
 
 
 def _setting(report: Report) -> str:
