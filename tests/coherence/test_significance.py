@@ -15,7 +15,13 @@ from holdfast.bounds.holm import holm
 from holdfast.coherence import GroupPlan, Groups, Table, group_distances
 from holdfast.coherence import significance_cross as crossing
 from holdfast.coherence.significance_cross import cross_distances, cross_test, mean_excess, noise_share
-from holdfast.coherence.significance_floor import exact_experiment, exact_null, noise_floor, size_for_floor
+from holdfast.coherence.significance_floor import (
+    detectable_excess,
+    exact_experiment,
+    exact_null,
+    noise_floor,
+    size_for_floor,
+)
 from holdfast.coherence.significance_membership import max_t, membership_test
 from holdfast.coherence.split import cluster_split, half_split
 from holdfast.errors import InvalidParameter
@@ -196,6 +202,8 @@ def test_a_planted_leak_is_named_and_no_other_group() -> None:
     runs = [simulate.leak_run(0.4, rng) for _ in range(24)]
     assert sum(found for found, _, _ in runs) >= least(24, 0.95)
     assert sum(other for _, other, _ in runs) <= most(24)
+    # The plan for 95% power lies between a leak that is found and none.
+    assert 0 < detectable_excess(100, 20, 20) < np.mean([excess for _, _, excess in runs])
     none = [simulate.leak_run(0.0, rng) for _ in range(24)]
     assert sum(found for found, _, _ in none) <= most(24) < least(24, 0.95)
 

@@ -155,6 +155,22 @@ def test_false_claims_are_rare_and_the_naive_bit_is_not() -> None:
     assert claims <= binom.isf(1e-6, runs, 0.05) < naive
 
 
+def test_the_bit_of_the_definition_stands_beside_its_noise_share() -> None:
+    rng = np.random.default_rng(15)
+    inside = splits_of(20, rng)
+    h = rng.choice([-1.0, 1.0], inside.shape)
+    trials = made(h, inside, {str(g): np.arange(ROWS) // 40 == g for g in range(10)})
+    case = verdict(quick(trials), alpha=0.3).cases[0]
+    share = float(np.log(0.05))
+    assert case.above == int((trials.bits(0.3) == 0).sum()) > 15
+    assert case.lower == clopper_pearson(case.above, 20, share, side="lower").low > 0.05
+    assert case.upper == clopper_pearson(case.above, 20, share, side="upper").high
+    assert case.noise_share is not None
+    assert case.noise_share > 0.8
+    assert case.outcome == UNDERPOWERED  # the definition fails here by chance alone, so nothing is claimed
+    assert "chance alone does that" in case.sentence
+
+
 def test_small_groups_are_not_a_pass() -> None:
     rng = np.random.default_rng(5)
     inside = splits_of(20, rng)

@@ -97,7 +97,13 @@ class GroupFinding:
 
 @dataclass(frozen=True)
 class CaseFinding:
-    """One learner through one lens: the outcome over its groups, and its omnibus test."""
+    """One learner through one lens: the outcome over its groups, its omnibus test, and the bit of the definition.
+
+    `above` counts splits in which some group exceeded alpha, `noise_share` how often chance alone does that to the same
+    predictors, and `lower` and `upper` are Clopper-Pearson limits of the failure probability of the definition, for all
+    learners and lenses together. With small groups chance alone fails the definition: so the outcome does not rest on
+    this count but on each group by itself.
+    """
 
     learner: str
     lens: str
@@ -108,6 +114,10 @@ class CaseFinding:
     least_p: float
     splits: int
     asked: int
+    above: int = 0
+    lower: float = 0.0
+    upper: float = 1.0
+    noise_share: float | None = None
     sentence: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -242,7 +252,7 @@ def verdict(
     alpha = check.real("alpha", alpha, above=0, at_most=2)
     beta, level = check.probability("beta", beta), check.probability("level", level)
     if alphas is None:
-        alphas = sorted({min(2.0, alpha * factor) for factor in _FACTORS})
+        alphas = sorted({min(2.0, float(f"{alpha * factor:.6g}")) for factor in _FACTORS})
     points = tuple(_point(found, value, beta, level) for value in check.reals("alphas", list(alphas)))
     cases, findings = _judged(found, alpha, beta, level)
     outcome = _worst([case.outcome for case in cases])
@@ -270,7 +280,7 @@ def _judged(
     findings: list[GroupFinding] = []
     for case in found.cases:
         groups = _groups(found, case, alpha, beta, level)
-        cases.append(_case(found, case, groups, beta, level))
+        cases.append(_case(found, case, groups, alpha, beta, level))
         findings += groups
     return cases, findings
 
@@ -331,7 +341,7 @@ def _groups(found: Significance, case: CaseSignificance, alpha: float, beta: flo
 
 
 def _case(
-    found: Significance, case: CaseSignificance, groups: list[GroupFinding], beta: float, level: float
+    found: Significance, case: CaseSignificance, groups: list[GroupFinding], alpha: float, beta: float, level: float
 ) -> CaseFinding:
     # Could these splits have shown anything? All of them above alpha must refute beta, and p must reach the level.
     most = clopper_pearson(case.asked, case.asked, math.log(level / found.tests), side="lower").low
@@ -345,19 +355,32 @@ def _case(
         outcome = UNDERPOWERED
     else:
         outcome = NO_EVIDENCE
+    above, log_share = int(_above(case.distance, alpha).sum()), math.log(level / len(found.cases))
+    share = None
+    if case.cross is not None:
+        share = float(_above(case.cross[~np.eye(case.crossed, dtype=bool)], alpha).mean())
     made = CaseFinding(
-        case.learner,
-        case.lens,
-        outcome,
-        _known(case.omnibus),
-        _known(case.omnibus_adjusted),
-        case.test,
-        case.least_p,
-        case.splits,
-        case.asked,
+        learner=case.learner,
+        lens=case.lens,
+        outcome=outcome,
+        omnibus=_known(case.omnibus),
+        omnibus_adjusted=_known(case.omnibus_adjusted),
+        test=case.test,
+        least_p=case.least_p,
+        splits=case.splits,
+        asked=case.asked,
+        above=above,
+        lower=clopper_pearson(above, case.asked, log_share, side="lower").low,
+        upper=clopper_pearson(above + case.asked - case.splits, case.asked, log_share, side="upper").high,
+        noise_share=share,
     )
-    words = case_sentence(made, len(found.groups), len(found.cases), level, powerless)
+    words = case_sentence(made, len(found.groups), len(found.cases), alpha, level, powerless)
     return CaseFinding(**{**vars(made), "sentence": words})
+
+
+def _above(distances: Any, alpha: float) -> Any:
+    """Which splits have a group above alpha; a group without a distance is skipped."""
+    return (np.where(np.isfinite(distances), distances, -np.inf) > alpha).any(axis=-1)
 
 
 def _point(found: Significance, alpha: float, beta: float, level: float) -> AlphaPoint:

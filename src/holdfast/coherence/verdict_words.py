@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def group_sentences(found: GroupFinding, alpha: float, beta: float, level: float, mode: str) -> tuple[str, ...]:
     """A group in plain words (wording of section 4.6 of the coherence specification)."""
     if found.mean is None or found.floor is None:
-        return ("No distance could be measured in this group: nothing is said about it.",)
+        return ("There is no distance with a floor to hold it against: nothing is said about this group.",)
     said = [_distance(found, mode)]
     if mode == "repeated":
         said.append(_probability(found, alpha, beta, level))
@@ -82,7 +82,7 @@ def _dependence(found: GroupFinding, level: float, mode: str) -> list[str]:
     ]
 
 
-def case_sentence(case: CaseFinding, groups: int, cases: int, level: float, powerless: bool) -> str:
+def case_sentence(case: CaseFinding, groups: int, cases: int, alpha: float, level: float, powerless: bool) -> str:
     """A learner and lens in plain words."""
     where = f"{case.learner}, lens {case.lens}"
     if case.test == NONE or case.omnibus_adjusted is None:
@@ -96,6 +96,12 @@ def case_sentence(case: CaseFinding, groups: int, cases: int, level: float, powe
     seen = case.omnibus_adjusted <= level
     said = f"{where}: p = {case.omnibus_adjusted:.3g} by {how}, adjusted over {over}; "
     said += "some group depends on the split." if seen else "no dependence on the split was seen."
+    if case.noise_share is not None:
+        said += (
+            f" Some group exceeded alpha = {alpha:g} in {case.above} of {case.asked} splits (probability "
+            f"{case.lower:.3g} to {case.upper:.3g}, each limit at {1 - level:.0%}); chance alone does that in a share "
+            f"of {case.noise_share:.3g}."
+        )
     if case.splits < case.asked:
         said += f" PARTIAL: only {case.splits} of {case.asked} splits gave predictions."
     if powerless and not seen:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from holdfast.bounds.holm import holm
 from holdfast.coherence.groups import GroupPlan, Groups
 from holdfast.coherence.significance_cross import cross_distances, cross_test, mean_excess
+from holdfast.coherence.significance_floor import detectable_excess
 from holdfast.coherence.significance_membership import membership_test
 from holdfast.coherence.split import half_split
 from holdfast.coherence.table import Table as Rows
@@ -159,6 +160,7 @@ def run(settings: Settings) -> Outcome:
                 "found": float(np.mean([d[0] for d in done])),
                 "another group named": float(np.mean([d[1] for d in done])),
                 "mean excess": float(np.mean([d[2] for d in done])),
+                "excess planned for 95%": detectable_excess(LEAK_ROWS // 100, LEAK_SPLITS, LEAK_GROUPS),
             }
         )
     rate = {(row["test"], row["predictor"]): row["rejected"] for row in rows}
