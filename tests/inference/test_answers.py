@@ -559,5 +559,5 @@ def test_what_does_not_fit_is_said_in_whole_sentences() -> None:
         answers.mean(np.zeros(N))
     with pytest.raises(BudgetExhausted, match="1 more question does not fit: 0 of 3 planned left"):
         answers.mean(np.zeros(N))
-    with pytest.raises(InvalidParameter, match="1 to 5 numbers, got 6 entries, 1 dimensions of float64"):
+    with pytest.raises(InvalidParameter, match="1 to 5 numbers, got 6 of type float64"):
         MinimisationAnswers(N, K, 5, 0.95).minimise(np.zeros(6))
