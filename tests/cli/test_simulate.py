@@ -56,7 +56,8 @@ def test_naive_against_itself_is_shown_once(capsys: pytest.CaptureFixture[str]) 
     assert [s["answerer"] for s in _json(capsys, "--against", "naive")["answerers"]] == ["naive"]
 
 
-def test_all_answerers_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_answerers_in_one_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # narrower tables break between words
     found = _json(capsys, "--analyst", "adversarial-probe", "--against", "all", "--runs", "2")
     names = {s["answerer"] for s in found["answerers"]}
     assert {"naive", "reusable-holdout", "gaussian", "splitting", "ladder", "gaussian-thresholdout"} <= names
