@@ -195,8 +195,6 @@ def _summary(report: Report, found: dict[str, Path]) -> None:
     if cells:
         worst = "Worst offenders" if report.verdict.offenders() else "No group found; largest excesses"
         output.table(f"{worst}, alpha {report.verdict.alpha:g}", heading, cells)
-    if report.too_small:
-        output.say(f"{len(report.too_small)} groups were too small to measure; the report lists them.")
     output.say(f"Report in {found['html']}, numbers in {found['json']}, {found['csv']} and {found['splits']}")
 
 
