@@ -240,6 +240,7 @@ def test_one_split_never_says_incoherent() -> None:
     judged = verdict(quick(trials), alpha=0.5)
     assert (judged.outcome, judged.exit_status) == (LEAK, 1)
     assert "One split only" in judged.paragraph
+    assert {(found.lower, found.upper) for found in judged.findings} == {(0.0, 1.0)}
     assert all("random re-assignments" in " ".join(found.sentences) for found in judged.findings)
     quiet = single_shot(people, release, where, learners.Constant(), target=Target("ill", equals=1))
     assert verdict(quick(quiet), alpha=0.5).exit_status == 0

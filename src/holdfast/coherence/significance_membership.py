@@ -8,6 +8,7 @@ alpha.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -125,13 +126,13 @@ def _many_values(ranked: Ranked, n_in: int, rng: np.random.Generator, count: int
     return np.concatenate(found)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class MaxT:
     """What `max_t` found: the omnibus p-value, and the mean and spread of each group's distance over re-splits."""
 
-    __slots__ = ("floor", "p_value", "spread")
-
-    def __init__(self, p_value: float, floor: Floats, spread: Floats) -> None:
-        self.p_value, self.floor, self.spread = p_value, floor, spread
+    p_value: float
+    floor: Floats
+    spread: Floats
 
     def __repr__(self) -> str:
         return f"MaxT(p_value={self.p_value:.4g}, {self.floor.size} groups)"

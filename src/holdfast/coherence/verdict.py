@@ -293,8 +293,7 @@ def _groups(found: Significance, case: CaseSignificance, alpha: float, beta: flo
     for g, (name, size) in enumerate(zip(found.groups, found.sizes, strict=True)):
         known = case.distance[np.isfinite(case.distance[:, g]), g]
         above, measured = int((known > alpha).sum()), int(known.size)
-        lower = clopper_pearson(above, case.asked, log_share, side="lower").low
-        upper = clopper_pearson(above + case.asked - measured, case.asked, log_share, side="upper").high
+        lower, upper = _limits(found, above, measured, case.asked, log_share)
         share = None if shares is None else _known(shares[g])
         floor, adjusted = _known(case.floor[g]), _known(case.p_adjusted[g])
         depends = adjusted is not None and adjusted <= level
@@ -359,6 +358,7 @@ def _case(
     share = None
     if case.cross is not None:
         share = float(_above(case.cross[~np.eye(case.crossed, dtype=bool)], alpha).mean())
+    lower, upper = _limits(found, above, case.splits, case.asked, log_share)
     made = CaseFinding(
         learner=case.learner,
         lens=case.lens,
@@ -370,12 +370,20 @@ def _case(
         splits=case.splits,
         asked=case.asked,
         above=above,
-        lower=clopper_pearson(above, case.asked, log_share, side="lower").low,
-        upper=clopper_pearson(above + case.asked - case.splits, case.asked, log_share, side="upper").high,
+        lower=lower,
+        upper=upper,
         noise_share=share,
     )
     words = case_sentence(made, len(found.groups), len(found.cases), alpha, level, powerless)
     return CaseFinding(**{**vars(made), "sentence": words})
+
+
+def _limits(found: Significance, above: int, measured: int, asked: int, log_share: float) -> tuple[float, float]:
+    """Limits of the probability of a split above alpha. Splits without a distance count against either claim."""
+    if found.mode == "single":
+        return 0.0, 1.0  # one split is no estimate of a probability over splits
+    lower = clopper_pearson(above, asked, log_share, side="lower").low
+    return lower, clopper_pearson(above + asked - measured, asked, log_share, side="upper").high
 
 
 def _above(distances: Any, alpha: float) -> Any:
