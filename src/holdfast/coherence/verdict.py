@@ -17,126 +17,23 @@ from holdfast import check
 from holdfast.bounds.one_question import clopper_pearson
 from holdfast.coherence.significance import MAX_T, CaseSignificance, Significance
 from holdfast.coherence.significance_cross import noise_share
+from holdfast.coherence.verdict_findings import (
+    EXIT_STATUS,
+    INCOHERENT,
+    LEAK,
+    NO_EVIDENCE,
+    NOT_MEASURED,
+    TOO_SMALL,
+    UNDERPOWERED,
+    UNJUDGED,
+    AlphaPoint,
+    CaseFinding,
+    GroupFinding,
+)
 from holdfast.coherence.verdict_words import case_sentence, group_sentences, paragraph
 
-INCOHERENT = "INCOHERENT"
-LEAK = "LEAK BELOW ALPHA"
-NO_EVIDENCE = "NO EVIDENCE"
-UNDERPOWERED = "UNDERPOWERED"
-TOO_SMALL = "TOO SMALL FOR ALPHA"
-NOT_MEASURED = "NOT MEASURED"
-
-EXIT_STATUS = {NO_EVIDENCE: 0, LEAK: 1, INCOHERENT: 2, UNDERPOWERED: 3}
-"""Exit status of each outcome; 64 is kept for wrong usage."""
 _WORST_FIRST = (INCOHERENT, LEAK, UNDERPOWERED, NO_EVIDENCE)
 _FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
-
-
-@dataclass(frozen=True)
-class GroupFinding:
-    """One group, one learner, one lens: every number is this group's own. None: not known.
-
-    Attributes
-    ----------
-    group, size, learner, lens
-        Who, how many members, through what.
-    status : str
-        INCOHERENT, TOO SMALL FOR ALPHA, UNDERPOWERED, LEAK BELOW ALPHA, NO EVIDENCE or NOT MEASURED.
-    mean, floor, excess, excess_low, excess_high : float or None
-        Mean distance, what chance alone gives these predictors, the difference, its interval over splits.
-    largest : float or None
-        The largest distance of any split. Show it with `floor` or not at all.
-    above, measured, asked : int
-        Splits whose distance is above alpha, splits with a distance, splits asked for.
-    lower, upper : float
-        Clopper-Pearson limits of the probability of a distance above alpha, at `confidence` for all groups, learners
-        and lenses together, each side for itself. Splits without a distance count as below alpha in the lower limit and
-        as above in the upper one.
-    noise_share : float or None
-        How often chance alone exceeds alpha in a group of this size.
-    p_value, p_adjusted : float or None
-        Does the group depend on who was released? And corrected for all groups, learners and lenses by Holm's method.
-    depends : bool
-        Whether `p_adjusted` is at most the level. Dependence of any size: not a statement about alpha.
-    membership_p : float or None
-        Within-group permutation on one split; small for nearly every trained predictor.
-    size_needed : int or None
-        Members that would bring the floor to alpha / 2, if it is above.
-    sentences : tuple of str
-        The finding in plain words.
-    """
-
-    group: str
-    size: int
-    learner: str
-    lens: str
-    status: str
-    mean: float | None
-    floor: float | None
-    excess: float | None
-    excess_low: float | None
-    excess_high: float | None
-    largest: float | None
-    above: int
-    measured: int
-    asked: int
-    lower: float
-    upper: float
-    noise_share: float | None
-    p_value: float | None
-    p_adjusted: float | None
-    depends: bool
-    membership_p: float | None
-    size_needed: int | None
-    sentences: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return dict(vars(self)) | {"sentences": list(self.sentences)}
-
-
-@dataclass(frozen=True)
-class CaseFinding:
-    """One learner through one lens: the outcome over its groups, its omnibus test, and the bit of the definition.
-
-    `above` counts splits in which some group exceeded alpha, `noise_share` how often chance alone does that to the same
-    predictors, and `lower` and `upper` are Clopper-Pearson limits of the failure probability of the definition, for all
-    learners and lenses together. With small groups chance alone fails the definition: so the outcome does not rest on
-    this count but on each group by itself.
-    """
-
-    learner: str
-    lens: str
-    outcome: str
-    omnibus: float | None
-    omnibus_adjusted: float | None
-    test: str
-    least_p: float
-    splits: int
-    asked: int
-    above: int = 0
-    lower: float = 0.0
-    upper: float = 1.0
-    noise_share: float | None = None
-    sentence: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True)
-class AlphaPoint:
-    """The outcome had alpha been this: a description. The verdict holds for the alpha that was fixed beforehand."""
-
-    alpha: float
-    outcome: str
-    incoherent: tuple[str, ...]
-    unjudged: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return dict(vars(self)) | {"incoherent": list(self.incoherent)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -345,7 +242,7 @@ def _case(
     # Could these splits have shown anything? All of them above alpha must refute beta, and p must reach the level.
     most = clopper_pearson(case.asked, case.asked, math.log(level / found.tests), side="lower").low
     powerless = case.least_p * len(found.cases) > level or (case.test != MAX_T and most <= beta)
-    unjudged = any(finding.status in (TOO_SMALL, UNDERPOWERED, NOT_MEASURED) for finding in groups)
+    unjudged = any(finding.status in UNJUDGED for finding in groups)
     if any(finding.status == INCOHERENT for finding in groups):
         outcome = INCOHERENT
     elif case.omnibus_adjusted <= level:
@@ -395,7 +292,7 @@ def _point(found: Significance, alpha: float, beta: float, level: float) -> Alph
     alpha = check.real("alphas", alpha, above=0, at_most=2)
     cases, findings = _judged(found, alpha, beta, level)
     incoherent = dict.fromkeys(f.group for f in sorted(findings, key=_severity) if f.status == INCOHERENT)
-    unjudged = {f.group for f in findings if f.status in (TOO_SMALL, UNDERPOWERED, NOT_MEASURED)}
+    unjudged = {f.group for f in findings if f.status in UNJUDGED}
     return AlphaPoint(alpha, _worst([case.outcome for case in cases]), tuple(incoherent), len(unjudged))
 
 

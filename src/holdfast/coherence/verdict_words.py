@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from holdfast.coherence.significance import MAX_T, NONE, Significance
-
-if TYPE_CHECKING:
-    from holdfast.coherence.verdict import CaseFinding, GroupFinding
+from holdfast.coherence.verdict_findings import (
+    INCOHERENT,
+    LEAK,
+    TOO_SMALL,
+    UNDERPOWERED,
+    UNJUDGED,
+    CaseFinding,
+    GroupFinding,
+)
 
 
 def group_sentences(found: GroupFinding, alpha: float, beta: float, level: float, mode: str) -> tuple[str, ...]:
@@ -19,12 +24,12 @@ def group_sentences(found: GroupFinding, alpha: float, beta: float, level: float
     if mode == "repeated":
         said.append(_probability(found, alpha, beta, level))
     said += _dependence(found, level, mode)
-    if found.status in ("TOO SMALL FOR ALPHA", "UNDERPOWERED") and found.size_needed is not None:
+    if found.status in (TOO_SMALL, UNDERPOWERED) and found.size_needed is not None:
         said.append(
             f"With {found.size:,} members the floor alone is above alpha / 2 = {alpha / 2:.3g}; "
             f"about {found.size_needed:,} members would bring it down to that."
         )
-    elif found.status == "TOO SMALL FOR ALPHA":
+    elif found.status == TOO_SMALL:
         said.append(f"Chance alone exceeds alpha too often here: a distance above {alpha:g} says nothing by itself.")
     return tuple(said)
 
@@ -54,7 +59,7 @@ def _probability(found: GroupFinding, alpha: float, beta: float, level: float) -
         f"group{gone}; with {1 - level:.0%} confidence, all groups together, the probability is "
     )
     share = "an unknown share" if found.noise_share is None else f"{found.noise_share:.3g}"
-    if found.status == "INCOHERENT":
+    if found.status == INCOHERENT:
         return (
             said + f"at least {found.lower:.3g}, against beta = {beta:g} allowed and {share} explained by group size."
         )
@@ -120,9 +125,9 @@ def paragraph(
 ) -> str:
     """The verdict in one paragraph. Every number of a group stands with that group's name and floor."""
     said = ["PARTIAL RESULT: something failed; see the messages."] if found.partial else []
-    incoherent = [f for f in findings if f.status == "INCOHERENT"]
-    named = [f for f in findings if f.depends and f.status != "INCOHERENT"]
-    unjudged = {f.group for f in findings if f.status in ("TOO SMALL FOR ALPHA", "UNDERPOWERED", "NOT MEASURED")}
+    incoherent = [f for f in findings if f.status == INCOHERENT]
+    named = [f for f in findings if f.depends and f.status != INCOHERENT]
+    unjudged = {f.group for f in findings if f.status in UNJUDGED}
     if incoherent:
         worst = incoherent[0]
         others = len({f.group for f in incoherent}) - 1
@@ -134,7 +139,7 @@ def paragraph(
         said += worst.sentences[:2]
         if others:
             said.append(f"{others} more group{'s are' if others > 1 else ' is'} incoherent too.")
-    elif outcome == "LEAK BELOW ALPHA":
+    elif outcome == LEAK:
         said.append(
             "LEAK BELOW ALPHA: what is predicted depends on who was released, but no group was shown to exceed "
             f"alpha = {alpha:g} more often than beta = {beta:g} and than chance."
@@ -144,7 +149,7 @@ def paragraph(
             said.append(named[0].sentences[0])
         else:
             said.append("Some group depends on it; no single one can be named at this level.")
-    elif outcome == "UNDERPOWERED":
+    elif outcome == UNDERPOWERED:
         said.append("UNDERPOWERED: nothing was found, and this audit could not have found everything it asks about.")
     else:
         said.append(
@@ -165,7 +170,7 @@ def paragraph(
             "One split only: valid if a uniformly random choice decided who was in the release, and no estimate of any "
             "probability."
         )
-    elif outcome != "INCOHERENT":
+    elif outcome != INCOHERENT:
         asked = max(case.asked for case in cases)
         least = 1 - level ** (1 / asked)
         said.append(f"With {asked} splits no probability below {least:.2g} can be excluded for any group.")
