@@ -165,8 +165,34 @@ def test_blocks_give_what_one_block_gives(monkeypatch):
     monkeypatch.setattr("holdfast.coherence.distance._BLOCK", 300)
     parts = [group_distances(h, inside, Partition(codes, 50), weights=w).distance for w in (None, weights)]
     np.testing.assert_allclose(whole, parts, atol=1e-14, rtol=0)
-    monkeypatch.setattr("holdfast.coherence.distance._EXACT_ROWS", 1)  # whole numbers instead of doubles
-    np.testing.assert_allclose(group_distances(h, inside, Partition(codes, 50)).distance, whole[0], atol=1e-14, rtol=0)
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(st.lists(st.tuples(st.floats(-1.99, 1.99), st.booleans(), st.integers(-1, 3)), min_size=1, max_size=60))
+def test_keys_sort_as_values_do(rows):
+    """Unsorted, sorted, far from zero (no keys), and mask by mask: four ways to the same distances, to the last digit
+    of the sums."""
+    h = np.array([r[0] for r in rows])
+    inside = np.array([r[1] for r in rows])
+    codes = np.array([r[2] for r in rows], dtype=np.int32)
+    groups = Partition(codes, 4)
+    found = [
+        group_distances(h, inside, groups).distance,
+        group_distances(rank(h), inside, groups).distance,
+        group_distances(h, inside, [codes == g for g in range(4)]).distance,
+        group_distances(4 * h, inside, groups).distance / 4,
+    ]
+    for other in found[1:]:
+        np.testing.assert_allclose(found[0], other, atol=1e-13, rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [46_340, 46_341])
+def test_the_largest_whole_numbers_fit(n):
+    """Half of the members above, all of those inside: the running sum reaches a quarter of the square."""
+    h = np.linspace(-1, 1, n)
+    inside = np.arange(n) < n // 2
+    found = group_distances(h, inside, np.ones((1, n), bool)).distance[0]
+    assert found == pytest.approx(h[~inside].mean() - h[inside].mean(), abs=1e-12)
 
 
 def test_what_is_refused():
