@@ -157,6 +157,62 @@ def test_categories_are_declared_and_no_value_is_shown(
         assert said(capsys, "gof", path, "--column", "shape", "--categories", "a,b", "--rho", "1")[0] == 2
 
 
+def test_undeclared_values_count_in_a_declared_category(
+    capsys: pytest.CaptureFixture[str], people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    for path in map(str, people):  # blue is not declared, and no error tells that it occurs
+        one = [path, "--column", "colour", "--categories", "red,rest", "--other", "rest"]
+        assert found(capsys, "gof", *one, "--rho", "1")["n"] == 4000
+        assert found(capsys, "local-gof", *one, "--epsilon", "5")["n"] == 4000
+        both = [path, "--columns", "colour,side", "--categories", "red,rest;left,right", "--other", "rest;"]
+        read = found(capsys, "independence", *both, "--rho", "1000")
+        assert read["n"] == 4000
+        assert read["reject"] is True
+        assert found(capsys, "local-independence", *both, "--epsilon", "5")["n"] == 4000
+        three = [path, "--columns", "colour,side", "--categories", "red,green,rest;left,others", "--other"]
+        assert found(capsys, "gwas", *three, "rest;others", "--rho", "1")["n"] == 4000
+    declared = tmp_path / "some.json"
+    declared.write_text(json.dumps({"colour": ["red", "rest"], "side": ["left", "right"], "year": [1994, "rest"]}))
+    words = ["all-pairs", str(people[0]), "--categories", str(declared), "--rho", "0.5", "--other"]
+    assert found(capsys, *words, "rest")["n"] == 4000
+    status, _, err = said(capsys, *words, "left")  # colour does not declare it, so blue is refused as ever
+    assert status == 2
+    assert "colour must hold declared categories only" in err
+
+
+def test_missing_values_count_in_a_declared_category(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("a,b\n" + "x,y\n" * 50 + "x,\n" * 25 + "x\n" * 25)  # an empty value, and a row that is too short
+    words = ["gof", str(path), "--column", "b", "--categories", "y,unknown", "--rho", "1000"]
+    assert said(capsys, *words)[0] == 2
+    read = found(capsys, *words, "--other", "unknown")
+    assert read["details"]["noisy_counts"] == pytest.approx([50, 50], abs=1)  # noise of deviation .03
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["gof", "--column", "colour", "--categories", "red,green", "--other", "z"], "--other must be one of .* 'z'"),
+        (["independence", "--columns", "colour,side", "--categories", "a,b;c,d", "--other", "b"], "2 categories"),
+        (["independence", "--columns", "colour,side", "--categories", "a,b;c,d", "--other", ";"], "2 categories"),
+        (["independence", "--columns", "colour,side", "--categories", "a,b;c,d", "--other", "c;b"], "'c'"),
+        (["gof", "--counts", "5,9", "--other", "z"], "not both"),
+        (["independence", "--counts", "5,9;9,5", "--other", "z"], "not both"),
+    ],
+)
+def test_a_wrong_place_for_other_values(
+    capsys: pytest.CaptureFixture[str], people: tuple[Path, Path], words: list[str], message: str
+) -> None:
+    import re
+
+    file = [] if "--counts" in words else [str(people[0])]
+    status, out, err = said(capsys, *words, *file, "--rho", "1")
+    assert status == 2
+    assert out == ""
+    assert len(err.strip().splitlines()) == 1
+    assert re.search(message, err), err
+
+
 def test_files_that_are_not(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for name in ("nowhere.csv", "nowhere.parquet"):
         status, _, err = said(capsys, "gof", str(tmp_path / name), "--column", "a", "--categories", "x,y", "--rho", "1")
@@ -250,6 +306,20 @@ def test_a_picture_without_a_place_is_refused_before_the_release(
         (["gwas", "--counts", "5,9;3,4", "--rho", "1"], "3 genotypes by 2 groups"),
         (["gwas", "--counts", "5,0;3,0;4,0", "--rho", "1", "--method", "output-perturbation"], "at least one case"),
         (["gwas", "--counts", "5,9;3,4;1,2"], "--rho"),
+        (
+            ["local-gof", "--answers", "nan,9", "--epsilon", "1", "--randomizer", "randomized-response"],
+            "--answers must be finite",
+        ),
+        (["local-gof", "--answers", "5,9", "--counts", "5,9", "--epsilon", "1"], "not both"),
+        (["local-gof", "--counts", "5,9", "--n", "14", "--epsilon", "1"], "--n must come with --answers"),
+        (["local-independence", "--answers", "5,9;1,2", "--counts", "5,9;1,2", "--epsilon", "1"], "not both"),
+        (["which", "--n", "100", "--table", "0.5,0.4;0.2,0.1", "--rho", "1"], "p must be .* sum of 1.2"),
+        (["which", "--n", "100", "--table", "0.5,nan;0.2,0.1", "--rho", "1"], "got nan"),
+        (["all-pairs", "people.csv", "--categories", "nowhere.json", "--rho", "1"], "nowhere.json is not a file"),
+        (["which", "--n", "0", "--d", "3", "--rho", "1"], "n must be a whole number, at least 1"),
+        (["which", "--n", "0", "--shape", "2,2", "--rho", "1"], "n must be a whole number, at least 1"),
+        (["which", "--n", "100", "--d", "3", "--rho", "1", "--alpha", "5"], "alpha must be a number in"),
+        (["which", "--n", "100", "--shape", "2,2", "--rho", "1", "--alpha", "5"], "alpha must be a number in"),
         (["local-gof", "--counts", "5,9"], "exactly one of --epsilon and --rho"),
         (["local-gof", "--counts", "5,9", "--epsilon", "1", "--randomizer", "coin"], "kind"),
         (["which", "--n", "100", "--rho", "1"], "--d or --p0"),

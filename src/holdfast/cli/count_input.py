@@ -60,8 +60,43 @@ def words(name: str, text: str) -> list[str]:
     return found
 
 
+def one_of(name: str, text: str, categories: Sequence[str]) -> str:
+    """A declared category.
+
+    Examples
+    --------
+    >>> one_of("--other", " no", ["yes", "no"])
+    'no'
+    """
+    found = text.strip()
+    if found not in categories:
+        raise InvalidParameter(f"{name} must be one of the declared categories {', '.join(categories)}, got {found!r}")
+    return found
+
+
+def one_of_each(name: str, text: str | None, categories: Sequence[Sequence[str]]) -> list[str | None]:
+    """`c;y` as a declared category of each column; an empty part is none.
+
+    Examples
+    --------
+    >>> one_of_each("--other", ";y", [["a", "b"], ["x", "y"]])
+    [None, 'y']
+    """
+    if text is None:
+        return [None] * len(categories)
+    parts = text.split(";")
+    if len(parts) != len(categories) or not any(part.strip() for part in parts):
+        raise InvalidParameter(
+            f"{name} must be {len(categories)} categories with semicolons between them, one a column; a column that "
+            f"needs none may be empty; got {text!r}"
+        )
+    return [one_of(name, part, known) if part.strip() else None for part, known in zip(parts, categories, strict=True)]
+
+
 def declared(path: Path) -> dict[str, list[str]]:
     """Columns and their categories from a JSON file: `{"sex": ["Male", "Female"], ...}`."""
+    if not path.is_file():
+        raise InvalidParameter(f"{path} is not a file")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError):
@@ -142,4 +177,4 @@ def _place(path: Path, header: Sequence[str], name: str) -> int:
     return list(header).index(name)
 
 
-__all__ = ["columns", "declared", "numbers", "rows", "text", "words"]
+__all__ = ["columns", "declared", "numbers", "one_of", "one_of_each", "rows", "text", "words"]

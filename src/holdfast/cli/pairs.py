@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from holdfast import check
 from holdfast.bounds.registry import shown
 from holdfast.cli import count_input, output
 from holdfast.cli.progress import progress_bar
+from holdfast.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from holdfast.inference.private_tests.all_pairs import AllPairs
@@ -20,6 +21,12 @@ def all_pairs(
     files: list[Path] = typer.Argument(..., help="CSV or Parquet files with the same columns, read one after another."),  # noqa: B008
     categories: Path = typer.Option(  # noqa: B008
         ..., "--categories", help='JSON: columns and their declared categories, {"sex": ["Female", "Male"], ...}.'
+    ),
+    other: str = typer.Option(
+        None,
+        "--other",
+        help="The category that missing and undeclared values count in, in each column that declares it; a column "
+        "that does not refuses them.",
     ),
     rho: float = typer.Option(..., "--rho", help="The zCDP that all pairs together may spend."),
     method: str = typer.Option("projected", "--method", help="As in `independence`, for Gaussian noise."),
@@ -33,10 +40,14 @@ def all_pairs(
 
     check.whole("top", top, at_least=1)
     declared = count_input.declared(categories)
+    rest = {} if other is None else {name: other for name, known in declared.items() if other in known}
+    if other is not None and not rest:
+        raise InvalidParameter(f"--other must be a declared category of some column, got {other!r}")
     with progress_bar("all pairs", shown=not as_json) as progress:
         progress(0.0, "reading")
         frame = count_input.columns(files, list(declared))
-        found = run(frame, declared, rho, method=method, alpha=alpha, merge=merge, progress=progress)  # type: ignore[arg-type]
+        options: dict[str, Any] = {"method": method, "alpha": alpha, "merge": merge, "other": rest}
+        found = run(frame, declared, rho, progress=progress, **options)
     if as_json:
         output.print_json(found.to_dict())
     else:
@@ -44,7 +55,8 @@ def all_pairs(
 
 
 def _show(found: AllPairs, top: int, rho: float) -> None:
-    title = f"{len(found.pairs)} pairs of {len(found.categories)} columns, {found.n} records, rho {rho:g} in all"
+    tested = "1 pair" if len(found.pairs) == 1 else f"{len(found.pairs)} pairs"
+    title = f"{tested} of {len(found.categories)} columns, {found.n} records, rho {rho:g} in all"
     rows = []
     for pair in found.pairs[:top]:
         statistic = "" if pair.result.statistic is None else shown(pair.result.statistic)

@@ -30,6 +30,12 @@ _CATEGORIES = typer.Option(
     None, "--categories", help="Its categories, declared: a,b,c. They are never read from the records."
 )
 _BOTH = typer.Option(None, "--categories", help="Categories of both columns, declared: 'a,b,c;x,y'.")
+_OTHER = typer.Option(
+    None, "--other", help="The declared category that missing and undeclared values count in; else they are refused."
+)
+_OTHERS = typer.Option(
+    None, "--other", help="The same for both columns, 'c;y'; ';y' for the second alone. Else they are refused."
+)
 _P0 = typer.Option(None, "--p0", help="The null probabilities, 1/2,1/6,1/6,1/6; uniform if not given.")
 _RANDOMIZER = typer.Option(
     None, "--randomizer", help="randomized-response, bit-flip, laplace or gaussian; the best for epsilon if not given."
@@ -64,6 +70,7 @@ def gof(
     counts: str = _COUNTS,
     column: str = _COLUMN,
     categories: str = _CATEGORIES,
+    other: str = _OTHER,
     p0: str = _P0,
     rho: float = _RHO,
     epsilon: float = _EPSILON,
@@ -82,7 +89,7 @@ def gof(
     from holdfast.inference import private_tests as pt
 
     _before(plot)
-    cells = _histogram(file, counts, column, categories)
+    cells = _histogram(file, counts, column, categories, other)
     null = _null(p0, cells.cells)
     result = pt.gof(cells, null, rho=rho, epsilon=epsilon, method=method, alpha=alpha, m=m)  # type: ignore[arg-type]
     _show(result, plot, as_json, p0=null)
@@ -93,6 +100,7 @@ def independence(
     counts: str = _TABLE,
     columns: str = _COLUMNS,
     categories: str = _BOTH,
+    other: str = _OTHERS,
     rho: float = _RHO,
     epsilon: float = _EPSILON,
     method: str = typer.Option(
@@ -112,7 +120,7 @@ def independence(
     from holdfast.inference import private_tests as pt
 
     _before(plot)
-    table = _table(file, counts, columns, categories)
+    table = _table(file, counts, columns, categories, other)
     options: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "method": method, "alpha": alpha, "m": m}
     result = pt.independence(table, public_margins=public_margins, unit=unit, **options)  # type: ignore[arg-type]
     _show(result, plot, as_json, shape=table.shape)
@@ -123,6 +131,7 @@ def gwas(
     counts: str = typer.Option(None, "--counts", help="Genotypes by cases and controls: '50,30;25,35;25,35'."),
     columns: str = _COLUMNS,
     categories: str = _BOTH,
+    other: str = _OTHERS,
     rho: float = typer.Option(..., "--rho", help="Spend this much zCDP."),
     method: str = typer.Option(
         "projected",
@@ -139,7 +148,7 @@ def gwas(
 
     check.choice("method", method, ("projected", "output-perturbation"))
     _before(plot)
-    table = _table(file, counts, columns, categories)
+    table = _table(file, counts, columns, categories, other)
     if table.shape != (3, 2):
         raise InvalidParameter(f"counts must be 3 genotypes by 2 groups, got {table.shape[0]} by {table.shape[1]}")
     if method == "projected":
@@ -156,6 +165,7 @@ def local_gof(
     n: int = _PEOPLE,
     column: str = _COLUMN,
     categories: str = _CATEGORIES,
+    other: str = _OTHER,
     p0: str = _P0,
     rho: float = _RHO,
     epsilon: float = _EPSILON,
@@ -170,11 +180,12 @@ def local_gof(
     from holdfast.inference.private_tests import local
 
     _before(plot)
+    _either(answers, n, file, counts)
     if answers is not None:
         sums: Any = count_input.numbers("--answers", answers)
         collected = _received(sums, n, randomizer, rho, epsilon)
     else:
-        collected = _collected(_histogram(file, counts, column, categories), randomizer, rho, epsilon)
+        collected = _collected(_histogram(file, counts, column, categories, other), randomizer, rho, epsilon)
     null = _null(p0, int(collected.sums.size))
     result = local.gof(collected, null, alpha=alpha, method=method, m=m)  # type: ignore[arg-type]
     _show(result, plot, as_json, p0=null)
@@ -187,6 +198,7 @@ def local_independence(
     n: int = _PEOPLE,
     columns: str = _COLUMNS,
     categories: str = _BOTH,
+    other: str = _OTHERS,
     rho: float = _RHO,
     epsilon: float = _EPSILON,
     randomizer: str = _RANDOMIZER,
@@ -200,10 +212,11 @@ def local_independence(
     from holdfast.inference.private_tests import local
 
     _before(plot)
+    _either(answers, n, file, counts)
     if answers is not None:
         collected = _received(count_input.rows("--answers", answers), n, randomizer, rho, epsilon)
     else:
-        collected = _collected(_table(file, counts, columns, categories), randomizer, rho, epsilon)
+        collected = _collected(_table(file, counts, columns, categories, other), randomizer, rho, epsilon)
     result = local.independence(collected, alpha=alpha, method=method, m=m)  # type: ignore[arg-type]
     _show(result, plot, as_json, shape=collected.shape)
 
@@ -214,24 +227,29 @@ def _before(plot: Path | None) -> None:
         can_draw(plot)
 
 
-def _histogram(file: Path | None, counts: str | None, column: str | None, categories: str | None) -> Any:
+def _histogram(
+    file: Path | None, counts: str | None, column: str | None, categories: str | None, other: str | None
+) -> Any:
     from holdfast.inference.private_tests import histogram, tally
 
     if counts is not None:
-        if file is not None or column is not None or categories is not None:
+        if file is not None or column is not None or categories is not None or other is not None:
             raise InvalidParameter("give --counts, or a file with --column and --categories, not both")
         return histogram(count_input.numbers("--counts", counts))
     if file is None or column is None or categories is None:
         raise InvalidParameter("give --counts, or a file with --column and --categories")
     declared = count_input.words("--categories", categories)
-    return tally(count_input.columns([file], [column])[column], declared)
+    rest = None if other is None else count_input.one_of("--other", other, declared)
+    return tally(count_input.columns([file], [column])[column], declared, other=rest)
 
 
-def _table(file: Path | None, counts: str | None, columns: str | None, categories: str | None) -> Any:
+def _table(
+    file: Path | None, counts: str | None, columns: str | None, categories: str | None, other: str | None
+) -> Any:
     from holdfast.inference.private_tests import cross, table
 
     if counts is not None:
-        if file is not None or columns is not None or categories is not None:
+        if file is not None or columns is not None or categories is not None or other is not None:
             raise InvalidParameter("give --counts, or a file with --columns and --categories, not both")
         return table(count_input.rows("--counts", counts))
     if file is None or columns is None or categories is None:
@@ -240,8 +258,16 @@ def _table(file: Path | None, counts: str | None, columns: str | None, categorie
     declared = [count_input.words("--categories", part) for part in categories.split(";")]
     if len(names) != 2 or len(declared) != 2:
         raise InvalidParameter("--columns must be two names, and --categories two lists with a semicolon between them")
+    rest = count_input.one_of_each("--other", other, declared)
     read = count_input.columns([file], names)
-    return cross(read[names[0]], read[names[1]], row_categories=declared[0], column_categories=declared[1])
+    return cross(
+        read[names[0]],
+        read[names[1]],
+        row_categories=declared[0],
+        column_categories=declared[1],
+        other_row=rest[0],
+        other_column=rest[1],
+    )
 
 
 def _null(p0: str | None, cells: int) -> list[float]:
@@ -258,6 +284,14 @@ def _randomizer(kind: str | None, cells: int, rho: float | None, epsilon: float 
     return make_randomizer(kind, cells, epsilon=epsilon, rho=rho)
 
 
+def _either(answers: str | None, n: int | None, file: Path | None, counts: str | None) -> None:
+    """Nothing that was given is passed over in silence."""
+    if answers is not None and (file is not None or counts is not None):
+        raise InvalidParameter("give --answers, or counts or a file that are randomized here, not both")
+    if answers is None and n is not None:
+        raise InvalidParameter(f"--n must come with --answers, got {n}: counts and files say how many people there are")
+
+
 def _received(sums: Any, n: int | None, kind: str | None, rho: float | None, epsilon: float | None) -> Collected:
     import numpy as np
 
@@ -267,6 +301,8 @@ def _received(sums: Any, n: int | None, kind: str | None, rho: float | None, eps
     if kind is None:
         raise InvalidParameter("--randomizer must say what each person ran; answers cannot be read without it")
     array = np.array(sums, dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        raise InvalidParameter("--answers must be finite numbers, and some are not")
     made = _randomizer(kind, array.size, rho, epsilon)
     if n is None:
         if not isinstance(made, RandomizedResponse):

@@ -1,10 +1,15 @@
 """Private tests of counts: goodness of fit, independence and more, each with its p-value, cost and known level."""
 
-from holdfast.inference.private_tests import local
+from holdfast.inference.private_tests import local, t_test
 from holdfast.inference.private_tests.all_pairs import AllPairs, all_pairs, holm
 from holdfast.inference.private_tests.alternatives import alternative, worst_direction
 from holdfast.inference.private_tests.anova import anova
-from holdfast.inference.private_tests.binomial_test import NoisyCount, proportion, release_count
+from holdfast.inference.private_tests.binomial_test import (
+    NoisyCount,
+    proportion,
+    release_count,
+)
+from holdfast.inference.private_tests.binomial_test import interval as proportion_interval
 from holdfast.inference.private_tests.composite_power import homogeneity_power, independence_power, model_power
 from holdfast.inference.private_tests.counts import Counts, column, cross, histogram, table, tally
 from holdfast.inference.private_tests.gof_methods import gof
@@ -97,6 +102,7 @@ __all__ = [
     "power_chart",
     "power_curve",
     "proportion",
+    "proportion_interval",
     "release",
     "release_count",
     "sample_size",
@@ -104,6 +110,7 @@ __all__ = [
     "simulate_noisy",
     "simulate_tables",
     "symmetry",
+    "t_test",
     "table",
     "tally",
     "which_gof",

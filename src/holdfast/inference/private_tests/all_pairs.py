@@ -13,7 +13,7 @@ categories.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from itertools import combinations
@@ -155,6 +155,7 @@ def all_pairs(
     method: IndependenceMethod = "projected",
     alpha: float = 0.05,
     merge: float = 0.1,
+    other: Mapping[str, Hashable] | None = None,
     budget: Filter | None = None,
     progress: Progress | None = None,
     source: Source | None = None,
@@ -167,7 +168,7 @@ def all_pairs(
         One row a record. pandas, polars and others; or a dict of lists or arrays.
     columns : mapping
         From each column to its categories, declared, at least two; a value outside them is refused before anything is
-        spent. At least two columns.
+        spent, unless `other` has a place for it. At least two columns.
     rho : float
         The zCDP cost of the whole run.
     method : str
@@ -177,6 +178,9 @@ def all_pairs(
         between the tests. An inconclusive pair counts as p = 1.
     merge : float
         The part of `rho` that buys noisy one-way counts, by which rare categories are merged; 0 merges nothing.
+    other : mapping, optional
+        From columns to the declared category that their missing and undeclared values count in, as in `tally`. A column
+        that is not in it refuses them, and that refusal speaks of the records.
     budget : Filter, optional
         The filter that admits every release before it is made, shared with other analyses. None: a `ZCDPFilter` of
         `rho` for this run alone.
@@ -216,13 +220,19 @@ def all_pairs(
         raise InvalidParameter(f"method must be one of independence's methods for Gaussian noise, got {method!r}")
     report = progress or (lambda done, what: None)
     names = list(columns)
+    rest = {} if other is None else dict(other)
+    for name, category in rest.items():
+        if name not in columns or category not in list(columns[name]):
+            raise InvalidParameter(
+                f"other must map columns to categories that they declare, got {category!r} for {name!r}"
+            )
     read = []
     for place, name in enumerate(names):
         report(0.4 * place / len(names), f"reading {name}")
         if isinstance(frame, Mapping) and name not in frame:
             raise InvalidParameter(f"the frame has no column {name!r}")
         values = frame[name] if isinstance(frame, Mapping) else column(frame, name)
-        read.append(codes(values, columns[name], name))
+        read.append(codes(values, columns[name], name, other=rest.get(name)))
     n = read[0].size
     if any(part.size != n for part in read):
         raise InvalidParameter("columns must have one length: one value a record each")

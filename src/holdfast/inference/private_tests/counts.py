@@ -245,7 +245,11 @@ def probabilities(name: str, values: Any, cells: int | None = None) -> NDArray[n
     try:
         vector = np.array(check.reals(name, values, above=0))
     except InvalidParameter as error:
-        more = "; leave a cell that cannot occur out of the counts too" if "(0, inf)" in str(error) else ""
+        more = (
+            "; leave a cell that cannot occur out of the counts too"
+            if str(error).endswith(("got 0", "got 0.0"))
+            else ""
+        )
         raise InvalidParameter(f"{error}{more}") from None
     if vector.size < 2:
         raise InvalidParameter(f"{name} must have at least two cells, got 1: nothing can be tested with one")

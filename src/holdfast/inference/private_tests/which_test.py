@@ -155,6 +155,8 @@ def which_gof(
     ...
     none    classical GOF                                     power 0.934, level asymptotic
     """
+    check.whole("n", n, at_least=1)
+    check.probability("alpha", alpha)
     if p0 is None and d is None:
         raise InvalidParameter("give d, the number of cells, or p0, the null probabilities")
     cells = check.whole("d", d, at_least=2, at_most=10_000) if p0 is None else 0
@@ -218,13 +220,22 @@ def which_independence(
     >>> print(found.recommended.predicted)
     projected independence: power 0.598 at n = 5000, alpha 0.05 (limit); cost ZCDP(rho=0.00125)
     """
+    check.whole("n", n, at_least=1)
+    check.probability("alpha", alpha)
     if p is None and shape is None:
         raise InvalidParameter("give shape, the numbers of rows and columns, or p, a table of probabilities")
     if p is None:
         assert shape is not None
         r, c = (check.whole("shape", size, at_least=2, at_most=100) for size in shape)
         p = dependent_table(np.full(r, 1 / r), np.full(c, 1 / c), effect)
-    truth = np.asarray(p, dtype=np.float64)
+    try:
+        truth = distribution("p", p).reshape(np.shape(p))
+    except ValueError as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise InvalidParameter("p must be a table: a list of rows of equal length") from None
+    if truth.ndim != 2 or min(truth.shape) < 2:
+        raise InvalidParameter(f"p must be a table of at least 2 by 2 probabilities, got shape {truth.shape}")
     law = noise_of(rho=rho, epsilon=epsilon)
     table = _Table(n, target, progress)
     spent = {"rho": rho} if epsilon is None else {"epsilon": epsilon}

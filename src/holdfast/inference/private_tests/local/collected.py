@@ -119,7 +119,12 @@ def received(answers: Any, randomizer: Randomizer, *, shape: tuple[int, int] | N
 
 
 def collect(
-    values: Any, categories: Sequence[Hashable], randomizer: Randomizer, *, source: Source | None = None
+    values: Any,
+    categories: Sequence[Hashable],
+    randomizer: Randomizer,
+    *,
+    other: Hashable = None,
+    source: Source | None = None,
 ) -> Collected:
     """Run the randomizer on every value of a column and sum the answers: the whole local model in one call.
 
@@ -134,6 +139,8 @@ def collect(
         The categories, declared, in order.
     randomizer : RandomizedResponse, BitFlip, OneHotLaplace or OneHotGaussian
         With as many categories.
+    other : category, optional
+        The declared category that missing and undeclared values count in, as in `tally`; without it they are refused.
     source : Source, optional
         Of the randomizer; None for the operating system.
 
@@ -145,7 +152,7 @@ def collect(
     """
     channel_of(randomizer)
     _match(len(categories), randomizer)
-    return _release(codes(values, categories), randomizer, None, source)
+    return _release(codes(values, categories, other=other), randomizer, None, source)
 
 
 def collect_pairs(
@@ -155,6 +162,8 @@ def collect_pairs(
     row_categories: Sequence[Hashable],
     column_categories: Sequence[Hashable],
     randomizer: Randomizer,
+    other_row: Hashable = None,
+    other_column: Hashable = None,
     source: Source | None = None,
 ) -> Collected:
     """Run the randomizer on every pair of values of two columns: a pair is one of `r c` categories.
@@ -167,6 +176,8 @@ def collect_pairs(
         Declared, in order.
     randomizer : RandomizedResponse, BitFlip, OneHotLaplace or OneHotGaussian
         With `r c` categories.
+    other_row, other_column : categories, optional
+        The declared categories that missing and undeclared values count in, as in `cross`.
     source : Source, optional
         Of the randomizer; None for the operating system.
 
@@ -180,7 +191,8 @@ def collect_pairs(
     channel_of(randomizer)
     r, c = len(row_categories), len(column_categories)
     _match(r * c, randomizer)
-    first, second = codes(rows, row_categories, "rows"), codes(columns, column_categories, "columns")
+    first = codes(rows, row_categories, "rows", other=other_row)
+    second = codes(columns, column_categories, "columns", other=other_column)
     if first.shape != second.shape:
         raise InvalidParameter("rows and columns must have one length: one pair a person")
     return _release(first * c + second, randomizer, (r, c), source)
