@@ -137,6 +137,8 @@ def test_shares_never_add_up_to_more(total: float, parts: int) -> None:
         ({"columns": {"a": [0, 1, 2]}}, "at least two columns"),
         ({"columns": {"a": [0, 1], "b": [0, 1, 2]}}, "a must hold declared categories only"),
         ({"columns": {"a": [0, 1, 2], "z": [0, 1]}}, "z|frame"),
+        ({"other": {"a": "none of them"}}, "other must map columns to categories that they declare"),
+        ({"other": {"z": 0}}, "other must map columns to categories that they declare"),
         ({"rho": 0}, "rho must be"),
         ({"alpha": 0}, "alpha"),
         ({"merge": 1}, "merge"),
@@ -150,6 +152,18 @@ def test_wrong_input_spends_nothing(change: dict[str, Any], message: str) -> Non
     with pytest.raises(InvalidParameter, match=message):
         pt.all_pairs(pl.DataFrame(frame), **(given | change), budget=ledger, source=Untouchable())
     assert ledger.spent()["rho"] == 0
+
+
+def test_undeclared_values_count_in_a_declared_category() -> None:
+    frame, columns = synthetic(2000, 7)
+    gaps = {name: list(values) for name, values in frame.items()}
+    last = columns["a"][-1]
+    gaps["a"] = [None if value == last else value for value in np.asarray(frame["a"]).tolist()]
+    straight = pt.all_pairs(frame, columns, 0.5, source=Seeded(1))
+    filled = pt.all_pairs(gaps, columns, 0.5, other={"a": last}, source=Seeded(1))
+    assert filled.to_dict() == straight.to_dict()
+    with pytest.raises(InvalidParameter, match="a must hold declared categories only"):
+        pt.all_pairs(gaps, columns, 0.5, source=Untouchable())
 
 
 def test_a_mapping_without_a_column() -> None:

@@ -44,6 +44,19 @@ def test_collecting_is_releasing_and_receiving(randomizer: Any) -> None:
     assert raw.cost == randomizer.cost
 
 
+def test_undeclared_values_count_in_a_declared_category() -> None:
+    three, six = RandomizedResponse(3, 2), RandomizedResponse(6, 2)
+    whole = local.collect(["a", "c", "c"] * 50, ["a", "b", "c"], three, source=Seeded(1))
+    gaps = local.collect(["a", None, "z"] * 50, ["a", "b", "c"], three, other="c", source=Seeded(1))
+    assert np.array_equal(whole.sums, gaps.sums)
+    both: dict[str, Any] = {"row_categories": [0, 1, 2], "column_categories": ["x", "y"], "randomizer": six}
+    whole = local.collect_pairs([0, 1, 2], ["x", "y", "y"], **both, source=Seeded(1))
+    gaps = local.collect_pairs([0, 1, 9], ["x", "y", None], **both, other_row=2, other_column="y", source=Seeded(1))
+    assert np.array_equal(whole.sums, gaps.sums)
+    with pytest.raises(InvalidParameter, match="declared categories only"):
+        local.collect(["a", "z"], ["a", "b", "c"], three)
+
+
 @pytest.mark.parametrize("randomizer", randomizers(6), ids=lambda r: type(r).__name__)
 def test_pairs(randomizer: Any) -> None:
     rng = np.random.default_rng(1)
