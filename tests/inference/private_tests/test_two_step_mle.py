@@ -65,6 +65,24 @@ def test_without_a_minimum_only_an_empty_margin_is_null() -> None:
     assert np.isnan(independence_statistic([[500.0, 500.0], [-80.0, -90.0]], 1000, minimum_count=0))
 
 
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (6, 5)])
+def test_a_batch_has_the_statistics_of_its_tables(shape: tuple[int, int]) -> None:
+    rng, n = np.random.default_rng(4), 60 * shape[0] * shape[1]
+    tables = rng.integers(0 if shape == (2, 2) else 20, 120, (500, *shape)).astype(float)
+    tables[:3, 0, 0] = -40  # inconclusive
+    many = independence_statistic(tables, n)
+    one = np.array([independence_statistic(table, n) for table in tables])
+    assert np.isnan(many[:3]).all()
+    assert not np.isnan(many).all()
+    np.testing.assert_allclose(many, one, rtol=1e-12, atol=1e-12)
+    # the same table has the same statistic to the last bit, whatever lies beside it: ties count in a p-value
+    pairs = np.array([independence_statistic(np.stack([table, table]), n)[0] for table in tables])
+    np.testing.assert_array_equal(many, pairs)
+    for wrong in (tables[:, :1], tables[:, :, :1]):
+        with pytest.raises(InvalidParameter, match="2 by 2"):
+            independence_statistic(wrong, n)
+
+
 def test_noisy_tables_must_be_tables() -> None:
     for wrong in ([1.0, 2.0], [[1.0, 2.0]]):
         with pytest.raises(InvalidParameter, match="2 by 2"):

@@ -145,7 +145,7 @@ def independence_batch(
     sizes, flat = np.array([float(n)]), tables.reshape(trials, 1, r * c)
     if method == "monte-carlo":
         fitted = two_step_mle(tables, n, minimum_count=minimum)
-        statistic = residual_statistic(tables, n, fitted)
+        statistic = independence_statistic(tables, n, minimum_count=minimum)  # as that of the replicates, ties included
         law = fitted.probabilities.reshape(flat.shape)
         return bootstrap(statistic, law, sizes, noise, _pearson(n, r, c, minimum), alpha, m, on_null, rng)
     if method in ("asymptotic", "asymptotic-printed", "classical"):

@@ -25,7 +25,6 @@ from holdfast.inference.private_tests.result import TestResult
 from holdfast.inference.private_tests.two_step_mle import (
     MINIMUM_COUNT,
     independence_statistic,
-    residual_statistic,
     two_step_mle,
 )
 from holdfast.noise.entropy import Source
@@ -116,7 +115,8 @@ def independence(
     if not fitted.conclusive:
         why = f"a denoised count is below {least:g}" if least > 0 else "a denoised row or column is empty"
         return found.null("MCIndep", why, "empirical", warnings, known)
-    observed = float(residual_statistic(noisy, found.n, fitted))
+    # Of a batch of two, as the replicates are of a batch: the same table has the same statistic to the last bit.
+    observed = float(independence_statistic(np.stack([noisy, noisy]), found.n, minimum_count=least)[0])
     p = fitted.probabilities.ravel()
     p = p / p.sum()
 

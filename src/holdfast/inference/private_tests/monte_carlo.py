@@ -46,7 +46,7 @@ def rank(m: int, alpha: float) -> int:
     """
     m = check.whole("m", m, at_least=1)
     share = decimal_fraction(check.probability("alpha", alpha))
-    place = math.ceil((m + 1) * (1 - share))
+    place = m + 1 - (m + 1) * share.numerator // share.denominator  # whole numbers: fractions are slow
     if place > m:
         least = math.ceil(1 / share) - 1
         raise InvalidParameter(

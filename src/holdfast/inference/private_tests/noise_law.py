@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -82,7 +83,7 @@ class NoiseLaw:
         """Whether the law has a density. It is released on a grid 2048 times finer than its scale, or finer."""
         return self.kind in ("gaussian", "laplace")
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """Sigma of a Gaussian, or the scale of a Laplace law, in counts; exact, as it is sampled."""
         moved = _MOVED[self.unit]
