@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any
 
@@ -37,9 +38,9 @@ class NoisyAnswers(Answerer):
         """The noise scale of question number `question`, counted from 1, as a share of the declared range."""
         return self.width.sigma_of(question)
 
+    @abstractmethod
     def cost(self, question: int) -> Cost:
         """What question number `question` spends, for a ledger; neighbours replace one row."""
-        raise NotImplementedError
 
     def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
         """Answer the mean of a function of the rows.
@@ -90,9 +91,9 @@ class NoisyAnswers(Answerer):
             {"questions": self.questions - question},
         )
 
+    @abstractmethod
     def _noisy(self, question: int, mean: Fraction) -> int:
         """The exact mean plus noise, as an index of the grid."""
-        raise NotImplementedError
 
 
 __all__ = ["NoisyAnswers"]
