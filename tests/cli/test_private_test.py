@@ -1,49 +1,17 @@
-"""`holdfast test` as a person runs it: every command, JSON, files, pictures, exit status, wrong input."""
+"""`holdfast test` as a person runs it: every command, JSON, pictures, exit status, wrong input."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import polars as pl
 import pytest
 
 from holdfast.cli import count_input
-from holdfast.cli.main import run
-from holdfast.errors import HoldfastError, InvalidParameter
-
-S4 = "1/2,1/6,1/6,1/6"
-
-
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    status = run(["test", *words])
-    out = capsys.readouterr()
-    return status, out.out, out.err
-
-
-def found(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> dict[str, Any]:
-    code, out, err = said(capsys, *words, "--json")
-    assert code == status, err
-    read: dict[str, Any] = json.loads(out)
-    assert "NaN" not in out
-    return read
-
-
-@pytest.fixture
-def people(tmp_path: Path) -> tuple[Path, Path]:
-    """The same records as CSV and as Parquet: colour and side depend on each other."""
-    rng = np.random.default_rng(1)
-    colour = rng.choice(["red", "green", "blue"], 4000, p=[0.5, 0.3, 0.2])
-    side = np.where((colour == "red") ^ (rng.random(4000) < 0.3), "left", "right")
-    frame = pl.DataFrame({"colour": colour, "side": side, "year": rng.integers(1994, 1996, 4000)})
-    frame.write_csv(tmp_path / "people.csv")
-    frame.write_parquet(tmp_path / "people.parquet")
-    return tmp_path / "people.csv", tmp_path / "people.parquet"
+from holdfast.errors import InvalidParameter
+from tests.cli.private_test_words import S4, found, said
 
 
 def test_real_process() -> None:
@@ -131,105 +99,6 @@ def test_local_answers_as_they_arrived(capsys: pytest.CaptureFixture[str]) -> No
         status, _, err = said(capsys, "local-gof", *wrong, "--epsilon", "1")
         assert status == 2
         assert "must say" in err
-
-
-def test_files(capsys: pytest.CaptureFixture[str], people: tuple[Path, Path]) -> None:
-    for path in map(str, people):
-        one = found(capsys, "gof", path, "--column", "colour", "--categories", "red,green,blue", "--rho", "1")
-        assert one["n"] == 4000
-        assert one["reject"] is True
-        both = ["--columns", "colour,side", "--categories", "red,green,blue;left,right", "--rho", "1"]
-        assert found(capsys, "independence", path, *both)["reject"] is True
-        years = ["--columns", "year,side", "--categories", "1994,1995;left,right", "--epsilon", "1"]
-        assert found(capsys, "independence", path, *years)["n"] == 4000
-        assert found(capsys, "local-independence", path, *both[:-2], "--epsilon", "5")["n"] == 4000
-
-
-def test_categories_are_declared_and_no_value_is_shown(
-    capsys: pytest.CaptureFixture[str], people: tuple[Path, Path]
-) -> None:
-    for path in map(str, people):
-        status, out, err = said(capsys, "gof", path, "--column", "colour", "--categories", "red,green", "--rho", "1")
-        assert status == 2
-        assert "declared categories only" in err
-        assert "blue" not in out + err
-        assert said(capsys, "gof", path, "--column", "colour", "--rho", "1")[0] == 2
-        assert said(capsys, "gof", path, "--column", "shape", "--categories", "a,b", "--rho", "1")[0] == 2
-
-
-def test_undeclared_values_count_in_a_declared_category(
-    capsys: pytest.CaptureFixture[str], people: tuple[Path, Path], tmp_path: Path
-) -> None:
-    for path in map(str, people):  # blue is not declared, and no error tells that it occurs
-        one = [path, "--column", "colour", "--categories", "red,rest", "--other", "rest"]
-        assert found(capsys, "gof", *one, "--rho", "1")["n"] == 4000
-        assert found(capsys, "local-gof", *one, "--epsilon", "5")["n"] == 4000
-        both = [path, "--columns", "colour,side", "--categories", "red,rest;left,right", "--other", "rest;"]
-        read = found(capsys, "independence", *both, "--rho", "1000")
-        assert read["n"] == 4000
-        assert read["reject"] is True
-        assert found(capsys, "local-independence", *both, "--epsilon", "5")["n"] == 4000
-        three = [path, "--columns", "colour,side", "--categories", "red,green,rest;left,others", "--other"]
-        assert found(capsys, "gwas", *three, "rest;others", "--rho", "1")["n"] == 4000
-    declared = tmp_path / "some.json"
-    declared.write_text(json.dumps({"colour": ["red", "rest"], "side": ["left", "right"], "year": [1994, "rest"]}))
-    words = ["all-pairs", str(people[0]), "--categories", str(declared), "--rho", "0.5", "--other"]
-    assert found(capsys, *words, "rest")["n"] == 4000
-    status, _, err = said(capsys, *words, "left")  # colour does not declare it, so blue is refused as ever
-    assert status == 2
-    assert "colour must hold declared categories only" in err
-
-
-def test_missing_values_count_in_a_declared_category(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    path = tmp_path / "gaps.csv"
-    path.write_text("a,b\n" + "x,y\n" * 50 + "x,\n" * 25 + "x\n" * 25)  # an empty value, and a row that is too short
-    words = ["gof", str(path), "--column", "b", "--categories", "y,unknown", "--rho", "1000"]
-    assert said(capsys, *words)[0] == 2
-    read = found(capsys, *words, "--other", "unknown")
-    assert read["details"]["noisy_counts"] == pytest.approx([50, 50], abs=1)  # noise of deviation .03
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["gof", "--column", "colour", "--categories", "red,green", "--other", "z"], "--other must be one of .* 'z'"),
-        (["independence", "--columns", "colour,side", "--categories", "a,b;c,d", "--other", "b"], "2 categories"),
-        (["independence", "--columns", "colour,side", "--categories", "a,b;c,d", "--other", ";"], "2 categories"),
-        (["independence", "--columns", "colour,side", "--categories", "a,b;c,d", "--other", "c;b"], "'c'"),
-        (["gof", "--counts", "5,9", "--other", "z"], "not both"),
-        (["independence", "--counts", "5,9;9,5", "--other", "z"], "not both"),
-    ],
-)
-def test_a_wrong_place_for_other_values(
-    capsys: pytest.CaptureFixture[str], people: tuple[Path, Path], words: list[str], message: str
-) -> None:
-    import re
-
-    file = [] if "--counts" in words else [str(people[0])]
-    status, out, err = said(capsys, *words, *file, "--rho", "1")
-    assert status == 2
-    assert out == ""
-    assert len(err.strip().splitlines()) == 1
-    assert re.search(message, err), err
-
-
-def test_files_that_are_not(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for name in ("nowhere.csv", "nowhere.parquet"):
-        status, _, err = said(capsys, "gof", str(tmp_path / name), "--column", "a", "--categories", "x,y", "--rho", "1")
-        assert status == 2
-        assert "is not a file" in err
-    for name, content in (("bad.parquet", b"secret"), ("bad.csv", b"a\n\xff\xfe\n")):
-        path = tmp_path / name
-        path.write_bytes(content)
-        status, _, err = said(capsys, "gof", str(path), "--column", "a", "--categories", "x,y", "--rho", "1")
-        assert status == 2
-        assert "secret" not in err
-    (tmp_path / "short.csv").write_text("a,b\nx,y\nx\n")
-    status, _, err = said(
-        capsys, "gof", str(tmp_path / "short.csv"), "--column", "b", "--categories", "x,y", "--rho", "1"
-    )
-    assert status == 2
-    assert "missing or not declared" in err
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "html", "json"])
@@ -395,49 +264,6 @@ def test_which_test_with_a_target(capsys: pytest.CaptureFixture[str]) -> None:
     assert best["budget_needed"] < 0.5
     status, out, _ = said(capsys, "which", "--n", "5000", "--table", "0.26,0.24;0.24,0.26", "--rho", "0.00125")
     assert "0.598" in out
-
-
-def test_all_pairs(capsys: pytest.CaptureFixture[str], people: tuple[Path, Path], tmp_path: Path) -> None:
-    declared = tmp_path / "categories.json"
-    declared.write_text(
-        json.dumps({"colour": ["red", "green", "blue"], "side": ["left", "right"], "year": [1994, 1995]})
-    )
-    for path in map(str, people):
-        read = found(capsys, "all-pairs", path, "--categories", str(declared), "--rho", "0.5")
-        assert read["n"] == 4000
-        assert read["pairs_tested"] == 3
-        assert read["spent"]["rho"] <= 0.5
-        assert (read["pairs"][0]["first"], read["pairs"][0]["second"]) == ("colour", "side")
-        assert read["pairs"][0]["reject"] is True
-    both = [str(path) for path in people]
-    status, out, _ = said(capsys, "all-pairs", *both, "--categories", str(declared), "--rho", "0.5", "--top", "2")
-    assert status == 0
-    assert "8000 records" in out
-    assert "Holm over 3 pairs" in out
-    assert "dependent" in out
-
-
-@pytest.mark.parametrize("content", ["[]", "{", '{"colour": ["red"]}', '{"colour": ["red", "green", "blue"]}'])
-def test_all_pairs_with_wrong_declarations(
-    capsys: pytest.CaptureFixture[str], people: tuple[Path, Path], tmp_path: Path, content: str
-) -> None:
-    declared = tmp_path / "categories.json"
-    declared.write_text(content)
-    status, out, err = said(capsys, "all-pairs", str(people[0]), "--categories", str(declared), "--rho", "1")
-    assert status == 2
-    assert out == ""
-    assert err.startswith("holdfast: ")
-
-
-def test_parquet_through_pyarrow_or_not_at_all(people: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = count_input.columns([people[1]], ["colour"])
-    monkeypatch.setitem(sys.modules, "polars", None)
-    if importlib.util.find_spec("pyarrow") is not None:
-        assert count_input.columns([people[1]], ["colour"]) == whole
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(HoldfastError, match="polars or pyarrow"):
-        count_input.columns([people[1]], ["colour"])
 
 
 def test_parsing() -> None:
