@@ -31,12 +31,12 @@ def read_table(path: Path, what: str = "FILE", like: Table | None = None) -> Tab
         raise InvalidParameter(f"{what} must be a CSV or Parquet file; there is none at {path}")
     if path.suffix.lower() in (".parquet", ".pq"):
         try:
-            import pandas
-
-            return Table.of(pandas.read_parquet(path), path.name)
+            import polars
         except ImportError as error:
-            raise InvalidParameter("reading Parquet needs pandas and pyarrow: pip install pandas pyarrow") from error
-        except (OSError, ValueError) as error:
+            raise InvalidParameter("reading Parquet needs polars: install holdfast[frames]") from error
+        try:
+            return Table.of(polars.read_parquet(path), path.name)
+        except (OSError, ValueError, polars.exceptions.PolarsError) as error:
             raise InvalidParameter(f"{what} {path.name} cannot be read as Parquet") from error
     try:
         return Table.read_csv(path, like)
