@@ -21,9 +21,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
+from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.sklearn import HoldoutScorer, ReusableHoldoutSearch, RowMetric, metric
+from holdfast.integrations.sklearn.results import lower_end
+from holdfast.mechanisms.answer import Answer
 
 X, Y = make_classification(3000, n_informative=5, flip_y=0.1, random_state=3)
 TREE = DecisionTreeClassifier(random_state=0)
@@ -326,3 +329,21 @@ def test_weights_are_split_with_the_rows(given: bool) -> None:
     else:
         search.fit(X, Y, sample_weight=X[:, 0])
     assert search.holdout_.asked == 2
+
+
+@pytest.mark.parametrize("guess", ["validation", "train", "cross-validation"])
+def test_no_guess_comes_from_the_holdout(guess: str) -> None:
+    mark = RowMetric("mark", 0.0, 1.0, True, lambda model, X, y: X[:, 0])
+    unguarded, guarded = X[:2000].copy(), X[2000:].copy()
+    unguarded[:, 0], guarded[:, 0] = 0.25, 0.75
+    search = ReusableHoldoutSearch(TREE, {"max_depth": [2]}, metric=mark, guess=guess, random_state=0)
+    search.fit(unguarded, Y[:2000], X_holdout=guarded, y_holdout=Y[2000:])
+    assert search.cv_results_["guess"].tolist() == [0.25]
+    assert search.best_interval_[0] <= 0.75 <= search.best_interval_[1]
+
+
+def test_the_winner_is_judged_by_its_lower_end_also_for_losses() -> None:
+    answer = Answer(0.2, (0.1, 0.4), Guarantee("holdout.guess-and-check-share"))
+    assert lower_end(metric("accuracy"), answer) == 0.1
+    assert lower_end(metric("brier"), answer) == -0.4
+    assert lower_end(metric("accuracy"), None) is None
