@@ -84,3 +84,9 @@ def test_it_is_frozen() -> None:
         found.p_value = 0.5  # type: ignore[misc]
     with pytest.raises(TypeError):
         found.details["m"] = 3  # type: ignore[index]
+
+
+def test_a_p_value_is_rounded_up_and_never_zero() -> None:
+    found = TestResult(**(GOOD | {"p_value": 0.0}))
+    assert found.p_value == 2.2250738585072014e-308
+    assert "p = 0)" not in str(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -26,7 +27,8 @@ class TestResult:
     test : str
         Which test, by the name of its function and what was chosen, e.g. "projected GOF".
     statistic, p_value, critical_value : float or None
-        None where the test is inconclusive. A p-value is never NaN.
+        None where the test is inconclusive. A p-value is never NaN, and never 0: where it is too small for a double it
+        is rounded up to the smallest ordinary one, 2.2e-308.
     alpha : float
         The level asked for.
     reject : bool or None
@@ -81,6 +83,8 @@ class TestResult:
                 raise InvalidParameter("reject must be True or False unless the test is inconclusive")
         elif self.p_value is not None or self.reject is not None:
             raise InvalidParameter("an inconclusive test has no p-value and no decision")
+        if self.p_value is not None:
+            object.__setattr__(self, "p_value", max(self.p_value, sys.float_info.min))
         object.__setattr__(self, "warnings", tuple(self.warnings))
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
 
