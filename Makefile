@@ -11,6 +11,7 @@ run: $(VENV)/.run
 	$(BIN)/holdfast demo $(ARGS)
 
 test: $(VENV)/.test
+	@tools/system-parts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -18,6 +19,7 @@ test: $(VENV)/.test
 	$(BIN)/pytest -n auto $(ARGS)
 
 bench: $(VENV)/.test
+	@tools/system-parts
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.docs
