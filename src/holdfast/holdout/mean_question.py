@@ -25,7 +25,7 @@ from holdfast.holdout.decisions import (
 from holdfast.holdout.families import (
     FAMILIES,
     MEAN_FAMILIES,
-    OTHER_FAMILIES,
+    MeanFamily,
     at_spread,
     bernstein,
     betting,
@@ -50,7 +50,7 @@ class MeanQuestion:
     n: int
 
     def __post_init__(self) -> None:
-        check.choice("family", self.family, ("auto", *FAMILIES))
+        check.choice("family", self.family, ("auto", *self.families))
         if not isinstance(self.binary, bool):
             raise InvalidParameter(f"binary must be True or False, got a {type(self.binary).__name__}")
         if self.binary and (self.low, self.high) != (0.0, 1.0):
@@ -60,6 +60,15 @@ class MeanQuestion:
         if self.spread is not None:
             spread = check.real("spread", self.spread, at_least=0, at_most=(self.high - self.low) / 2)
             object.__setattr__(self, "spread", spread)
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Names of the intervals that may be asked for."""
+        return FAMILIES
+
+    def mean_family(self, name: str) -> MeanFamily | None:
+        """The interval of this name, if it is a function of the mean alone."""
+        return MEAN_FAMILIES.get(name)
 
     def guess(self, guess: Any, tolerance: Any, show: Any, grid: Any) -> Guess:
         """Check the public parts of a guess."""
@@ -104,8 +113,9 @@ class MeanQuestion:
     def decide_check(self, rows: Summary | OnRows, asked: Guess, log_share: float) -> Outcome:
         """Pass or fail, and what that shows."""
         name = self.chosen(asked.guess, log_share, isinstance(rows, Summary) and rows.binary)
-        if isinstance(rows, Summary) and name in MEAN_FAMILIES:
-            return check_mean(rows, self._interval(name), asked, log_share)
+        family = self.mean_family(name)
+        if isinstance(rows, Summary) and family is not None:
+            return check_mean(rows, self._interval(family), asked, log_share)
         tolerance = self._tolerance(name, asked, log_share)
         procedure = bernstein(rows) if isinstance(rows, Summary) else rows
         outcome = check_procedure(procedure, asked, log_share, tolerance, name)
@@ -119,15 +129,17 @@ class MeanQuestion:
             return 1
         name = self.chosen(asked.guess, log_share, self.binary)
         tolerance = self._tolerance(name, asked, log_share)
-        if name in OTHER_FAMILIES:
+        family = self.mean_family(name)
+        if family is None:
             return pairs_for(tolerance, asked.grid, self.low, self.high).count
-        return self._interval(name).cells(asked.guess, tolerance, log_share, asked.grid).count
+        return self._interval(family).cells(asked.guess, tolerance, log_share, asked.grid).count
 
     def decide_claim(self, rows: Summary | OnRows, asked: OneSided, log_share: float) -> Outcome:
         """Pass or fail."""
         name = self.chosen(asked.bound, log_share, isinstance(rows, Summary) and rows.binary)
-        if isinstance(rows, Summary) and name in MEAN_FAMILIES:
-            return claim_mean(rows, self._interval(name), asked, log_share)
+        family = self.mean_family(name)
+        if isinstance(rows, Summary) and family is not None:
+            return claim_mean(rows, self._interval(family), asked, log_share)
         procedure = bernstein(rows) if isinstance(rows, Summary) else rows
         return claim_procedure(procedure, asked, log_share, name)
 
@@ -138,13 +150,13 @@ class MeanQuestion:
         likely = self._likely(name, most if self.spread is None else self.spread)
         return likely.default_tolerance(asked.guess, log_share)
 
-    def _interval(self, name: str) -> MeanInterval:
-        return MeanInterval(MEAN_FAMILIES[name], self.n, self.low, self.high)
+    def _interval(self, family: MeanFamily) -> MeanInterval:
+        return MeanInterval(family, self.n, self.low, self.high)
 
     def _likely(self, name: str, spread: float) -> MeanInterval:
         """What a family gives at a presumed spread; betting is about as wide as empirical Bernstein, or narrower."""
-        family = at_spread(spread) if name in OTHER_FAMILIES else MEAN_FAMILIES[name]
-        return MeanInterval(family, self.n, self.low, self.high)
+        family = self.mean_family(name)
+        return self._interval(at_spread(spread) if family is None else family)
 
 
 @dataclass(frozen=True, repr=False)

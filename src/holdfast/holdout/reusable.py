@@ -222,7 +222,7 @@ class ReusableHoldout(Run):
             raise InvalidParameter("at_least or at_most must be given, and not both")
         name, bound = ("at_least", at_least) if at_least is not None else ("at_most", at_most)
         if isinstance(values, Procedure):
-            metric = ProcedureQuestion(values, self._n)
+            metric = self._metric(values)
             asked = metric.claim(name, bound)
             return self._ask(metric.describe(asked), key, lambda: metric, asked)
         question = self._mean("claim", family, spread, low, high, binary)
@@ -261,7 +261,7 @@ class ReusableHoldout(Run):
         True
         """
         low, high = self._range(low, high)
-        question = MeanQuestion("compare", family, spread, low - high, high - low, False, self._n)
+        question = self._question("compare", family, spread, low - high, high - low, False)
         asked: Guess | OneSided = (
             question.guess(guess, tolerance, show, grid)
             if margin is None
@@ -290,7 +290,7 @@ class ReusableHoldout(Run):
         `least_tolerance(family="hoeffding")` is what a mean over all rows could reach; a metric over a share of the
         rows needs more. Leave room.
         """
-        metric = ProcedureQuestion(procedure, self._n)
+        metric = self._metric(procedure)
         asked = metric.guess(guess, tolerance, show, grid)
         return self._ask(metric.describe(asked), key, lambda: metric, asked)
 
@@ -347,7 +347,7 @@ class ReusableHoldout(Run):
         True
         """
         if procedure is not None:
-            metric = ProcedureQuestion(procedure, self._n)
+            metric = self._metric(procedure)
             return Bits(self._run.most_bits(metric.shown(metric.guess(guess, tolerance, show, grid))))
         question = self._mean("check", family, spread, low, high, binary)
         asked = question.guess(guess, tolerance, show, grid)
@@ -359,7 +359,17 @@ class ReusableHoldout(Run):
     def _mean(
         self, kind: str, family: str, spread: float | None, low: float | None, high: float | None, binary: bool
     ) -> MeanQuestion:
-        return MeanQuestion(kind, family, spread, *self._range(low, high), binary, self._n)
+        return self._question(kind, family, spread, *self._range(low, high), binary)
+
+    # Where rows are not independent other intervals take the place of these two.
+
+    def _question(
+        self, kind: str, family: str, spread: float | None, low: float, high: float, binary: bool
+    ) -> MeanQuestion:
+        return MeanQuestion(kind, family, spread, low, high, binary, self._n)
+
+    def _metric(self, procedure: Procedure) -> ProcedureQuestion:
+        return ProcedureQuestion(procedure, self._n)
 
     def _ask(
         self, question: dict[str, Any], key: str | None, read: Callable[[], _Readable], asked: Guess | OneSided

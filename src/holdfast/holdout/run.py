@@ -26,7 +26,11 @@ class Run:
         shares = Shares(confidence, questions, failures)
         if shares.questions is not None and shares.failures is not None and shares.failures > shares.questions:
             raise InvalidParameter(f"failures must be at most the questions, {shares.questions}, got {shares.failures}")
-        self._run = Transcript(shares)
+        self._run = self._transcript(shares)
+
+    def _transcript(self, shares: Shares) -> Transcript:
+        """An empty transcript; a holdout whose rows are not independent says here what its intervals rest on."""
+        return Transcript(shares)
 
     @property
     def n(self) -> int:
@@ -117,12 +121,16 @@ class Run:
         try:
             if state["format"] != _FORMAT:
                 raise InvalidParameter(f"state must have format {_FORMAT}, got {state['format']!r}")
-            plan = {name: state[name] for name in ("n", "questions", "confidence", "failures", "low", "high")}
-            holdout = cls(**plan)
+            holdout = cls._planned(state)
             holdout._run.replay(state["transcript"])
         except (KeyError, TypeError, AttributeError, BudgetExhausted) as error:
             raise InvalidParameter(f"state must be what state() returned: {error}") from error
         return holdout
+
+    @classmethod
+    def _planned(cls, state: Mapping[str, Any]) -> Self:
+        """The holdout of a state's plan, before anything was asked."""
+        return cls(**{name: state[name] for name in ("n", "questions", "confidence", "failures", "low", "high")})
 
     def __repr__(self) -> str:
         plan = self._run.shares

@@ -44,11 +44,16 @@ class Entry:
 
 
 class Transcript(OneCopy):
-    """A run of questions, each given its share of the failure probability by the transcript before it."""
+    """A run of questions, each given its share of the failure probability by the transcript before it.
 
-    def __init__(self, shares: Shares) -> None:
+    `assumption` is what the intervals rest on, in words; `model` are public numbers that go into every guarantee with
+    it. Both are given where rows are not independent.
+    """
+
+    def __init__(self, shares: Shares, assumption: str = ASSUMPTION, model: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         self.shares = shares
+        self._assumption, self._model = assumption, dict(model or {})
         self.entries: list[Entry] = []
         self.failed = 0
         self._log_shown = 0.0
@@ -137,7 +142,7 @@ class Transcript(OneCopy):
         answer = Answer(
             outcome.value,
             outcome.interval,
-            Guarantee("holdout.guess-and-check-share", parameters, ASSUMPTION),
+            Guarantee("holdout.guess-and-check-share", parameters | self._model, self._assumption),
             Bits(description_bits(t, f, outcome.passed, outcome.shown)),
             plan.left(t, failed),
             outcome.passed,
