@@ -11,7 +11,18 @@ from holdfast.lazy import lazy
 
 __version__ = "0.1.0"
 
-_PACKAGES = ("accounting", "bounds", "coherence", "data", "errors", "holdout", "inference", "mechanisms", "noise")
+_PACKAGES = (
+    "accounting",
+    "bounds",
+    "coherence",
+    "correlated",
+    "data",
+    "errors",
+    "holdout",
+    "inference",
+    "mechanisms",
+    "noise",
+)
 #: The door: names that users type first, and the package that each comes from.
 _DOOR = {
     "Ladder": "holdout",
@@ -22,7 +33,7 @@ _DOOR = {
 }
 
 if TYPE_CHECKING:
-    from holdfast import accounting, bounds, coherence, data, errors, holdout, inference, mechanisms, noise
+    from holdfast import accounting, bounds, coherence, correlated, data, errors, holdout, inference, mechanisms, noise
     from holdfast.holdout import Ladder, ReusableHoldout, SparseValidate, Thresholdout, plan
 
 
@@ -37,6 +48,7 @@ __all__ = [
     "accounting",
     "bounds",
     "coherence",
+    "correlated",
     "data",
     "errors",
     "holdout",

@@ -1,0 +1,30 @@
+"""Correlated records: dependence models, Markov quilts, Bayesian differential privacy, and holdouts that know it.
+
+Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.lazy import lazy
+
+#: Each name and the module of this package that it lives in.
+_HOME = {
+    "DependenceModel": "model",
+    "Quilt": "quilt",
+    "QuiltModel": "model",
+}
+
+if TYPE_CHECKING:
+    from holdfast.correlated.model import DependenceModel, QuiltModel
+    from holdfast.correlated.quilt import Quilt
+
+
+__getattr__, __dir__ = lazy(__name__, _HOME)
+
+__all__ = [
+    "DependenceModel",
+    "Quilt",
+    "QuiltModel",
+]
