@@ -12,11 +12,15 @@ from holdfast.lazy import lazy
 #: Each name and the module of this package that it lives in.
 _HOME = {
     "DependenceModel": "model",
+    "DependentHoldout": "holdout",
+    "DependentRows": "dependent_rows",
     "Quilt": "quilt",
     "QuiltModel": "model",
 }
 
 if TYPE_CHECKING:
+    from holdfast.correlated.dependent_rows import DependentRows
+    from holdfast.correlated.holdout import DependentHoldout
     from holdfast.correlated.model import DependenceModel, QuiltModel
     from holdfast.correlated.quilt import Quilt
 
@@ -25,6 +29,8 @@ __getattr__, __dir__ = lazy(__name__, _HOME)
 
 __all__ = [
     "DependenceModel",
+    "DependentHoldout",
+    "DependentRows",
     "Quilt",
     "QuiltModel",
 ]

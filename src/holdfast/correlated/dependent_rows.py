@@ -1,0 +1,374 @@
+"""A declared dependence between rows, and what it makes of them: effective sizes, start ratios and biases."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.bounds.correlated.effective_size import (
+    effective_n_blocks,
+    effective_n_chain,
+    effective_n_colours,
+    effective_n_stationary,
+)
+from holdfast.bounds.correlated.mixing import Tail, autoregressive_start_ratio, time_split_bias
+from holdfast.bounds.exact import down
+from holdfast.bounds.interval.width import MOST
+from holdfast.correlated.route import Route
+from holdfast.correlated.row_chain import RowChain
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+
+BLOCKS, GROUPS, COLOURS = "independent blocks", "independent groups", "colours"
+CHAIN, STATIONARY = "chain by total variation", "stationary chain by its gap"
+
+
+@dataclass(frozen=True)
+class DependentRows:
+    """How the rows of a holdout depend on each other, as its owner declares it before looking.
+
+    Make one with a class method: `independent`, `blocks`, `m_dependent`, `coloured`, `chain`, `stationary`, `markov`,
+    `autoregressive` or `groups`. Where several bounds are proved for one declaration all are kept, and each question
+    takes the narrowest at its share: that depends on the declaration alone.
+
+    The state of a chain is the complete row. A model fitted to one column is a model of questions about that column and
+    of no others. Section 3.9 of the specification (derived and reviewed; the stationary bound is Fan, Jiang and Sun
+    2021).
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    model : str
+        The declaration in words; it goes into every certificate.
+    routes : mapping of str to Route
+        The proved bounds.
+
+    Examples
+    --------
+    >>> rows = DependentRows.markov(4000, [[0.95, 0.05], [0.05, 0.95]])
+    >>> {name: round(route.effective_n, 1) for name, route in rows.routes.items()}
+    {'chain by total variation': 111.4, 'stationary chain by its gap': 210.5}
+    >>> rows.narrowest(math.log(1e-6)).name, round(rows.effective_n, 1)
+    ('stationary chain by its gap', 210.5)
+    """
+
+    n: int
+    model: str
+    routes: Mapping[str, Route]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", _rows(self.n))
+        if not isinstance(self.model, str) or not self.model:
+            raise InvalidParameter("model must be a text that says what is declared")
+        if not self.routes or any(not isinstance(r, Route) or r.name != name for name, r in self.routes.items()):
+            raise InvalidParameter("routes must be one or more Route objects by name")
+
+    # Declarations -----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def independent(cls, n: int) -> DependentRows:
+        """Independent rows, identically distributed or not."""
+        n = _rows(n)
+        return cls._of(n, f"{n} independent rows", Route(BLOCKS, float(n), blocks=n))
+
+    @classmethod
+    def blocks(cls, sizes: Sequence[int]) -> DependentRows:
+        """Independent blocks with any dependence inside: families, households, users, repeated measures.
+
+        `effective_n = n^2 / sum k^2`; with blocks of one size it is their number, and their means are independent
+        values, to which the tighter Chernoff-Hoeffding interval applies.
+
+        Examples
+        --------
+        >>> round(DependentRows.blocks([10] * 50 + [1] * 500).effective_n, 7)
+        181.8181818
+        """
+        counted = _sizes(sizes)
+        n, blocks = _total(counted), sum(counted.values())
+        if blocks < 2:
+            raise GuaranteeUnavailable(
+                "one block says nothing about the population: declare how its rows depend on each other (a chain), or "
+                "find more blocks"
+            )
+        equal = len(counted) == 1
+        least, most = min(counted), max(counted)
+        size = f"{most} row{'s' * (most > 1)}" if equal else f"{least} to {most} rows"
+        found = float(blocks) if equal else effective_n_blocks(_spread(counted))
+        words = f"{blocks} independent blocks of {size}, any dependence inside"
+        return cls._of(n, words, Route(BLOCKS, found, blocks=blocks if equal else None))
+
+    @classmethod
+    def m_dependent(cls, n: int, m: int) -> DependentRows:
+        """Rows that are independent whenever they are more than `m` apart: moving averages, overlapping windows.
+
+        Examples
+        --------
+        >>> round(DependentRows.m_dependent(1000, 4).effective_n, 6)
+        200.0
+        """
+        n, m = _rows(n), check.whole("m", m, at_least=0, at_most=MOST)
+        words = f"{n} rows in order, those more than {m} apart mutually independent"
+        return cls._of(n, words, Route(COLOURS, effective_n_colours(n, m + 1)))
+
+    @classmethod
+    def coloured(cls, n: int, colours: float) -> DependentRows:
+        """Rows with a dependency graph of this (fractional) chromatic number; rows of one colour are independent."""
+        n = _rows(n)
+        words = f"{n} rows whose dependency graph has {colours:g} colours"
+        return cls._of(n, words, Route(COLOURS, effective_n_colours(n, colours)))
+
+    @classmethod
+    def chain(cls, n: int, deltas: Sequence[float], *, tail: Tail = "markov", gap: int | None = None) -> DependentRows:
+        """A chain of rows, with any start and also inhomogeneous, given by bounds on its mixing coefficients.
+
+        Parameters
+        ----------
+        n : int
+            Rows.
+        deltas : sequence of float
+            `deltas[t-1]` bounds the total variation between the laws of row `i + t` given two values of row `i` (given
+            two pasts, if the rows are no Markov chain). For one lag only, repeat 1 before it: `[1, 1, 0.4]`.
+        tail : str
+            "markov": later coefficients by sub-multiplicativity; "hold": the last one for ever.
+        gap : int, optional
+            Where the training rows are earlier rows of the same chain: the index of the first holdout row minus that of
+            the last training row, 1 when they are adjacent. It makes a bias.
+
+        Examples
+        --------
+        >>> rows = DependentRows.chain(4000, [0.9], gap=20)
+        >>> round(rows.effective_n, 4), f"{rows.routes['chain by total variation'].bias:.9e}"
+        (111.447, '3.039416365e-04')
+        """
+        n = _rows(n)
+        bias = 0.0 if gap is None else time_split_bias(n, gap, deltas, tail)
+        words = f"{n} rows of a chain with declared mixing coefficients{_after(gap)}"
+        return cls._of(n, words, Route(CHAIN, effective_n_chain(n, deltas, tail), bias=bias))
+
+    @classmethod
+    def stationary(cls, n: int, operator_norm: float, *, start_ratio: float = 1.0) -> DependentRows:
+        """A stationary chain given by its operator norm on mean-zero functions: one minus the absolute spectral gap.
+
+        `start_ratio` is for a chain that starts elsewhere: how much likelier its first row may be than under the
+        stationary law. The target is then the stationary mean.
+
+        Examples
+        --------
+        >>> round(DependentRows.stationary(4000, 0.9).effective_n, 7)
+        210.5263158
+        """
+        n = _rows(n)
+        words = f"{n} rows of a stationary chain with operator norm {operator_norm:g}"
+        if start_ratio != 1:
+            words += f", started within a factor {start_ratio:g} of it"
+        return cls._of(n, words, Route(STATIONARY, effective_n_stationary(n, operator_norm), start_ratio))
+
+    @classmethod
+    def markov(cls, n: int, matrix: npt.ArrayLike, *, gap: int | None = None, last: int | None = None) -> DependentRows:
+        """A stationary finite-state chain given by its transition matrix.
+
+        Parameters
+        ----------
+        n : int
+            Rows.
+        matrix : array
+            Transition matrix of the complete rows; each line sums to 1.
+        gap : int, optional
+            As for `chain`: the training rows are earlier rows of the same chain.
+        last : int, optional
+            State of the last training row, with `gap`. It is public, and lets the stationary bound be used too.
+
+        Raises
+        ------
+        GuaranteeUnavailable
+            The chain never forgets its start: no bound is known.
+
+        Examples
+        --------
+        >>> rows = DependentRows.markov(4000, [[0.95, 0.05], [0.05, 0.95]], gap=1, last=0)
+        >>> rows.routes["stationary chain by its gap"].start_ratio
+        1.9...
+        """
+        n, model = _rows(n), RowChain(matrix)
+        routes = []
+        if (deltas := model.coefficients(n)) is not None:
+            bias = 0.0 if gap is None else time_split_bias(n, gap, deltas)
+            routes.append(Route(CHAIN, effective_n_chain(n, deltas), bias=bias))
+        ratio = 1.0
+        if gap is not None:
+            ratio = math.inf if last is None else model.start_ratio(last, gap)
+        elif last is not None:
+            raise InvalidParameter("last must be None where no gap to the training rows is given")
+        norm = model.operator_norm
+        if norm < 1 and math.isfinite(ratio):
+            routes.append(Route(STATIONARY, effective_n_stationary(n, norm), ratio))
+        if not routes:
+            raise GuaranteeUnavailable(
+                "this chain never forgets its start (periodic, or in parts that do not meet): no bound is known; "
+                "declare blocks"
+            )
+        states = len(model.matrix)
+        return cls._of(n, f"{n} rows of a stationary Markov chain of {states} states{_after(gap)}", *routes)
+
+    @classmethod
+    def autoregressive(
+        cls, n: int, coefficient: float, *, gap: int | None = None, last: float | None = None
+    ) -> DependentRows:
+        """A stationary Gaussian AR(1), also with several independent columns that share the coefficient.
+
+        Its operator norm is `|coefficient|`. It never forgets in total variation, so with earlier training rows of the
+        same series `last`, the last of them in standard units, is needed.
+
+        Examples
+        --------
+        >>> round(DependentRows.autoregressive(4000, 0.9).effective_n, 3)
+        210.526
+        """
+        n, phi = _rows(n), check.real("coefficient", coefficient, above=-1, below=1)
+        if (gap is None) != (last is None):
+            raise InvalidParameter("gap and last must be given together, or neither")
+        ratio = 1.0 if gap is None or last is None else autoregressive_start_ratio(last, phi, gap)
+        if not ratio <= 1e300:
+            raise GuaranteeUnavailable("last is too far out: the first holdout row is not near the stationary law")
+        words = f"{n} rows of a stationary Gaussian AR(1) with coefficient {phi:g}{_after(gap)}"
+        return cls._of(n, words, Route(STATIONARY, effective_n_stationary(n, abs(phi)), ratio))
+
+    @classmethod
+    def groups(cls, sizes: Sequence[int], inside: Callable[[int], DependentRows]) -> DependentRows:
+        """Independent groups of rows, each with a dependence of its own: panels of users over time.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            Rows in each group.
+        inside : callable
+            The declaration for a group of `k` rows, e.g. `lambda k: DependentRows.autoregressive(k, 0.5)`.
+
+        Notes
+        -----
+        Every bound here says that a group's sum is sub-Gaussian with proxy `k^2 / (4 effective_k)`, times `c`. Groups
+        are independent, so proxies add and ratios multiply: `effective_n = n^2 / sum k^2/effective_k`. A group counts
+        at least as one row. Derived. Where no group has a bias or a ratio the blocks' bound is kept beside it.
+
+        Examples
+        --------
+        >>> rows = DependentRows.groups([20] * 100, lambda k: DependentRows.autoregressive(k, 0.5))
+        >>> {name: round(route.effective_n, 6) for name, route in rows.routes.items()}
+        {'independent groups': 666.666667, 'independent blocks': 100.0}
+        """
+        counted = _sizes(sizes)
+        n = _total(counted)
+        kinds = {size: _one(inside(size), size) for size in counted}
+        best = {size: _best(rows) for size, rows in kinds.items()}
+        proxy = math.fsum(many * size * size / best[size].effective_n for size, many in counted.items())
+        bias = math.fsum(many * size * best[size].bias for size, many in counted.items()) / n
+        log_ratio = math.fsum(many * math.log(best[size].start_ratio) for size, many in counted.items())
+        if log_ratio > 690:
+            raise GuaranteeUnavailable("the groups start too far from their stationary law for any bound here")
+        routes = [Route(GROUPS, down(n * (n / proxy), 8), math.exp(log_ratio) * (1 + 1e-12 * (log_ratio > 0)), bias)]
+        groups = sum(counted.values())
+        if groups > 1 and all(
+            r.bias == 0 and r.start_ratio == 1 for rows in kinds.values() for r in rows.routes.values()
+        ):
+            routes += cls.blocks(_spread(counted)).routes.values()
+        return cls._of(n, f"{groups} independent groups, the largest: {kinds[max(counted)].model}", *routes)
+
+    @classmethod
+    def _of(cls, n: int, model: str, *routes: Route) -> DependentRows:
+        return cls(n, model, {route.name: route for route in routes})
+
+    # What follows from it ---------------------------------------------------------------------------------------------
+
+    def narrowest(self, log_share: float) -> Route:
+        """The route with the least half-width at this share; a function of the declaration alone."""
+        return min(self.routes.values(), key=lambda route: route.half_width(log_share))
+
+    @property
+    def effective_n(self) -> float:
+        """Independent rows that the rows are worth by the best route, its start ratio and bias aside."""
+        return max(route.effective_n for route in self.routes.values())
+
+    def half_width(self, share: float) -> float:
+        """Half-width of one fixed question that may miss with probability `share`, values in [0, 1].
+
+        Examples
+        --------
+        >>> round(DependentRows.stationary(4000, 0.9).half_width(1e-6), 9)
+        0.185628829
+        """
+        log_share = math.log(check.probability("share", share))
+        return self.narrowest(log_share).half_width(log_share)
+
+    def certificate(self) -> dict[str, Any]:
+        """What every answer's guarantee says about the rows, in plain data."""
+        return {
+            "routes": {
+                name: {"effective_n": round(r.effective_n, 6), "start_ratio": r.start_ratio, "bias": r.bias}
+                for name, r in self.routes.items()
+            }
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back."""
+        return {"n": self.n, "model": self.model, "routes": [route.to_dict() for route in self.routes.values()]}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> DependentRows:
+        """Read back from `to_dict()`."""
+        try:
+            return cls._of(plain["n"], plain["model"], *(Route.from_dict(route) for route in plain["routes"]))
+        except (KeyError, TypeError) as error:
+            raise InvalidParameter(f"rows must be what DependentRows.to_dict() gave: {error}") from error
+
+    def __str__(self) -> str:
+        ways = "; ".join(f"{r.name}: worth {r.effective_n:.6g}" for r in self.routes.values())
+        return f"{self.model} ({ways})"
+
+
+def _rows(n: Any) -> int:
+    return check.whole("n", n, at_least=1, at_most=MOST)
+
+
+def _sizes(sizes: Any) -> Counter[int]:
+    """How many groups have each size."""
+    if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Iterable):
+        raise InvalidParameter(f"sizes must be a list of numbers of rows, got a {type(sizes).__name__}")
+    counted = Counter(check.whole(f"sizes[{i}]", size, at_least=1, at_most=MOST) for i, size in enumerate(sizes))
+    if not counted:
+        raise InvalidParameter("sizes must hold at least one number of rows")
+    return counted
+
+
+def _total(counted: Counter[int]) -> int:
+    return _rows(sum(size * many for size, many in counted.items()))
+
+
+def _spread(counted: Counter[int]) -> list[int]:
+    return list(counted.elements())
+
+
+def _one(rows: Any, size: int) -> DependentRows:
+    if not isinstance(rows, DependentRows) or rows.n != size:
+        raise InvalidParameter(f"inside must return DependentRows of {size} rows for {size} rows")
+    return rows
+
+
+def _best(rows: DependentRows) -> Route:
+    """The route for a group: the largest effective size, without a start ratio if one comes without; never below 1."""
+    plain = [route for route in rows.routes.values() if route.start_ratio == 1] or list(rows.routes.values())
+    best = max(plain, key=lambda route: route.effective_n)
+    whole = best.effective_n < 1 and best.start_ratio == 1 and best.bias == 0
+    return Route(BLOCKS, 1.0) if whole else best
+
+
+def _after(gap: int | None) -> str:
+    return "" if gap is None else f", {gap} after the last training row"
+
+
+__all__ = ["BLOCKS", "CHAIN", "COLOURS", "GROUPS", "STATIONARY", "DependentRows"]
