@@ -1,0 +1,213 @@
+"""What a guard allows, fixed when it opens and written into the first entry of its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+from holdfast import check
+from holdfast.accounting import BasicFilter, Cost, Filter, PureDP, ZCDPFilter
+from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.exact import decimal_fraction, float_down
+from holdfast.errors import InvalidParameter
+
+Accounting = Literal["filter", "odometer"]
+Answers = Literal["mixed", "means"]
+
+LOOKS = ("check", "claim", "compare", "validate")
+"""Questions that are answered without noise, from a transcript of few failures."""
+PRIVATE = ("mean", "histogram", "select", "test")
+"""Questions that are answered with noise, at a privacy cost."""
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How sure every answer is, what private questions may cost, who may ask, and until when.
+
+    Parameters
+    ----------
+    confidence : float
+        Probability that every interval the guard ever gives holds, all analysts and kinds of question together.
+    privacy : PureDP or ZCDP, optional
+        What all private questions together may cost. Without it only looks are answered. Where private questions and
+        looks are mixed, every interval pays for the whole of it from the first question on (`docs/guard-proof.md`),
+        and a pure cap is much the cheaper one: the proof for zCDP goes through (epsilon, delta).
+    accounting : str
+        "filter": a cost beyond the cap is refused. "odometer": no cost is refused; `privacy` is then the unit of a
+        doubling series of caps, and an interval pays for the first of them that holds what was spent.
+    answers : str
+        "mixed" (default), or "means": bounded means only, by the posterior-shift answerer, whose intervals are the
+        narrowest known for many means. It needs `questions`.
+    questions, failures : int, optional
+        Caps on the questions and on failed checks that show a value, fixed and enforced; they make every share of
+        the failure probability larger than the open-ended series that is used without them.
+    spend : PureDP or ZCDP, optional
+        What a private question costs that names no cost.
+    kinds : sequence of str, optional
+        Questions allowed, of `check`, `claim`, `compare`, `validate`, `mean`, `histogram`, `select`, `test`.
+    analysts : mapping, optional
+        Names and their shares, in (0, 1], of the privacy cap and of the questions. Shares may add up to more than 1:
+        the whole is kept in any case. Without it any name may ask, up to the whole.
+    expires : datetime or str, optional
+        When the guard stops answering; a time without a zone is read as UTC.
+
+    Examples
+    --------
+    >>> policy = Policy(privacy=PureDP(0.1), spend=PureDP(0.001), analysts={"ann": 0.5})
+    >>> Policy.from_dict(policy.to_dict()) == policy
+    True
+    >>> policy.filter("ann").remaining()
+    {'epsilon': 0.05, 'delta': 0.0}
+    """
+
+    confidence: float = 0.95
+    privacy: Cost | None = None
+    accounting: Accounting = "filter"
+    answers: Answers = "mixed"
+    questions: int | None = None
+    failures: int | None = None
+    spend: Cost | None = None
+    kinds: tuple[str, ...] | None = None
+    analysts: Mapping[str, float] | None = field(default=None, hash=False)
+    expires: str | None = None
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "confidence", check.probability("confidence", self.confidence))
+        check.choice("accounting", self.accounting, ("filter", "odometer"))
+        check.choice("answers", self.answers, ("mixed", "means"))
+        for name, least in (("questions", 1), ("failures", 0)):
+            value: Any = getattr(self, name)
+            put(self, name, None if value is None else check.whole(name, value, at_least=least))
+        self._check_costs()
+        allowed = PRIVATE[:1] if self.answers == "means" else (LOOKS + PRIVATE if self.privacy else LOOKS)
+        put(self, "kinds", _kinds(self.kinds, allowed))
+        put(self, "analysts", None if self.analysts is None else MappingProxyType(_shares(self.analysts)))
+        put(self, "expires", None if self.expires is None else _instant(self.expires))
+        if self.answers == "means" and (self.questions is None or self.privacy is not None):
+            raise InvalidParameter(
+                "answers='means' must come with questions and without privacy: its intervals rest on the number of "
+                "questions, and its noise on them"
+            )
+
+    def _check_costs(self) -> None:
+        for name in ("privacy", "spend"):
+            cost = getattr(self, name)
+            if cost is not None and (not isinstance(cost, (PureDP, ZCDP)) or cost.is_zero):
+                raise InvalidParameter(f"{name} must be a positive PureDP or ZCDP, got {cost!r}")
+        if self.spend is not None and self.privacy is None:
+            raise InvalidParameter("spend must be None where there is no privacy to spend")
+        if isinstance(self.privacy, PureDP) and isinstance(self.spend, ZCDP):
+            raise InvalidParameter("spend must be a PureDP under a pure cap, got a ZCDP, which no pure cap holds")
+        if self.accounting == "odometer" and self.privacy is None:
+            raise InvalidParameter("privacy must be given with an odometer: the unit of its caps")
+
+    @property
+    def has_looks(self) -> bool:
+        """Whether questions without noise may be asked."""
+        return any(kind in LOOKS for kind in self.kinds or ())
+
+    def share(self, analyst: str) -> float:
+        """What part of the whole an analyst may spend; `InvalidParameter` for a name the policy does not know."""
+        if not isinstance(analyst, str) or not analyst or len(analyst) > _LONGEST_NAME or not analyst.isprintable():
+            raise InvalidParameter(f"analyst must be a printable name of at most {_LONGEST_NAME} characters")
+        if self.analysts is None:
+            return 1.0
+        if analyst not in self.analysts:
+            raise InvalidParameter(f"analyst must be one that the policy names, got {analyst!r}")
+        return self.analysts[analyst]
+
+    def filter(self, analyst: str | None = None) -> Filter | None:
+        """A fresh filter for the whole, or for one analyst's share of it; None where nothing is private or refused."""
+        if self.privacy is None or self.accounting == "odometer":
+            return None
+        part = decimal_fraction(1.0 if analyst is None else self.share(analyst))
+        match self.privacy:
+            case PureDP(epsilon):
+                return BasicFilter(float_down(decimal_fraction(epsilon) * part) if part < 1 else epsilon)
+            case ZCDP(rho):
+                return ZCDPFilter(float_down(decimal_fraction(rho) * part) if part < 1 else rho)
+        return None
+
+    def most_questions(self, analyst: str | None = None) -> int | None:
+        """How many questions may be asked in all, or by one analyst."""
+        if self.questions is None:
+            return None
+        part = decimal_fraction(1.0 if analyst is None else self.share(analyst))
+        return int(part * self.questions)
+
+    def expired(self, now: datetime | None = None) -> bool:
+        """Whether the time is up."""
+        return self.expires is not None and (now or datetime.now(UTC)) >= datetime.fromisoformat(self.expires)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back exactly."""
+        return {
+            "confidence": self.confidence,
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "accounting": self.accounting,
+            "answers": self.answers,
+            "questions": self.questions,
+            "failures": self.failures,
+            "spend": None if self.spend is None else self.spend.to_dict(),
+            "kinds": list(self.kinds or ()),
+            "analysts": None if self.analysts is None else dict(self.analysts),
+            "expires": self.expires,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Read a policy back from `to_dict()`, or from a file that a steward wrote."""
+        if not isinstance(plain, Mapping):
+            raise InvalidParameter(f"a policy must be a mapping, got a {type(plain).__name__}")
+        known = cls.__dataclass_fields__
+        unknown = [str(name) for name in plain if name not in known]
+        if unknown:
+            raise InvalidParameter(f"a policy has no {', '.join(unknown)}; it has {', '.join(known)}")
+        values = dict(plain)
+        for name in ("privacy", "spend"):
+            if values.get(name) is not None:
+                values[name] = Cost.from_dict(dict(values[name]))
+        if values.get("kinds") is not None:
+            values["kinds"] = tuple(values["kinds"])
+        return cls(**values)
+
+
+def _kinds(kinds: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
+    if kinds is None:
+        return allowed
+    if isinstance(kinds, str) or not isinstance(kinds, (list, tuple)) or not kinds:
+        raise InvalidParameter(f"kinds must be a list of {', '.join(allowed)}")
+    for kind in kinds:
+        check.choice("kinds", kind, allowed)
+    return tuple(dict.fromkeys(kinds))
+
+
+def _shares(analysts: Any) -> dict[str, float]:
+    if not isinstance(analysts, Mapping) or not analysts:
+        raise InvalidParameter("analysts must be a mapping of names to shares in (0, 1]")
+    for name in analysts:
+        if not isinstance(name, str) or not name or len(name) > _LONGEST_NAME or not name.isprintable():
+            raise InvalidParameter(f"analysts must have printable names of at most {_LONGEST_NAME} characters")
+    return {name: check.probability("analysts", share, one=True) for name, share in analysts.items()}
+
+
+def _instant(when: Any) -> str:
+    """A time as ISO text in UTC."""
+    if isinstance(when, str):
+        try:
+            when = datetime.fromisoformat(when)
+        except ValueError:
+            raise InvalidParameter(f"expires must be a time such as 2030-01-31T12:00, got {when!r}") from None
+    if not isinstance(when, datetime):
+        raise InvalidParameter(f"expires must be a time, got a {type(when).__name__}")
+    aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat()
+
+
+__all__ = ["LOOKS", "PRIVATE", "Policy"]
