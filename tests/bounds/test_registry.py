@@ -30,6 +30,7 @@ CONTRACT = {
     "holdout.thresholdout-size": {"tau", "beta", "questions", "budget"},
     "holdout.sparse-validate-transcripts": {"questions", "budget", "values"},
     "holdout.guess-and-check-width": {"n", "beta", "question", "failures", "grid"},
+    "correlated.holdout-size": {"tau", "beta", "questions", "budget", "blanket", "influence"},
     "coherence.pure-dp-size": {"alpha", "beta", "groups", "n", "epsilon"},
     "coherence.approx-dp-size": {"alpha", "beta", "groups", "n", "epsilon", "delta"},
     "coherence.pure-dp-epsilon": {"alpha", "beta", "groups", "n", "size"},
