@@ -1,0 +1,419 @@
+"""Discrete networks of moderate width: Bayesian networks (directed) and Markov networks (undirected)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.bounds.correlated.effective_size import effective_n_blocks
+from holdfast.correlated.elimination import CELLS, TooWide, marginal
+from holdfast.correlated.graph import Graph, components, directed_cycle, graph_of, is_tree
+from holdfast.correlated.model import QuiltModel, check_record
+from holdfast.correlated.network_factors import Factor
+from holdfast.correlated.network_influence import largest_influence, set_influence, tree_bound
+from holdfast.correlated.network_quilts import Cut, best_cut, cheapest_cut, check_cut, cuts
+from holdfast.correlated.network_tables import bayesian_tables, markov_tables, records_first
+from holdfast.correlated.quilt import Quilt, Surcharge
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+
+QUILTS = 256
+"""Connected sets that the search lists for each record before it turns to spheres."""
+
+Node = int | str
+
+
+class Network(QuiltModel):
+    """A declared joint law of discrete records, as a product of tables.
+
+    Made by `Network.bayesian` or `Network.markov`. Nodes 0 to `n - 1` are the rows of the database, in the order given;
+    hidden nodes follow. Quilts live in the moral graph. All influences are exact, maximised over everything that an
+    adversary may know nearby. Where that maximum needs tables beyond `cells`, a tree gets Birkhoff's bound, and any
+    other network leaves the quilt out; it never uses a maximum over some sets only.
+
+    Time: the search tries connected sets by size and stops at the size that cannot win. Each costs
+    `prod(sizes of Q and i) * prod(1 + size)` over the nearby records, plus one elimination of the other nodes.
+
+    Examples
+    --------
+    A leaky relay: the record reaches the quilt through `u`, and what is known at `w` raises the influence.
+
+    >>> network = Network.bayesian({
+    ...     "i": ((), [0.5, 0.5]),
+    ...     "u": (("i",), [[0.98, 0.02], [0.8, 0.2]]),
+    ...     "q": (("u",), [[0.9, 0.1], [0.1, 0.9]]),
+    ...     "w": (("u",), [[0.95, 0.05], [0.05, 0.95]]),
+    ... })
+    >>> round(network.influence("i", ["q"]), 9), round(network.influence("i", ["q"], ["w"]), 9)
+    (0.80709144, 1.039879815)
+    >>> quilt = network.quilt("i", ["q"])
+    >>> quilt.nearby, quilt.size, round(quilt.influence, 9)
+    ((1, 3), 3, 1.039879815)
+    >>> print(network.best_quilt("i", epsilon=4.0))
+    record 0: quilt {}, 4 records at once, influence 0
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        sizes: Sequence[int],
+        factors: Sequence[Factor],
+        graph: Graph,
+        rows: int,
+        *,
+        kind: str,
+        independent_parts: bool,
+        cells: int,
+        most_quilts: int,
+        plain: Mapping[str, Any],
+    ) -> None:
+        self._names = tuple(names)
+        self._number = {name: j for j, name in enumerate(self._names)}
+        self._sizes = tuple(sizes)
+        self._factors = tuple(factors)
+        self._graph = graph
+        self._rows = rows
+        self._kind = kind
+        self._cells = check.whole("cells", cells, at_least=4)
+        self._most_quilts = check.whole("most_quilts", most_quilts, at_least=0)
+        self._parts = components(graph)
+        self._part_of = {node: tuple(part) for part in self._parts for node in part}
+        self._plain = dict(plain)
+        if len(self._parts) > 1 and not independent_parts:
+            shown = "; ".join(self._shown(part) for part in self._parts[:3])
+            raise InvalidParameter(
+                f"network must be connected, got {len(self._parts)} parts with no edge between them ({shown}"
+                f"{'; ...' if len(self._parts) > 3 else ''}); if records of different parts really are independent, "
+                "say independent_parts=True"
+            )
+        self._factors_of = {
+            part[0]: tuple(f for f in self._factors if not f.variables or self._part_of[f.variables[0]] == tuple(part))
+            for part in self._parts
+        }
+        self._known: dict[Cut, tuple[float, bool]] = {}
+
+    @classmethod
+    def bayesian(
+        cls,
+        tables: Mapping[str, tuple[Sequence[str], npt.ArrayLike]],
+        *,
+        hidden: Collection[str] = (),
+        independent_parts: bool = False,
+        cells: int = CELLS,
+        most_quilts: int = QUILTS,
+    ) -> Network:
+        """A directed network: for each node its parents and its conditional table.
+
+        Parameters
+        ----------
+        tables : mapping
+            `name: (parents, table)`. The table has one axis for each parent, in that order, and a last axis for the
+            node's own values; along it the entries are probabilities that sum to 1 within 1e-12.
+        hidden : collection of str
+            Nodes that are no rows of the database: no adversary knows them and no quilt counts them.
+        independent_parts : bool
+            Say so if the network may fall into parts that share no edge. Otherwise that is an error, since it declares
+            independence.
+        cells : int
+            Largest table that may be built.
+        most_quilts : int
+            Connected sets tried for each record.
+
+        Raises
+        ------
+        InvalidParameter
+            For a directed cycle (it is named), an unknown parent, rows that do not sum to 1, an unconnected network.
+
+        Examples
+        --------
+        >>> Network.bayesian({"a": (("b",), [[0.5, 0.5]] * 2), "b": (("a",), [[0.5, 0.5]] * 2)})
+        Traceback (most recent call last):
+            ...
+        holdfast.errors.InvalidParameter: tables must have no directed cycle, got a -> b -> a
+        """
+        names, rows = records_first(tables, hidden)
+        parents, arrays, sizes = bayesian_tables(tables, names)
+        cycle = directed_cycle(parents)
+        if cycle is not None:
+            around = " -> ".join(names[node] for node in [*cycle, cycle[0]])
+            raise InvalidParameter(f"tables must have no directed cycle, got {around}")
+        scopes = [(*parents[j], j) for j in range(len(names))]
+        factors = [Factor.of(scope, table) for scope, table in zip(scopes, arrays, strict=True)]
+        plain = {
+            "hidden": list(names[rows:]),
+            "tables": {m: [[names[p] for p in parents[j]], arrays[j].tolist()] for j, m in enumerate(names)},
+        }
+        return cls(
+            names,
+            sizes,
+            factors,
+            graph_of(len(names), scopes),
+            rows,
+            kind="Bayesian network",
+            independent_parts=independent_parts,
+            cells=cells,
+            most_quilts=most_quilts,
+            plain=plain,
+        )
+
+    @classmethod
+    def markov(
+        cls,
+        sizes: Mapping[str, int],
+        factors: Iterable[tuple[Sequence[str], npt.ArrayLike]],
+        *,
+        hidden: Collection[str] = (),
+        independent_parts: bool = False,
+        cells: int = CELLS,
+        most_quilts: int = QUILTS,
+    ) -> Network:
+        """An undirected network: the law is proportional to a product of non-negative tables.
+
+        Parameters
+        ----------
+        sizes : mapping
+            `name: number of values` of each node.
+        factors : iterable
+            Pairs `(names, table)`, the table having one axis for each name. Members of one factor are neighbours.
+        hidden, independent_parts, cells, most_quilts
+            As in `bayesian`.
+
+        Examples
+        --------
+        >>> bond = np.exp([[0.2, -0.2], [-0.2, 0.2]])
+        >>> ring = Network.markov({name: 2 for name in "abcd"}, [(pair, bond) for pair in ("ab", "bc", "cd", "da")])
+        >>> round(ring.quilt(0, ring.blanket(0)).influence, 9), ring.blanket("a")
+        (0.8, (1, 3))
+        """
+        names, rows = records_first(sizes, hidden)
+        scopes, arrays, counts = markov_tables(sizes, factors, names)
+        logs = [Factor.of(scope, table) for scope, table in zip(scopes, arrays, strict=True)]
+        plain = {
+            "hidden": list(names[rows:]),
+            "sizes": dict(zip(names, counts, strict=True)),
+            "factors": [[[names[v] for v in scope], t.tolist()] for scope, t in zip(scopes, arrays, strict=True)],
+        }
+        network = cls(
+            names,
+            counts,
+            logs,
+            graph_of(len(names), scopes),
+            rows,
+            kind="Markov network",
+            independent_parts=independent_parts,
+            cells=cells,
+            most_quilts=most_quilts,
+            plain=plain,
+        )
+        network._check_possible()
+        return network
+
+    def _check_possible(self) -> None:
+        for part, factors in self._factors_of.items():
+            try:
+                total = float(marginal(factors, (), self._sizes, self._cells).logs)
+            except TooWide:
+                continue  # only blocks are used then, which need no law
+            if np.isneginf(total):
+                raise InvalidParameter(
+                    f"factors must leave something possible, but around node {self._names[part]} nothing is"
+                )
+
+    @property
+    def n(self) -> int:
+        """How many records."""
+        return self._rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes' names by number, records first."""
+        return self._names
+
+    @property
+    def graph(self) -> Graph:
+        """The moral graph; `graph[i]` are the neighbours of node `i`."""
+        return self._graph
+
+    def describe(self) -> str:
+        """One line that says what is declared."""
+        hidden = len(self._names) - self._rows
+        edges = sum(map(len, self._graph)) // 2
+        extra = f" and {hidden} hidden nodes" if hidden else ""
+        parts = f", {len(self._parts)} independent parts" if len(self._parts) > 1 else ""
+        return f"{self._kind} of {self._rows} records{extra}, {edges} edges in its moral graph{parts}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The declaration as plain data."""
+        return {"model": self._kind.lower(), "n": self._rows} | self._plain
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+    def blanket(self, record: Node) -> tuple[int, ...]:
+        """The Markov blanket: parents, children and their other parents; the neighbours of an undirected network.
+
+        Examples
+        --------
+        >>> pair = {"a": ((), [0.5, 0.5]), "b": (("a",), [[0.9, 0.1], [0.2, 0.8]])}
+        >>> Network.bayesian(pair).blanket("a")
+        (1,)
+        """
+        return tuple(sorted(self._graph[self._record(record)]))
+
+    def law(self, nodes: Sequence[Node]) -> npt.NDArray[np.float64]:
+        """The joint law of a few nodes as a table, one axis for each, in the order given."""
+        wanted = self._nodes("nodes", nodes)
+        if len(set(wanted)) != len(wanted):
+            raise InvalidParameter("nodes must be different from each other")
+        try:
+            logs = marginal(self._factors, wanted, self._sizes, self._cells).logs
+        except TooWide:
+            raise _too_wide(self._cells) from None
+        table = np.exp(logs - np.max(logs))
+        return np.asarray(table / table.sum())
+
+    def influence(self, record: Node, quilt: Collection[Node], known: Collection[Node] = ()) -> float:
+        """`I(X_quilt <- X_record | X_known)` in nats, exactly; infinite where a value rules another out.
+
+        The quilt may hold hidden nodes, the known set may not.
+        """
+        i = self._record(record)
+        q, k = set(self._nodes("quilt", quilt)), set(self._nodes("known", known))
+        for name, group in (("quilt", q), ("known", k)):
+            if i in group:
+                raise InvalidParameter(f"{name} must not hold the record itself, which is {record}")
+        if q & k:
+            raise InvalidParameter("quilt and known must have no node in common")
+        if any(node >= self._rows for node in k):
+            raise InvalidParameter("known must hold records only: nobody knows a hidden node")
+        part = set(self._part_of[i])
+        try:
+            return set_influence(self._law(i), self._sizes, i, sorted(q & part), sorted(k & part), self._cells)
+        except TooWide:
+            raise _too_wide(self._cells) from None
+
+    def quilt(self, record: Node, quilt: Collection[Node], remote: Collection[Node] = ()) -> Quilt:
+        """A quilt of one's own choice, checked, with its nearby set shrunk and its exact influence.
+
+        Parameters
+        ----------
+        record, quilt
+            The record and the nodes that are to separate it.
+        remote : collection
+            Nodes that the quilt is meant to separate from the record; it is an error if it does not.
+        """
+        i = self._record(record)
+        nodes, far = self._nodes("quilt", quilt), self._nodes("remote", remote)
+        cut = check_cut(self._graph, i, nodes, self._rows, remote=far)
+        found = self._influence(cut)
+        if found is None:
+            raise _too_wide(self._cells)
+        return Quilt(i, cut.quilt, cut.nearby, found, cut.size)
+
+    def quilts(self, record: Node) -> Iterator[Quilt]:
+        """All quilts that the search may use, with their influences, by increasing size."""
+        for cut in self._cuts(self._record(record)):
+            found = self._influence(cut) if cut.quilt else 0.0
+            if found is not None:
+                yield Quilt(cut.record, cut.quilt, cut.nearby, found, cut.size)
+
+    def best_quilt(self, record: Node, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
+        """The quilt of `record` that maximises `(epsilon - surcharge) / size` among those listed.
+
+        Exact among all quilts while the record's component has at most `most_quilts` connected sets around it and
+        every table fits; otherwise more cautious. No sharper surcharge than twice the influence is known off chains.
+        """
+        epsilon = check.real("epsilon", epsilon, above=0)
+        return best_cut(self._cuts(self._record(record)), self._influence, epsilon, surcharge)
+
+    def cheapest_quilt(self, record: Node, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
+        """The quilt of `record` that minimises `size * epsilon_dp + surcharge`."""
+        epsilon_dp = check.real("epsilon_dp", epsilon_dp, above=0)
+        return cheapest_cut(self._cuts(self._record(record)), self._influence, epsilon_dp, surcharge)
+
+    def effective_n(self) -> float:
+        """Rows that the check of a fixed mean question is worth: the parts are independent blocks (3.9, row A).
+
+        Inside one part nothing is proved for a general network, so a connected one is worth a single row. For the
+        noise route use the colouring of the quilts.
+        """
+        return effective_n_blocks([k for part in self._parts if (k := sum(node < self._rows for node in part))])
+
+    def advice(self, record: Node) -> str:
+        """What to do about a record whose blanket has infinite influence; the empty text where it is finite.
+
+        Examples
+        --------
+        >>> copies = {"a": ((), [0.5, 0.5]), "b": (("a",), [[1.0, 0.0], [0.0, 1.0]])}
+        >>> print(Network.bayesian(copies).advice("a"))
+        record a rules out values of its neighbours, so its blanket has infinite influence; declare its part as one ...
+        """
+        i = self._record(record)
+        if math.isfinite(self.influence(i, self.blanket(i))):
+            return ""
+        k = sum(node < self._rows for node in self._part_of[i])
+        return (
+            f"record {self._names[i]} rules out values of its neighbours, so its blanket has infinite influence; "
+            f"declare its part as one block of {k} records: epsilon_dp = epsilon_bdp / {k}"
+        )
+
+    def _law(self, node: int) -> tuple[Factor, ...]:
+        return self._factors_of[self._part_of[node][0]]
+
+    def _cuts(self, record: int) -> Iterator[Cut]:
+        return cuts(self._graph, record, self._rows, self._most_quilts)
+
+    def _influence(self, cut: Cut, limit: float = math.inf) -> float | None:
+        """The influence of a cut; None where it is at least `limit`, or where no bound is known within the cap."""
+        value, exact = self._known.get(cut, (0.0, False))
+        if not exact and value < limit:  # known so far: only that it is at least `value`
+            found = self._exact_or_bound(cut, limit)
+            value, exact = (limit, False) if found is None else (found, True)
+            self._known[cut] = value, exact
+        return value if exact and (value < limit or limit == math.inf) else None
+
+    def _exact_or_bound(self, cut: Cut, limit: float) -> float | None:
+        law = self._law(cut.record)
+        known = [node for node in cut.nearby if node < self._rows]
+        try:
+            return largest_influence(law, self._sizes, cut.record, cut.quilt, known, limit=limit, cells=self._cells)
+        except TooWide:
+            if not is_tree(self._graph, self._part_of[cut.record]):
+                return None
+            bound = tree_bound(law, self._sizes, self._graph, cut.record, cut.quilt)
+            return bound if bound < limit or math.isinf(limit) else None
+
+    def _record(self, record: Any) -> int:
+        if isinstance(record, str):
+            number = self._node("record", record)
+            if number >= self._rows:
+                raise InvalidParameter(f"record must be a row of the database, but {record!r} is hidden")
+            return number
+        return check_record(record, self._rows)
+
+    def _node(self, where: str, node: Any) -> int:
+        if isinstance(node, str):
+            if node not in self._number:
+                raise InvalidParameter(f"{where} must name nodes of the network, got {node!r}")
+            return self._number[node]
+        return check.whole(where, node, at_least=0, at_most=len(self._names) - 1)
+
+    def _nodes(self, where: str, nodes: Collection[Node]) -> tuple[int, ...]:
+        return tuple(self._node(f"{where}[{j}]", node) for j, node in enumerate(nodes))
+
+    def _shown(self, part: Sequence[int]) -> str:
+        return ", ".join(self._names[node] for node in part[:3]) + (", ..." if len(part) > 3 else "")
+
+
+def _too_wide(cells: int) -> GuaranteeUnavailable:
+    return GuaranteeUnavailable(
+        f"this influence needs tables of more than {cells} cells; raise cells, choose a smaller quilt, or use the "
+        "trivial quilt, which needs none"
+    )
+
+
+__all__ = ["Network"]
