@@ -11,26 +11,32 @@ from holdfast.lazy import lazy
 
 #: Each name and the module of this package that it lives in.
 _HOME = {
+    "CorrelatedThresholdout": "thresholdout",
     "DependenceModel": "model",
     "DependentHoldout": "holdout",
     "DependentRows": "dependent_rows",
+    "MarkovChain": "chain",
     "Quilt": "quilt",
     "QuiltModel": "model",
 }
 
 if TYPE_CHECKING:
+    from holdfast.correlated.chain import MarkovChain
     from holdfast.correlated.dependent_rows import DependentRows
     from holdfast.correlated.holdout import DependentHoldout
     from holdfast.correlated.model import DependenceModel, QuiltModel
     from holdfast.correlated.quilt import Quilt
+    from holdfast.correlated.thresholdout import CorrelatedThresholdout
 
 
 __getattr__, __dir__ = lazy(__name__, _HOME)
 
 __all__ = [
+    "CorrelatedThresholdout",
     "DependenceModel",
     "DependentHoldout",
     "DependentRows",
+    "MarkovChain",
     "Quilt",
     "QuiltModel",
 ]
