@@ -305,14 +305,12 @@ class DependentRows:
         log_share = math.log(check.probability("share", share))
         return self.narrowest(log_share).half_width(log_share)
 
-    def certificate(self) -> dict[str, Any]:
-        """What every answer's guarantee says about the rows, in plain data."""
-        return {
-            "routes": {
-                name: {"effective_n": round(r.effective_n, 6), "start_ratio": r.start_ratio, "bias": r.bias}
-                for name, r in self.routes.items()
-            }
-        }
+    def terms(self, route: str) -> dict[str, Any]:
+        """What an answer's guarantee says about the rows when its interval came by `route`."""
+        if route not in self.routes:
+            raise InvalidParameter(f"route must be one of {', '.join(self.routes)}, got {route!r}")
+        used = self.routes[route]
+        return {"effective_n": round(used.effective_n, 6), "start_ratio": used.start_ratio, "bias": used.bias}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""

@@ -108,7 +108,7 @@ class DependentHoldout(ReusableHoldout):
         return holdout
 
     def _transcript(self, shares: Shares) -> Transcript:
-        return Transcript(shares, f"{self._rows.model}; the holdout was not used before", self._rows.certificate())
+        return Transcript(shares, f"{self._rows.model}; the holdout was not used before", self._rows.terms)
 
     def _question(
         self, kind: str, family: str, spread: float | None, low: float, high: float, binary: bool

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -211,7 +211,7 @@ class ThresholdRules:
         }
 
     @classmethod
-    def from_dict(cls, plain: Any) -> ThresholdRules:
+    def from_dict(cls, plain: Any) -> Self:
         """Read back from `to_dict()`."""
         if not isinstance(plain, dict) or set(plain) != set(cls.__dataclass_fields__):
             raise InvalidParameter("parameters must be what ThresholdRules.to_dict() gave")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Protocol, Self, overload
+from typing import Any, ClassVar, Protocol, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,9 @@ class Draws(Protocol):
 
 class ThresholdRun(ThresholdView, OneCopy):
     """A run of Figure 1 on numbers that were checked at the door; `Thresholdout` is the door."""
+
+    #: What reads the parameters back from a state; a run whose claim rests on another theorem has rules of its own.
+    _rules_type: ClassVar[type[ThresholdRules]] = ThresholdRules
 
     def _begin(self, rules: ThresholdRules, source: Source, draws: Draws | None = None) -> None:
         OneCopy.__init__(self)
@@ -165,7 +168,7 @@ class ThresholdRun(ThresholdView, OneCopy):
         """
         fields = ("parameters", "asked", "left", "fresh", "noisy_threshold", "known", "source")
         kept = read_state(state, "thresholdout", fields)
-        rules = ThresholdRules.from_dict(kept["parameters"])
+        rules = cls._rules_type.from_dict(kept["parameters"])
         fresh, noisy, known = kept["fresh"], kept["noisy_threshold"], kept["known"]
         whole = isinstance(noisy, int) and not isinstance(noisy, bool)
         if not isinstance(fresh, bool) or not whole or not isinstance(known, dict):

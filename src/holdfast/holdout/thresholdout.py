@@ -272,8 +272,8 @@ class Thresholdout(ThresholdRun):
     def __repr__(self) -> str:
         rules = self._rules
         return (
-            f"Thresholdout(n={rules.n}, threshold={rules.threshold:g}, budget={rules.budget}, asked={self._asked}, "
-            f"overfits={rules.budget - self._left})"
+            f"{type(self).__name__}(n={rules.n}, threshold={rules.threshold:g}, budget={rules.budget}, "
+            f"asked={self._asked}, overfits={rules.budget - self._left})"
         )
 
 

@@ -46,14 +46,16 @@ class Entry:
 class Transcript(OneCopy):
     """A run of questions, each given its share of the failure probability by the transcript before it.
 
-    `assumption` is what the intervals rest on, in words; `model` are public numbers that go into every guarantee with
-    it. Both are given where rows are not independent.
+    `assumption` is what the intervals rest on, in words, and `terms` gives the public numbers that an interval's name
+    stands for. Both are given where rows are not independent.
     """
 
-    def __init__(self, shares: Shares, assumption: str = ASSUMPTION, model: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, shares: Shares, assumption: str = ASSUMPTION, terms: Callable[[str], Mapping[str, Any]] | None = None
+    ) -> None:
         super().__init__()
         self.shares = shares
-        self._assumption, self._model = assumption, dict(model or {})
+        self._assumption, self._terms = assumption, terms
         self.entries: list[Entry] = []
         self.failed = 0
         self._log_shown = 0.0
@@ -139,10 +141,12 @@ class Transcript(OneCopy):
             "log_share": round(log_share, 6),
             "interval": outcome.family,
         }
+        if self._terms is not None:
+            parameters |= self._terms(outcome.family)
         answer = Answer(
             outcome.value,
             outcome.interval,
-            Guarantee("holdout.guess-and-check-share", parameters | self._model, self._assumption),
+            Guarantee("holdout.guess-and-check-share", parameters, self._assumption),
             Bits(description_bits(t, f, outcome.passed, outcome.shown)),
             plan.left(t, failed),
             outcome.passed,
