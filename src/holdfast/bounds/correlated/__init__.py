@@ -21,6 +21,16 @@ from holdfast.bounds.correlated.fixed_question import (
     fixed_question_half_width,
     fixed_question_width,
 )
+from holdfast.bounds.correlated.gaussian import autoregressive_shift, equicorrelation_shift, windowed_influence
+from holdfast.bounds.correlated.influence import (
+    birkhoff_influence,
+    ising_influence,
+    spectral_influence,
+    two_state_influence,
+    two_state_log_ratios,
+)
+from holdfast.bounds.correlated.lemma4 import ChainLevel, chain_level
+from holdfast.bounds.correlated.max_information import bayesian_max_information, lemma_1_failure
 from holdfast.bounds.correlated.mixing import (
     autoregressive_start_ratio,
     mixing_coefficients,
@@ -38,27 +48,36 @@ from holdfast.bounds.correlated.theorem1 import (
     terms,
 )
 from holdfast.bounds.correlated.theorem2 import RunPlan, holdout_accuracy, holdout_budget, holdout_size, plan_run
+from holdfast.bounds.correlated.threshold_advice import recommended_threshold, variance_inflation
 
 __all__ = [
     "DWORK",
     "ZHAO",
+    "ChainLevel",
     "NoiseRatios",
     "QuiltTerms",
     "RunParameters",
     "RunPlan",
     "algorithm_1_epsilon",
+    "autoregressive_shift",
     "autoregressive_start_ratio",
+    "bayesian_max_information",
     "beta_mixing_width",
+    "birkhoff_influence",
+    "chain_level",
     "effective_n_blocks",
     "effective_n_chain",
     "effective_n_chain_summary",
     "effective_n_colours",
     "effective_n_stationary",
+    "equicorrelation_shift",
     "fixed_question_half_width",
     "fixed_question_width",
     "holdout_accuracy",
     "holdout_budget",
     "holdout_size",
+    "ising_influence",
+    "lemma_1_failure",
     "mixing_coefficients",
     "mixing_sum",
     "noise_failure",
@@ -68,8 +87,14 @@ __all__ = [
     "question_failure",
     "question_size",
     "rate",
+    "recommended_threshold",
     "run_parameters",
+    "spectral_influence",
     "terms",
     "time_split_bias",
     "two_state_coefficients",
+    "two_state_influence",
+    "two_state_log_ratios",
+    "variance_inflation",
+    "windowed_influence",
 ]
