@@ -38,16 +38,17 @@ from holdfast.bounds.correlated.mixing import (
     time_split_bias,
     two_state_coefficients,
 )
-from holdfast.bounds.correlated.quilt_terms import QuiltTerms
-from holdfast.bounds.correlated.theorem1 import (
-    question_accuracy,
-    question_budget,
-    question_failure,
-    question_size,
-    rate,
-    terms,
+from holdfast.bounds.correlated.question import question_accuracy, question_budget, question_failure, question_size
+from holdfast.bounds.correlated.quilt_terms import QuiltTerms, drift
+from holdfast.bounds.correlated.theorem1 import Terms, log_failure, printed_terms, rate, terms
+from holdfast.bounds.correlated.theorem2 import (
+    RunPlan,
+    holdout_accuracy,
+    holdout_budget,
+    holdout_size,
+    plan_run,
+    printed_run_terms,
 )
-from holdfast.bounds.correlated.theorem2 import RunPlan, holdout_accuracy, holdout_budget, holdout_size, plan_run
 from holdfast.bounds.correlated.threshold_advice import recommended_threshold, variance_inflation
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "QuiltTerms",
     "RunParameters",
     "RunPlan",
+    "Terms",
     "algorithm_1_epsilon",
     "autoregressive_shift",
     "autoregressive_start_ratio",
@@ -65,6 +67,7 @@ __all__ = [
     "beta_mixing_width",
     "birkhoff_influence",
     "chain_level",
+    "drift",
     "effective_n_blocks",
     "effective_n_chain",
     "effective_n_chain_summary",
@@ -78,10 +81,13 @@ __all__ = [
     "holdout_size",
     "ising_influence",
     "lemma_1_failure",
+    "log_failure",
     "mixing_coefficients",
     "mixing_sum",
     "noise_failure",
     "plan_run",
+    "printed_run_terms",
+    "printed_terms",
     "question_accuracy",
     "question_budget",
     "question_failure",

@@ -52,13 +52,8 @@ class QuiltTerms:
 
     @property
     def drift(self) -> float:
-        """`tanh(influence/4)`: how far the rest of a record's class can move the record's law, rounded up.
-
-        The law of a record given the others of its class has a likelihood ratio to its own law whose largest and
-        smallest values are at most a factor `e^influence` apart, and mean 1. Among such ratios the total variation
-        distance is largest for one with two values, where it is `tanh(influence/4)`. Derived, reviewed.
-        """
-        return up(math.tanh(self.influence / 4))
+        """`drift(influence)`, for every record."""
+        return drift(self.influence)
 
     def epsilon_bdp(self, epsilon_dp: float, method: Method = "sharp") -> float:
         """Bayesian differential privacy of an `epsilon_dp` release, `K epsilon + w`, rounded up; paper: `w = 4 b`."""
@@ -74,6 +69,21 @@ class QuiltTerms:
             "surcharge": self.surcharge,
             "colours": self.colours,
         }
+
+
+def drift(influence: float) -> float:
+    """`tanh(influence/4)`: how far, in total variation, the rest of a record's class can move the record's law.
+
+    By Bayes' rule the law of the record given the rest has a likelihood ratio to its own law with mean 1 whose largest
+    and smallest values are at most a factor `e^influence` apart. Among such ratios the distance is largest for one with
+    two values, `e^(b/2)` and `e^(-b/2)`, where it is `tanh(b/4)`. Derived, reviewed. Rounded up.
+
+    Examples
+    --------
+    >>> round(drift(0.02), 12)
+    0.004999958334
+    """
+    return up(math.tanh(check.real("influence", influence, at_least=0, infinite=True) / 4))
 
 
 def declared_quilt(
@@ -92,4 +102,4 @@ def declared_quilt(
     return QuiltTerms(blanket, influence, surcharge, colours)
 
 
-__all__ = ["METHODS", "Method", "QuiltTerms", "declared_quilt"]
+__all__ = ["METHODS", "Method", "QuiltTerms", "declared_quilt", "drift"]

@@ -26,13 +26,10 @@ import math
 from typing import NamedTuple
 
 from holdfast import check
-from holdfast.bounds.concentration import exp_up
 from holdfast.bounds.correlated.algorithm1 import run_epsilon
-from holdfast.bounds.correlated.inversion import least_accuracy, least_whole, most_whole
 from holdfast.bounds.correlated.quilt_terms import METHODS, Method, QuiltTerms, declared_quilt
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability, laplace_scale
-from holdfast.bounds.registry import theorem
 
 
 def log_failure(n: int, budget: int, sigma: float, tau: float, quilt: QuiltTerms, method: Method = "sharp") -> float:
@@ -131,128 +128,21 @@ def terms(
     return Terms(first, up(9 * budget * quilt.size / (4 * sigma * left), 16) if left > 0 else math.inf)
 
 
-@theorem(
-    "correlated.question-failure",
-    statement="Probability that a question chosen after any part of a run of Algorithm 1 is off by tau.",
-    source="Zhao 2017, Theorem 1, repaired (Holdfast, module theorem1)",
-    conditions="mean of [0, 1] values over the records; training data independent of the holdout; quilts and colours "
-    "as declared; paper: proved for blanket 1 only",
-    unit="probability",
-    provenance="derived",
-)
-def question_failure(
-    n: int,
-    budget: int,
-    sigma: float,
-    tau: float,
-    blanket: int = 1,
-    influence: float = 0.0,
-    surcharge: float | None = None,
-    colours: int | None = None,
-    method: Method = "sharp",
-) -> float:
-    """Return `3 chi exp(-2k(tau - t - eps/4)^2)`, `k = floor(n/chi)`, at most 1. See the module for the proof.
-
-    Parameters
-    ----------
-    n : int
-        Records in the holdout.
-    budget : int
-        Overrulings after which the run stops.
-    sigma : float
-        Laplace scale of Algorithm 1.
-    tau : float
-        The error.
-    blanket : int
-        Records nearby, the record itself included: 1 for independent records and for Markov blankets.
-    influence : float
-        Largest max-influence, in nats, of a record on its quilt.
-    surcharge : float
-        What the conversion to Bayesian privacy adds; twice the influence by default.
-    colours : int
-        Classes of equal size without nearby pairs; `blanket` by default, right for chains and blocks.
-    method : str
-        "sharp", "repaired" or "paper".
-
-    Returns
-    -------
-    float
-        Rounded up.
+def printed_terms(
+    budget: int, sigma: float, tau: float, beta: float, blanket: int = 1, influence: float = 0.0
+) -> Terms:
+    """The two requirements of the printed Theorem 1: eq. (7) with `blanket` 1, eq. (8), which is false, otherwise.
 
     Examples
     --------
-    >>> f"{question_failure(20_000, 10, 0.1, 0.1, 9, 0.01):.6e}"
-    '5.236151e-08'
+    >>> round(printed_terms(10, 0.01, 0.1, 0.05, influence=0.005).privacy, 6)
+    168750.0
     """
-    n, tau, sigma = count("n", n), accuracy(tau), laplace_scale(sigma)
-    budget = count("budget", budget)
-    check.choice("method", method, METHODS)
-    quilt = declared_quilt(blanket, influence, surcharge, colours)
-    return min(1.0, exp_up(log_failure(n, budget, sigma, tau, quilt, method)))
-
-
-def question_size(
-    budget: int, sigma: float, tau: float, beta: float, quilt: QuiltTerms, method: Method = "sharp"
-) -> float:
-    """The smallest `n` at which one question keeps `tau` with probability `1 - beta`; `inf` where none does.
-
-    Bisection on `log_failure`; `question_accuracy` and `question_budget` ask the same predicate, so they invert it.
-
-    Examples
-    --------
-    >>> question_size(10, 0.01, 0.1, 0.05, QuiltTerms(9, 0.002))
-    65189
-    >>> question_size(10, 0.01, 0.1, 0.05, QuiltTerms(9, 0.2))
-    inf
-    """
-    budget, sigma, tau, beta = _door(budget, sigma, tau, beta)
-    check.choice("method", method, METHODS)
-    level = math.log(beta)
-    return least_whole(lambda n: log_failure(n, budget, sigma, tau, quilt, method) <= level)
-
-
-def question_accuracy(
-    n: int, budget: int, sigma: float, beta: float, quilt: QuiltTerms, method: Method = "sharp"
-) -> float:
-    """The smallest `tau` that one question keeps with probability `1 - beta`; `inf` where none below 1 does.
-
-    Examples
-    --------
-    >>> round(question_accuracy(65189, 10, 0.01, 0.05, QuiltTerms(9, 0.002)), 5)
-    0.1
-    """
-    n, sigma, beta = count("n", n), laplace_scale(sigma), failure_probability(beta)
-    budget = count("budget", budget)
-    check.choice("method", method, METHODS)
-    level = -math.log(beta)
-    return least_accuracy(lambda tau: -log_failure(n, budget, sigma, tau, quilt, method) - level)
-
-
-def question_budget(n: int, sigma: float, tau: float, beta: float, quilt: QuiltTerms, method: Method = "sharp") -> int:
-    """The largest budget at which one question keeps `tau` with probability `1 - beta`; 0 where none does.
-
-    Examples
-    --------
-    >>> question_budget(65189, 0.01, 0.1, 0.05, QuiltTerms(9, 0.002))
-    10
-    """
-    n, sigma, tau, beta = count("n", n), laplace_scale(sigma), accuracy(tau), failure_probability(beta)
-    check.choice("method", method, METHODS)
-    level = math.log(beta)
-    return most_whole(lambda budget: log_failure(n, budget, sigma, tau, quilt, method) <= level)
+    return terms(budget, sigma, tau, beta, declared_quilt(blanket, influence), method="paper")
 
 
 def _door(budget: int, sigma: float, tau: float, beta: float) -> tuple[int, float, float, float]:
     return count("budget", budget), laplace_scale(sigma), accuracy(tau), failure_probability(beta)
 
 
-__all__ = [
-    "Terms",
-    "log_failure",
-    "question_accuracy",
-    "question_budget",
-    "question_failure",
-    "question_size",
-    "rate",
-    "terms",
-]
+__all__ = ["Terms", "log_failure", "printed_terms", "rate", "terms"]
