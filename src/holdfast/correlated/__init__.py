@@ -16,8 +16,13 @@ _HOME = {
     "DependentHoldout": "holdout",
     "DependentRows": "dependent_rows",
     "MarkovChain": "chain",
+    "Panel": "panel",
     "Quilt": "quilt",
     "QuiltModel": "model",
+    "Split": "splitting",
+    "check_split": "splitting",
+    "split_groups": "splitting",
+    "split_time": "splitting",
 }
 
 if TYPE_CHECKING:
@@ -25,7 +30,9 @@ if TYPE_CHECKING:
     from holdfast.correlated.dependent_rows import DependentRows
     from holdfast.correlated.holdout import DependentHoldout
     from holdfast.correlated.model import DependenceModel, QuiltModel
+    from holdfast.correlated.panel import Panel
     from holdfast.correlated.quilt import Quilt
+    from holdfast.correlated.splitting import Split, check_split, split_groups, split_time
     from holdfast.correlated.thresholdout import CorrelatedThresholdout
 
 
@@ -37,6 +44,11 @@ __all__ = [
     "DependentHoldout",
     "DependentRows",
     "MarkovChain",
+    "Panel",
     "Quilt",
     "QuiltModel",
+    "Split",
+    "check_split",
+    "split_groups",
+    "split_time",
 ]

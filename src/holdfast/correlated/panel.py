@@ -1,0 +1,376 @@
+"""Questions about a table of dependent rows: time, group and value columns in, answers with intervals out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast import check
+from holdfast.correlated.dependent_rows import DependentRows
+from holdfast.correlated.holdout import DependentHoldout
+from holdfast.correlated.model_check import ModelReport, check_model
+from holdfast.correlated.series_model import AnyDependence, SeriesModel, declared
+from holdfast.correlated.splitting import Split, split_groups, split_time
+from holdfast.data.values import summarise
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter, QuestionRefused
+from holdfast.mechanisms.answer import Answer
+from holdfast.noise.entropy import Source
+
+Question = str | Callable[[Any], npt.ArrayLike]
+"""A column's name, or a function of the data frame that gives one value a row, each from that row alone."""
+Misfit = Literal["refuse", "uncertified"]
+_STATE = 1
+
+
+class Panel:
+    """A table of dependent rows, split into a public part and a holdout that answers questions.
+
+    With a `group` column whole groups are dealt to one side or the other; groups must be independent of each other, and
+    inside a group rows depend on each other as `model` declares, or in any way. Without one the table is a single
+    series: it is cut at a time, and `model` must say how the series forgets. The public part is for fitting, guessing
+    and looking; the declared model is put to the test on it (`report`), and a model that it refutes is refused.
+
+    A question is a mean of one value a row. Its guess is the mean on the public part unless another is given, and the
+    holdout checks it (`DependentHoldout`): every interval of every answer holds at once, with probability at least
+    `confidence`, whatever is asked next.
+
+    Parameters
+    ----------
+    frame : data frame
+        pandas, polars or anything that narwhals reads; a lazy frame is collected.
+    group : str, optional
+        Column of the independent groups: person, household, site.
+    time : str, optional
+        Column of times; it orders the rows of a group or of the series. Without it they are in the order of the table.
+    values : sequence of str
+        Number columns on which the model is tested.
+    model : SeriesModel or list of float, optional
+        What is declared inside a group: `series_model.Autoregressive`, `Markov`, `Mixing`, `MDependent`, `Independent`;
+        a list bounds the mixing coefficients; None stands for any dependence, which needs groups.
+    share : float
+        Share of the groups, or of the times, in the holdout.
+    gap : int
+        For a single series: steps from the last public time to the first one of the holdout.
+    questions, confidence, failures
+        As for `ReusableHoldout`.
+    level : float
+        Probability with which a true model may be refuted by the public part.
+    misfit : str
+        What to do when it is: "refuse", or "uncertified": answer, and mark every answer as not certified.
+    source : noise.Source, optional
+        For the deal of the groups; `noise.Seeded` in simulations.
+
+    Raises
+    ------
+    GuaranteeUnavailable
+        The model is refuted by the public part, or it has no bound for this split.
+
+    Notes
+    -----
+    Tests can refute a model and never certify one: with two columns tested a third may be related in ways that nobody
+    declared. A function that answers a question is called with the holdout's rows. It must be yours: one that stores or
+    prints what it sees would look behind the guard. That each value comes from its own row is tried on the public part.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> visits = pl.DataFrame({"person": [i // 4 for i in range(4000)], "ill": [i // 4 % 5 == 0 for i in range(4000)]})
+    >>> panel = Panel(visits, group="person", questions=20)
+    >>> panel
+    Panel(2000 public rows, 2000 holdout rows worth 500 independent ones: 0 of 20 questions asked)
+    >>> answer = panel.ask("ill")
+    >>> answer.passed, answer.interval[0] < 0.2 < answer.interval[1]
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        *,
+        group: str | None = None,
+        time: str | None = None,
+        values: Sequence[str] = (),
+        model: SeriesModel | Sequence[float] | None = None,
+        share: float = 0.5,
+        gap: int = 1,
+        questions: int | None = None,
+        confidence: float = 0.95,
+        failures: int | None = None,
+        level: float = 0.01,
+        misfit: Misfit = "refuse",
+        source: Source | None = None,
+    ) -> None:
+        table = _Table(frame)
+        inside = declared(model)
+        level, kind = check.probability("level", level), check.choice("misfit", misfit, ("refuse", "uncertified"))
+        if group is not None:
+            split = split_groups(table.column(group), share, source=source)
+        elif time is not None:
+            split = split_time(table.column(time), share, gap=gap)
+        else:
+            raise InvalidParameter("group or time must be given: rows without either have no declared dependence")
+        rows = _declared_rows(split, inside)
+        self._table, self._split, self._group, self._time = table, split, group, time
+        self._holdout = DependentHoldout(rows, questions, confidence, failures)
+        self._report = self._checked(values, inside, level)
+        self._certified = self._report.passed
+        if not self._certified and kind == "refuse":
+            raise GuaranteeUnavailable(
+                f"{self._report}: declare a weaker dependence (blocks: model=None with groups), or take answers that "
+                'are not certified with misfit="uncertified"'
+            )
+
+    def _checked(self, values: Sequence[str], inside: SeriesModel, level: float) -> ModelReport:
+        train = self._split.train
+        columns = {name: self._table.column(name)[train] for name in _names(values)}
+        groups = None if self._group is None else _codes(self._table.column(self._group)[train])
+        times = None if self._time is None else _codes(self._table.column(self._time)[train])
+        if not columns:
+            return ModelReport(level, (), ("no value columns were named",))
+        return check_model(columns, inside, groups=groups, times=times, level=level)
+
+    # What is public ---------------------------------------------------------------------------------------------------
+
+    @property
+    def public(self) -> Any:
+        """The public part, as a data frame of the kind that was given."""
+        return self._table.part(self._split.train)
+
+    @property
+    def report(self) -> ModelReport:
+        """What the public part says about the declared model."""
+        return self._report
+
+    @property
+    def rows(self) -> DependentRows:
+        """The declared dependence of the holdout's rows, with what they are worth."""
+        return self._holdout.rows
+
+    @property
+    def certified(self) -> bool:
+        """Whether answers are certified: the public part did not refute the model."""
+        return self._certified
+
+    @property
+    def remaining(self) -> dict[str, float]:
+        """Questions and failures that are left."""
+        return self._holdout.remaining
+
+    @property
+    def transcript(self) -> tuple[Answer, ...]:
+        """Every answer so far."""
+        return tuple(self._marked(answer) for answer in self._holdout.transcript)
+
+    # Questions --------------------------------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        question: Question,
+        *,
+        guess: float | None = None,
+        tolerance: float | None = None,
+        low: float = 0.0,
+        high: float = 1.0,
+        show: Literal["value", "bit"] = "value",
+        key: str | None = None,
+    ) -> Answer:
+        """Ask for the mean of a column, or of a function of the rows.
+
+        Parameters
+        ----------
+        question : str or callable
+            A column's name, or a function of the data frame that gives one value a row.
+        guess : float, optional
+            By default the mean on the public part.
+        tolerance, show, key
+            As for `ReusableHoldout.check`.
+        low, high : float
+            Range of the values, known without looking: clip first.
+
+        Returns
+        -------
+        Answer
+            A pass has the guess as its value; its interval lies within the tolerance of it. A failure has a corrected
+            value.
+        """
+        low, high = check.value_range(low, high)
+        public = self._values(question, self._split.train)
+        summary = summarise(public, n=len(self._split.train), low=low, high=high, name="the question's public values")
+        held = self._values(question, self._split.holdout, public)
+        answer = self._holdout.check(
+            held, summary.mean if guess is None else guess, tolerance, low=low, high=high, show=show, key=key
+        )
+        return self._marked(answer)
+
+    def claim(
+        self,
+        question: Question,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        low: float = 0.0,
+        high: float = 1.0,
+        key: str | None = None,
+    ) -> Answer:
+        """Claim that a mean is at least (at most) a number; the answer is a bit, and a pass proves it.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"who": [i // 2 for i in range(4000)], "x": [0.5] * 4000})
+        >>> Panel(table, group="who", questions=5).claim("x", at_least=0.4).passed
+        True
+        """
+        held = self._values(question, self._split.holdout, self._values(question, self._split.train))
+        answer = self._holdout.claim(held, at_least=at_least, at_most=at_most, low=low, high=high, key=key)
+        return self._marked(answer)
+
+    def _values(
+        self, question: Question, rows: npt.NDArray[np.intp], public: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[Any]:
+        """The question's values on these rows; with `public` it was asked there before and is tried as a function."""
+        if isinstance(question, str):
+            return self._table.column(question)[rows]
+        if not callable(question):
+            raise InvalidParameter(f"question must be a column's name or a function, got a {type(question).__name__}")
+        if public is not None:
+            self._alone(question, public)
+        found = _array(question(self._table.part(rows)))
+        if found.shape != (len(rows),):
+            raise InvalidParameter(f"question must give one value a row, got shape {found.shape}")
+        return found
+
+    def _alone(self, question: Callable[[Any], npt.ArrayLike], public: npt.NDArray[Any]) -> None:
+        """Refuse a function whose values change when other rows are left out: it is not a mean over rows."""
+        some = np.arange(0, len(public), 2)
+        again = _array(question(self._table.part(self._split.train[some])))
+        if again.shape != some.shape or not np.array_equal(again, public[some]):
+            raise QuestionRefused(
+                "a question must give each row a value of its own: on the public part this one changes when other rows "
+                "are left out (a lag, a rank, a centred value); fit such parts on the public part first"
+            )
+
+    def _marked(self, answer: Answer) -> Answer:
+        if self._certified:
+            return answer
+        words = f"{answer.guarantee.assumption}; the public rows refute this model"
+        return replace(answer, guarantee=replace(answer.guarantee, assumption=words, certified=False))
+
+    # Saving -----------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """The split, the report and the transcript as plain data for JSON; the rows are not in it.
+
+        Which rows are in the holdout is part of it. Whoever goes on from a state must be the only one who does.
+        """
+        report, split = self._report, self._split
+        return {
+            "format": _STATE,
+            "group": self._group,
+            "time": self._time,
+            "kind": split.kind,
+            "train": split.train.tolist(),
+            "holdout": split.holdout.tolist(),
+            "sizes": None if split.sizes is None else list(split.sizes),
+            "gap": split.gap,
+            "report": report.to_dict(),
+            "run": self._holdout.state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], frame: Any) -> Panel:
+        """The panel that `state()` described, on the same table."""
+        from holdfast.correlated.model_check import Finding
+
+        panel = cls.__new__(cls)
+        try:
+            if state["format"] != _STATE:
+                raise InvalidParameter(f"state must have format {_STATE}, got {state['format']!r}")
+            table = _Table(frame)
+            train, held = (np.array(state[side], dtype=np.intp) for side in ("train", "holdout"))
+            if max(train.max(), held.max()) >= table.length:
+                raise InvalidParameter(f"frame must be the same table, got one of {table.length} rows")
+            sizes = None if state["sizes"] is None else tuple(state["sizes"])
+            report = state["report"]
+            panel._table, panel._group, panel._time = table, state["group"], state["time"]
+            panel._split = Split(train, held, state["kind"], sizes, state["gap"])
+            panel._holdout = DependentHoldout.from_state(state["run"])
+            panel._report = ModelReport(
+                report["level"], tuple(Finding(**found) for found in report["findings"]), tuple(report["untested"])
+            )
+            panel._certified = panel._report.passed
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidParameter):
+                raise
+            raise InvalidParameter(f"state must be what state() returned: {error}") from error
+        return panel
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a Panel holds guarded rows and is not pickled; hand it over with state() and from_state()")
+
+    def __repr__(self) -> str:
+        holdout = self._holdout
+        asked = (
+            f"{holdout.asked} asked"
+            if holdout.questions is None
+            else (f"{holdout.asked} of {holdout.questions} questions asked")
+        )
+        return (
+            f"Panel({len(self._split.train)} public rows, {holdout.n} holdout rows worth "
+            f"{holdout.rows.effective_n:.4g} independent ones: {asked})"
+        )
+
+
+class _Table:
+    """A data frame of any kind, by columns and by row numbers."""
+
+    def __init__(self, frame: Any) -> None:
+        import narwhals as nw
+
+        try:
+            known = nw.from_native(frame)
+        except TypeError:
+            raise InvalidParameter(f"frame must be a data frame, got a {type(frame).__name__}") from None
+        self._frame: nw.DataFrame[Any] = known.collect() if isinstance(known, nw.LazyFrame) else known
+        self.length = len(self._frame)
+
+    def column(self, name: Any) -> npt.NDArray[Any]:
+        """One column; missing values are refused where it is used."""
+        if not isinstance(name, str) or name not in self._frame.columns:
+            raise InvalidParameter(f"the frame has no column {name!r}")
+        return _array(self._frame[name].to_numpy())
+
+    def part(self, rows: npt.NDArray[np.intp]) -> Any:
+        """Some rows, as a frame of the kind that was given."""
+        return self._frame[rows].to_native()
+
+
+def _declared_rows(split: Split, inside: SeriesModel) -> DependentRows:
+    if split.kind == "time":
+        return inside.rows(len(split.holdout), split.gap)
+    assert split.sizes is not None
+    if isinstance(inside, AnyDependence):
+        return split.blocks()
+    return DependentRows.groups(split.sizes, inside.rows)
+
+
+def _array(values: Any) -> npt.NDArray[Any]:
+    to_numpy = getattr(values, "to_numpy", None)
+    return np.asarray(to_numpy() if callable(to_numpy) else values)
+
+
+def _codes(values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.intp)
+
+
+def _names(values: Any) -> list[str]:
+    if isinstance(values, str):
+        return [values]
+    return [str(name) for name in values]
+
+
+__all__ = ["Misfit", "Panel", "Question"]

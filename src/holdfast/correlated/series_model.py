@@ -1,0 +1,207 @@
+"""Declared dependence along one series: what it makes of `k` rows, and what it says about their autocorrelation.
+
+A panel declares one of these for the rows inside a group. Each is a promise about complete rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from holdfast import check
+from holdfast.bounds.correlated.mixing import Tail, mixing_coefficients
+from holdfast.correlated.dependent_rows import BLOCKS, DependentRows
+from holdfast.correlated.route import Route
+from holdfast.correlated.row_chain import RowChain
+from holdfast.errors import GuaranteeUnavailable
+
+
+@runtime_checkable
+class SeriesModel(Protocol):
+    """A declared dependence along a series."""
+
+    def rows(self, k: int, gap: int | None = None) -> DependentRows:
+        """The declaration for `k` rows; with `gap`, given earlier rows of the same series."""
+
+    def correlation(self, lag: int) -> float:
+        """The largest correlation that any function of a row can have with any of a row `lag` later; 1 if unknown."""
+
+    def covariance(self, lag: int) -> float:
+        """Bound on a covariance at this lag, in units of (range) x (mean absolute deviation); infinite if unknown."""
+
+
+@dataclass(frozen=True)
+class AnyDependence:
+    """Anything may happen inside a group: it counts as one block.
+
+    Examples
+    --------
+    >>> AnyDependence().rows(5).effective_n
+    1.0
+    """
+
+    def rows(self, k: int, gap: int | None = None) -> DependentRows:
+        """One block, worth one row."""
+        if gap is not None:
+            raise GuaranteeUnavailable("rows with any dependence on the training rows have no bound: split by groups")
+        return DependentRows(k, f"{k} rows with any dependence", {BLOCKS: Route(BLOCKS, 1.0)})
+
+    def correlation(self, lag: int) -> float:
+        """1: nothing is promised."""
+        return 1.0
+
+    def covariance(self, lag: int) -> float:
+        """Nothing is promised."""
+        return float("inf")
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Rows of a group are independent of each other."""
+
+    def rows(self, k: int, gap: int | None = None) -> DependentRows:
+        """Independent rows."""
+        return DependentRows.independent(k)
+
+    def correlation(self, lag: int) -> float:
+        """0 at every lag."""
+        return 0.0
+
+    def covariance(self, lag: int) -> float:
+        """0 at every lag."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class MDependent:
+    """Rows more than `m` steps apart are independent."""
+
+    m: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "m", check.whole("m", self.m, at_least=0, at_most=10**9))
+
+    def rows(self, k: int, gap: int | None = None) -> DependentRows:
+        """`m`-dependent rows; training rows of the same series must be more than `m` steps earlier."""
+        if gap is not None and gap <= self.m:
+            raise GuaranteeUnavailable(f"gap must be above m = {self.m}: nearer training rows are not independent")
+        return DependentRows.m_dependent(k, self.m)
+
+    def correlation(self, lag: int) -> float:
+        """0 beyond `m`."""
+        return 0.0 if lag > self.m else 1.0
+
+    def covariance(self, lag: int) -> float:
+        """0 beyond `m`."""
+        return 0.0 if lag > self.m else float("inf")
+
+
+@dataclass(frozen=True)
+class Autoregressive:
+    """A stationary Gaussian AR(1), or a stationary chain of any kind whose operator norm is `|coefficient|`.
+
+    Examples
+    --------
+    >>> model = Autoregressive(0.5)
+    >>> round(model.rows(30).effective_n, 6), model.correlation(3)
+    (10.0, 0.125)
+    """
+
+    coefficient: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coefficient", check.real("coefficient", self.coefficient, above=-1, below=1))
+
+    def rows(self, k: int, gap: int | None = None) -> DependentRows:
+        """A stationary series; with a gap the last training row would be needed in standard units."""
+        if gap is not None:
+            raise GuaranteeUnavailable(
+                "an autoregressive series cut in time needs its last training row in standard units: use "
+                "DependentRows.autoregressive(n, coefficient, gap=..., last=...) and DependentHoldout"
+            )
+        return DependentRows.autoregressive(k, self.coefficient)
+
+    def correlation(self, lag: int) -> float:
+        """`|coefficient|^lag`: the operator norm bounds the correlation of all functions, not only of linear ones."""
+        return float(abs(self.coefficient) ** lag)
+
+    def covariance(self, lag: int) -> float:
+        """Bounded through the correlation."""
+        return float("inf")
+
+
+@dataclass(frozen=True)
+class Markov:
+    """A stationary finite-state chain of complete rows with a known transition matrix."""
+
+    matrix: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        clean = RowChain(self.matrix).matrix
+        object.__setattr__(self, "matrix", tuple(tuple(float(p) for p in line) for line in clean))
+
+    def rows(self, k: int, gap: int | None = None) -> DependentRows:
+        """The stationary chain."""
+        return DependentRows.markov(k, self.matrix, gap=gap)
+
+    def correlation(self, lag: int) -> float:
+        """The operator norm to the power of the lag."""
+        return float(RowChain(self.matrix).operator_norm ** lag)
+
+    def covariance(self, lag: int) -> float:
+        """Bounded through the correlation."""
+        return float("inf")
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """Bounds on the mixing coefficients `delta_1, delta_2, ...` of the rows; see `DependentRows.chain`.
+
+    Examples
+    --------
+    >>> round(Mixing((0.9,)).rows(4000).effective_n, 4), round(Mixing((0.9,)).covariance(2), 6)
+    (111.447, 0.405)
+    """
+
+    deltas: tuple[float, ...]
+    tail: Tail = "markov"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "deltas", check.reals("deltas", self.deltas, at_least=0, at_most=1))
+
+    def rows(self, k: int, gap: int | None = None) -> DependentRows:
+        """A chain with any start."""
+        return DependentRows.chain(k, self.deltas, tail=self.tail, gap=gap)
+
+    def correlation(self, lag: int) -> float:
+        """1: these coefficients bound covariances."""
+        return 1.0
+
+    def covariance(self, lag: int) -> float:
+        """`delta_lag / 2`: given a row, the mean of a later value moves in an interval of `delta` times the range.
+
+        `cov = E[(f - Ef)(g - m)]` for any constant m; with m the middle of that interval `|g - m| <= delta range/2`.
+        """
+        return float(mixing_coefficients(self.deltas, lag, self.tail)[-1]) / 2
+
+
+def declared(model: SeriesModel | Sequence[float] | None) -> SeriesModel:
+    """A model as a user may give it: None for any dependence, a list for mixing coefficients."""
+    if model is None:
+        return AnyDependence()
+    if isinstance(model, SeriesModel):
+        return model
+    return Mixing(check.reals("model", model, at_least=0, at_most=1))
+
+
+__all__ = [
+    "AnyDependence",
+    "Autoregressive",
+    "Independent",
+    "MDependent",
+    "Markov",
+    "Mixing",
+    "SeriesModel",
+    "declared",
+]
