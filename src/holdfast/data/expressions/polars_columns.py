@@ -1,0 +1,178 @@
+"""Row expressions as polars expressions, which polars evaluates a batch at a time in one pass."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
+
+from holdfast.data.expressions import limits, tree
+from holdfast.data.expressions.checked import Expression
+from holdfast.data.expressions.python_rows import LOWER, UPPER
+from holdfast.data.schema import Column, Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_SPELT = r"^[+-]?[0-9]{1,15}(\.[0-9]{1,15})?$"
+
+
+def read(schema: Schema) -> list[pl.Expr]:
+    """Expressions that turn raw columns into what the language sees, each under its own name.
+
+    Apply them once, with `select`, before anything from `compile`. A column must already have a polars type of its
+    kind: any integer or float type for numbers, Boolean, String.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from holdfast.data.schema import Schema
+    >>> frame = pl.DataFrame({"x": [1.0, float("nan"), 1e40]})
+    >>> frame.select(read(Schema({"x": "number"})))["x"].to_list()
+    [1.0, None, None]
+    """
+    return [_read(column) for column in schema]
+
+
+def _read(column: Column) -> pl.Expr:
+    import polars as pl
+
+    raw = pl.col(column.name)
+    if column.kind == "integer":
+        return raw.cast(pl.Float64)
+    if column.kind == "number":
+        number = raw.cast(pl.Float64)
+        inside = pl.when(number.is_between(-limits.LARGEST, limits.LARGEST)).then(number)
+        return pl.when(number.abs() < limits.SMALLEST).then(0.0).otherwise(inside).alias(column.name)
+    return raw.cast(pl.Boolean if column.kind == "boolean" else pl.String)
+
+
+def compile(expression: Expression) -> pl.Expr:
+    """A polars expression over columns that `read` has been through.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from holdfast.data.expressions import expression
+    >>> from holdfast.data.schema import Schema
+    >>> rule = expression("x / 2 > 1", Schema({"x": "number"}))
+    >>> pl.DataFrame({"x": [1.0, 4.0, None]}).select(compile(rule).alias("rule"))["rule"].to_list()
+    [False, True, None]
+    """
+    return _Compiler(expression).of(expression.node)
+
+
+class _Compiler:
+    def __init__(self, expression: Expression) -> None:
+        self.facts = expression.facts
+
+    def of(self, node: tree.Node) -> pl.Expr:
+        import polars as pl
+
+        match node:
+            case tree.Name(column):
+                return pl.col(column)
+            case tree.Number(value):
+                return pl.lit(value, dtype=pl.Float64)
+            case tree.Text(value):
+                return pl.lit(value, dtype=pl.String)
+            case tree.Truth(value):
+                return pl.lit(value, dtype=pl.Boolean)
+            case tree.Null():
+                return pl.lit(None)
+            case tree.Arithmetic("/", left, right):
+                below = self.of(right)
+                if not (isinstance(right, tree.Number) and right.value != 0.0):
+                    below = pl.when(below != 0.0).then(below)
+                return self.of(left) / below
+            case tree.Arithmetic(sign, left, right):
+                one, other = self.of(left), self.of(right)
+                return one + other if sign == "+" else one - other if sign == "-" else one * other
+            case tree.Minus(operand):
+                return 0.0 - self.of(operand)
+            case tree.Comparison(sign, left, right):
+                return _compare(sign, self.of(left), self.of(right))
+            case tree.Between(operand, low, high):
+                middle = self.of(operand)
+                return (self.of(low) <= middle) & (middle <= self.of(high))
+            case tree.In(operand, values):
+                kind = pl.Float64 if isinstance(values[0], tree.Number) else pl.String
+                listed = pl.Series([value.value for value in values], dtype=kind).implode()
+                return self.of(operand).is_in(pl.lit(listed))
+            case tree.IsNull(operand):
+                return self.of(operand).is_null()
+            case tree.Not(operand):
+                return ~self.of(operand)
+            case tree.And(operands):
+                return reduce(and_, [self.of(part) for part in operands])
+            case tree.Or(operands):
+                return reduce(or_, [self.of(part) for part in operands])
+            case tree.Case(branches, otherwise):
+                chain: Any = pl
+                for condition, result in branches:
+                    chain = chain.when(self.of(condition)).then(self.of(result))
+                return chain.otherwise(self.of(otherwise))  # type: ignore[no-any-return]
+            case tree.Call(name, arguments):
+                return self._call(name, arguments)
+        raise AssertionError("a checked expression has no other nodes")
+
+    def _call(self, name: str, arguments: tuple[tree.Node, ...]) -> pl.Expr:
+        import polars as pl
+
+        parts = [self.of(argument) for argument in arguments]
+        first, written = parts[0], getattr(arguments[-1], "value", None)
+        match name:
+            case "abs":
+                return first.abs()
+            case "floor":
+                return first.floor()
+            case "ceil":
+                return first.ceil()
+            case "sign":
+                return pl.when(first > 0.0).then(1.0).when(first < 0.0).then(-1.0).when(first == 0.0).then(0.0)
+            case "sqrt":
+                return pl.when(first >= 0.0).then(first).sqrt()
+            case "least" | "greatest":
+                found = pl.min_horizontal(*parts) if name == "least" else pl.max_horizontal(*parts)
+                nullable = [p for p, a in zip(parts, arguments, strict=True) if self.facts[a].nullable]
+                # polars skips NULL here; in the language it stays NULL.
+                return pl.when(~pl.any_horizontal(*(p.is_null() for p in nullable))).then(found) if nullable else found
+            case "clip":
+                low, high = (getattr(argument, "value", 0.0) for argument in arguments[1:])
+                return first.clip(low, high)
+            case "coalesce":
+                return pl.coalesce(*parts)
+            case "length":
+                return first.str.len_chars().cast(pl.Float64)
+            case "lower":
+                return first.str.replace_many(list(UPPER), list(LOWER))
+            case "upper":
+                return first.str.replace_many(list(LOWER), list(UPPER))
+            case "starts_with":
+                return first.str.starts_with(str(written))
+            case "ends_with":
+                return first.str.ends_with(str(written))
+            case "contains":
+                return first.str.contains(str(written), literal=True)
+            case "number":
+                return pl.when(first.str.contains(_SPELT)).then(first).cast(pl.Float64, strict=False)
+        raise AssertionError("a checked expression has no other functions")
+
+
+def _compare(sign: str, one: pl.Expr, other: pl.Expr) -> pl.Expr:
+    match sign:
+        case "=":
+            return one == other
+        case "<>":
+            return one != other
+        case "<":
+            return one < other
+        case "<=":
+            return one <= other
+        case ">":
+            return one > other
+        case _:
+            return one >= other
+
+
+__all__ = ["compile", "read"]
