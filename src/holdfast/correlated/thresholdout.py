@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 
 from holdfast import check
 from holdfast.bounds.correlated.algorithm1 import DWORK, ZHAO, NoiseRatios, run_parameters
+from holdfast.bounds.correlated.question import least_records
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms
-from holdfast.bounds.correlated.theorem1 import question_size
 from holdfast.correlated.threshold_rules import CorrelatedRules
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout.noise_scales import NoiseScales
@@ -177,7 +177,7 @@ class CorrelatedThresholdout(Thresholdout):
             raise InvalidParameter(f"quilt must be QuiltTerms, got a {type(quilt).__name__}")
         found = run_parameters(check.real("tau", tau, above=0) / unit, beta, questions, budget, split)
         sigma = found.sigma * (1 - _GRID_ROOM)
-        least = question_size(budget, sigma, found.tau, found.beta, known)
+        least = least_records(budget, sigma, found.tau, found.beta, known)
         if not math.isfinite(least) or least > 10**15:
             raise GuaranteeUnavailable(
                 f"no number of records is enough for Algorithm 1 to certify {tau:g}: influence {known.influence:g} is "
