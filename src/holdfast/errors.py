@@ -26,3 +26,7 @@ class GuaranteeUnavailable(HoldfastError):
 
 class LedgerConflict(HoldfastError):
     """An entry would make the ledger unsound or contradict what it already holds."""
+
+
+class LedgerUnavailable(HoldfastError):
+    """The ledger could not be reached or written, so nothing was released. Ask again with the same key."""

@@ -18,9 +18,26 @@ def to_json(value: Any) -> str:
     >>> to_json({"value": float("inf")})
     '{"value": 1e999}'
     """
-    text = json.dumps(_plain(value), allow_nan=False)
-    for marker, number in _INFINITE.items():
-        text = text.replace(json.dumps(marker), number)
+    return _infinite(json.dumps(_plain(value), allow_nan=False))
+
+
+def to_canonical_json(value: Any) -> str:
+    """The one strict JSON text of plain data: keys in order, no spaces, ASCII only. What is hashed or signed is this.
+
+    A float is its shortest decimal, as `repr` writes it. Reading the text and writing it again gives the same text.
+
+    Examples
+    --------
+    >>> to_canonical_json({"b": [0.1, float("inf")], "a": "é"})
+    '{"a":"\\\\u00e9","b":[0.1,1e999]}'
+    """
+    return _infinite(json.dumps(_plain(value), allow_nan=False, sort_keys=True, separators=(",", ":")))
+
+
+def _infinite(text: str) -> str:
+    if "\\u0000" in text:
+        for marker, number in _INFINITE.items():
+            text = text.replace(json.dumps(marker), number)
     return text
 
 

@@ -1,0 +1,42 @@
+"""The ledger: an append-only, hash-chained record of what was asked of a data set, what it cost and what was answered.
+
+`open_store` opens a store (memory, SQLite, PostgreSQL), `Store.ledger` the chain of one data set, and `Ledger.submit`
+is the only way to write: it runs a function alone, commits durably, and only then returns what the function returned.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.lazy import lazy
+
+_HOMES = {
+    "Entry": "entry",
+    "Head": "entry",
+    "Ledger": "ledger",
+    "SigningKey": "signing",
+    "Store": "store",
+    "Transaction": "transaction",
+    "View": "transaction",
+    "open_store": "store",
+}
+
+if TYPE_CHECKING:
+    from holdfast.guard.ledger.entry import Entry, Head
+    from holdfast.guard.ledger.ledger import Ledger
+    from holdfast.guard.ledger.signing import SigningKey
+    from holdfast.guard.ledger.store import Store, open_store
+    from holdfast.guard.ledger.transaction import Transaction, View
+
+__getattr__, __dir__ = lazy(__name__, _HOMES)
+
+__all__ = [
+    "Entry",
+    "Head",
+    "Ledger",
+    "SigningKey",
+    "Store",
+    "Transaction",
+    "View",
+    "open_store",
+]

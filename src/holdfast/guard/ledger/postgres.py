@@ -1,0 +1,127 @@
+"""A store in a PostgreSQL database, shared by any number of servers.
+
+The row that holds a chain's head is its lock: `SELECT ... FOR UPDATE` lets one writer in at a time, and a lost
+connection lets go of it. Commits wait for the disk, whatever the server's default says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import URL, Connection, create_engine, event, make_url, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from holdfast import check
+from holdfast.errors import InvalidParameter
+from holdfast.guard.ledger.entry import Head
+from holdfast.guard.ledger.signing import SigningKey
+from holdfast.guard.ledger.sql import HEAD, SQLBackend, SQLSource
+from holdfast.guard.ledger.sql_store import SQLStore
+
+_LOCKING_HEAD = HEAD.with_for_update()
+_SCHEMA_LOCK = 0x686F6C6466617374  # "holdfast"
+_MEANINGS = {
+    "53100": "the disk that holds the ledger's database is full",
+    "55P03": "another process has held the ledger's lock for too long",
+    "42501": "the ledger's database does not let this user write",
+    "25006": "the ledger's database takes no writes (is it a standby?)",
+    "28P01": "the ledger's database refused the password",
+    "3D000": "there is no such database for the ledger",
+}
+
+
+class _Chain(SQLBackend):
+    def _lock(self, connection: Connection) -> Head:
+        return SQLSource(connection, self._ledger, self._dataset).head(_LOCKING_HEAD)
+
+    def _snapshot(self, connection: Connection) -> None:
+        _read_one_moment(connection)
+
+    def explain(self, error: SQLAlchemyError) -> str:
+        return _explain(error)
+
+
+class PostgresStore(SQLStore):
+    """A store in a PostgreSQL database; made by `open_store("postgresql://...")`."""
+
+    def __init__(
+        self,
+        address: str,
+        key: SigningKey | None = None,
+        new_key: bool = False,
+        *,
+        read_only: bool = False,
+        timeout: float = 30.0,
+    ) -> None:
+        seconds = check.real("timeout", timeout, above=0)
+        url = _address(address)
+        milliseconds = max(1, round(seconds * 1000))
+        engine = create_engine(
+            url,
+            hide_parameters=True,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+            connect_args={
+                "connect_timeout": max(2, round(seconds)),
+                "tcp_user_timeout": milliseconds,
+                "options": f"-c lock_timeout={milliseconds}",
+                "application_name": "holdfast",
+            },
+        )
+        event.listen(engine, "connect", _prepare)
+        self._shown = url.render_as_string(hide_password=True)
+        self._read_only = read_only
+        super().__init__(engine, key, new_key, insert)
+
+    def _chain(self, ledger: int, dataset: str) -> SQLBackend:
+        return _Chain(self._engine, ledger, dataset, insert)
+
+    def _lock_schema(self, connection: Connection) -> None:
+        if self._read_only:
+            raise InvalidParameter("the database must hold a ledger of this release; it does not")
+        connection.execute(text("SELECT pg_advisory_xact_lock(:name)"), {"name": _SCHEMA_LOCK})
+
+    def _begin_snapshot(self, connection: Connection) -> None:
+        _read_one_moment(connection)
+
+    def _explain(self, error: SQLAlchemyError) -> str:
+        return _explain(error)
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self._shown!r})"
+
+
+def _address(address: str) -> URL:
+    if address.startswith("postgres:"):
+        address = address.replace("postgres:", "postgresql:", 1)
+    try:
+        return make_url(address).set(drivername="postgresql+psycopg")
+    except (ArgumentError, ValueError):
+        raise InvalidParameter("where must be an address like postgresql://user@host/database") from None
+
+
+def _prepare(connection: Any, _: Any) -> None:
+    # A stricter setting than "on" is the steward's choice and stays.
+    connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    )
+    connection.commit()
+
+
+def _read_one_moment(connection: Connection) -> None:
+    connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+
+def _explain(error: SQLAlchemyError) -> str:
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    if state in _MEANINGS:
+        return _MEANINGS[state]
+    if isinstance(error, DBAPIError) and (
+        error.connection_invalidated or state is None or state.startswith(("08", "57"))
+    ):
+        return "the connection to the ledger's database was lost, or could not be made"
+    return f"the ledger's database could not be used ({state or type(error).__name__})"
+
+
+__all__ = ["PostgresStore"]

@@ -1,0 +1,365 @@
+"""What the SQLite and the PostgreSQL store share: one chain over one SQLAlchemy connection.
+
+A question takes one lock, the reads it asks for, three writes and one commit, however long the chain is. States that
+were read or written are remembered for as long as nobody else has moved the head: a chain that one process serves is
+read from the database only once.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TypeVar
+
+from sqlalchemy import Connection, Engine, Row, Select, Table, and_, bindparam, insert, select, update
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from holdfast.errors import LedgerConflict, LedgerUnavailable
+from holdfast.guard.ledger.backend import ASK_AGAIN, NOTHING_WRITTEN, Backend
+from holdfast.guard.ledger.entry import Entry, Head, account_digest, secret_digest
+from holdfast.guard.ledger.tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
+from holdfast.guard.ledger.transaction import Changes, Source
+
+T = TypeVar("T")
+
+_CHUNK = 1000
+_REMEMBERED = 4096
+"""States kept in memory for one chain; beyond that all are forgotten and read again."""
+
+_E = ENTRIES.c
+HEAD = select(HEADS.c.sequence, HEADS.c.hash, HEADS.c.signer).where(HEADS.c.ledger == bindparam("ledger"))
+_LATEST = select(ENTRIES).where(_E.ledger == bindparam("ledger")).order_by(_E.sequence.desc()).limit(1)
+_BY_KEY = _LATEST.where(_E.key == bindparam("key"), _E.analyst == bindparam("analyst"))
+_BY_KEY_OF_NOBODY = _LATEST.where(_E.key == bindparam("key"), _E.analyst.is_(None))
+_BY_QUESTION = _LATEST.where(_E.question == bindparam("question"))
+_ENTRY = select(ENTRIES).where(_E.ledger == bindparam("ledger"), _E.sequence == bindparam("sequence"))
+_RANGE = (
+    select(ENTRIES)
+    .where(_E.ledger == bindparam("ledger"), _E.sequence.between(bindparam("first"), bindparam("last")))
+    .order_by(_E.sequence)
+)
+# The entry that recorded a state comes with it, so that a state edited by hand is not believed.
+_ACCOUNT = select(ACCOUNTS.c.state, _E.states).outerjoin_from(
+    ACCOUNTS, ENTRIES, and_(_E.ledger == ACCOUNTS.c.ledger, _E.sequence == ACCOUNTS.c.sequence)
+)
+_ACCOUNT = _ACCOUNT.where(ACCOUNTS.c.ledger == bindparam("ledger"), ACCOUNTS.c.name == bindparam("name"))
+_SECRET = select(SECRETS.c.salt, SECRETS.c.state, _E.states).outerjoin_from(
+    SECRETS, ENTRIES, and_(_E.ledger == SECRETS.c.ledger, _E.sequence == SECRETS.c.sequence)
+)
+_SECRET = _SECRET.where(SECRETS.c.ledger == bindparam("ledger"), SECRETS.c.name == bindparam("name"))
+_INSERT_ENTRY = insert(ENTRIES)
+_MOVE_HEAD = (
+    update(HEADS)
+    .where(HEADS.c.ledger == bindparam("at"))
+    .values({name: bindparam(f"new_{name}") for name in ("sequence", "hash", "signer", "signature")})
+)
+
+
+class SQLSource(Source):
+    """Reads of one chain over one connection, which is in a transaction."""
+
+    def __init__(self, connection: Connection, ledger: int, dataset: str) -> None:
+        self._connection, self._ledger, self._dataset = connection, ledger, dataset
+
+    def head(self, statement: Select[Any] = HEAD) -> Head:
+        """Where the chain ends."""
+        row = self._one(statement)
+        if row is None:
+            raise LedgerConflict("the head of this ledger is gone from its store; run `holdfast verify`")
+        return Head(row.sequence, row.hash, row.signer)
+
+    def account(self, name: str) -> str | None:
+        """The state of an account."""
+        row = self._one(_ACCOUNT, name=name)
+        if row is None:
+            return None
+        _check_recorded(f"account:{name}", account_digest(row.state), row.states)
+        return str(row.state)
+
+    def secret(self, name: str) -> tuple[str, str] | None:
+        """Salt and state of a secret."""
+        row = self._one(_SECRET, name=name)
+        if row is None:
+            return None
+        _check_recorded(f"secret:{name}", secret_digest(row.salt, row.state), row.states)
+        return row.salt, row.state
+
+    def by_key(self, analyst: str | None, key: str) -> Entry | None:
+        """The latest entry with a key."""
+        if analyst is None:
+            return self._entry(self._one(_BY_KEY_OF_NOBODY, key=key))
+        return self._entry(self._one(_BY_KEY, key=key, analyst=analyst))
+
+    def by_question(self, question: str) -> Entry | None:
+        """The latest entry with a question's digest."""
+        return self._entry(self._one(_BY_QUESTION, question=question))
+
+    def entry(self, sequence: int) -> Entry | None:
+        """The entry with a number."""
+        return self._entry(self._one(_ENTRY, sequence=sequence))
+
+    def chunk(self, first: int, last: int) -> list[Entry]:
+        """Entries in order."""
+        rows = self._connection.execute(_RANGE, {"ledger": self._ledger, "first": first, "last": last})
+        return [entry_of(self._dataset, row) for row in rows]
+
+    def _one(self, statement: Select[Any], **values: Any) -> Row[Any] | None:
+        return self._connection.execute(statement, {"ledger": self._ledger} | values).first()
+
+    def _entry(self, row: Row[Any] | None) -> Entry | None:
+        return None if row is None else entry_of(self._dataset, row)
+
+
+def entry_of(dataset: str, row: Row[Any]) -> Entry:
+    """An entry from its row, unchecked."""
+    return Entry(
+        dataset=dataset,
+        sequence=row.sequence,
+        time=row.time,
+        kind=row.kind,
+        text=row.body,
+        analyst=row.analyst,
+        key=row.key,
+        question=row.question,
+        states_text=row.states,
+        signer=row.signer,
+        previous=row.previous,
+        hash=row.hash,
+    )
+
+
+def _check_recorded(name: str, digest: str, states: str | None) -> None:
+    if states is None or f'"{name}":"{digest}"' not in states:
+        raise LedgerConflict(f"the stored state of {name} is not the one that its entry records; run `holdfast verify`")
+
+
+class SQLBackend(Backend):
+    """One chain in an SQL database. A subclass says how its database locks a chain and puts a state."""
+
+    def __init__(self, engine: Engine, ledger: int, dataset: str, upsert: Callable[..., Any]) -> None:
+        self._engine, self._ledger, self._dataset = engine, ledger, dataset
+        self._connection: Connection | None = None
+        self._pid = os.getpid()
+        self._known: Head | None = None
+        self._accounts: dict[str, str | None] = {}
+        self._secrets: dict[str, tuple[str, str] | None] = {}
+        self._coming: Changes | None = None
+        self._put_account = _upsert(upsert, ACCOUNTS, ("state", "sequence"))
+        self._put_secret = _upsert(upsert, SECRETS, ("salt", "state", "sequence"))
+
+    @abstractmethod
+    def _lock(self, connection: Connection) -> Head:
+        """Begin a transaction that no other writer of this chain runs beside; return the head."""
+
+    @abstractmethod
+    def _snapshot(self, connection: Connection) -> None:
+        """Begin a transaction that only reads, and sees one moment."""
+
+    @abstractmethod
+    def explain(self, error: SQLAlchemyError) -> str:
+        """What went wrong, in words for whoever asked."""
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def begin(self) -> Head:
+        """Lock the chain; a connection that was lost since the last question is opened again, once."""
+        if self._pid != os.getpid():  # a connection belongs to the process that made it
+            self._engine.dispose(close=False)
+            self._connection, self._pid = None, os.getpid()
+        fresh = self._connection is None
+        try:
+            head = self._locked()
+        except DBAPIError as error:
+            self._drop()
+            if fresh or not error.connection_invalidated:
+                self._fail(error, NOTHING_WRITTEN)
+            try:
+                head = self._locked()
+            except SQLAlchemyError as again:
+                self._drop()
+                self._fail(again, NOTHING_WRITTEN)
+        except SQLAlchemyError as error:
+            self._drop()
+            self._fail(error, NOTHING_WRITTEN)
+        if self._known != head:
+            self._forget()
+            self._known = head
+        return head
+
+    def _locked(self) -> Head:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._lock(self._connection)
+
+    def write(self, changes: Changes, signature: str | None) -> None:
+        """Insert the entries, put the states, move the head."""
+        entries = [
+            {
+                "ledger": self._ledger,
+                "sequence": e.sequence,
+                "time": e.time,
+                "kind": e.kind,
+                "analyst": e.analyst,
+                "key": e.key,
+                "question": e.question,
+                "body": e.text,
+                "states": e.states_text,
+                "signer": e.signer,
+                "previous": e.previous,
+                "hash": e.hash,
+            }
+            for e in changes.entries
+        ]
+        accounts = [
+            {"ledger": self._ledger, "name": name, "state": text, "sequence": at}
+            for name, (text, at) in changes.accounts.items()
+        ]
+        hidden = [
+            {"ledger": self._ledger, "name": name, "salt": salt, "state": text, "sequence": at}
+            for name, (salt, text, at) in changes.secrets.items()
+        ]
+        head = changes.head
+        moved = {"new_sequence": head.sequence, "new_hash": head.hash, "new_signer": head.signer}
+        connection = self._inside()
+        try:
+            connection.execute(_INSERT_ENTRY, entries)
+            if accounts:
+                connection.execute(self._put_account, accounts)
+            if hidden:
+                connection.execute(self._put_secret, hidden)
+            connection.execute(_MOVE_HEAD, moved | {"at": self._ledger, "new_signature": signature})
+        except SQLAlchemyError as error:
+            self._fail(error, NOTHING_WRITTEN)
+        self._coming = changes
+
+    def commit(self, last: Entry) -> None:
+        """Commit; where the connection is lost meanwhile, find out on a new one whether it took place."""
+        try:
+            self._inside().commit()
+        except SQLAlchemyError as error:
+            self._drop()
+            if not self._took_place(last):
+                self._fail(error, ASK_AGAIN)
+        if self._coming is not None:
+            self._known = self._coming.head
+            self._accounts |= {name: text for name, (text, _) in self._coming.accounts.items()}
+            self._secrets |= {name: (salt, text) for name, (salt, text, _) in self._coming.secrets.items()}
+            self._coming = None
+        if len(self._accounts) + len(self._secrets) > _REMEMBERED:
+            self._forget()
+
+    def _took_place(self, last: Entry) -> bool:
+        """Whether a commit whose outcome is not known has stored `last`.
+
+        Locking the chain again waits for the old transaction, should the server still be busy with it. After that its
+        entry is there for good or never will be.
+        """
+        try:
+            with self._engine.connect() as connection:
+                self._lock(connection)
+                found = SQLSource(connection, self._ledger, self._dataset).entry(last.sequence)
+                connection.rollback()
+        except (SQLAlchemyError, LedgerConflict):
+            return False
+        return found is not None and found.hash == last.hash
+
+    def rollback(self) -> None:
+        """Undo; a connection that cannot even do that is dropped, which undoes it too."""
+        self._coming = None
+        if self._connection is None:
+            return
+        try:
+            self._connection.rollback()
+        except SQLAlchemyError:
+            self._drop()
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def account(self, name: str) -> str | None:
+        """The state of an account, inside the lock."""
+        if name not in self._accounts:
+            self._accounts[name] = self._ask(lambda source: source.account(name))
+        return self._accounts[name]
+
+    def secret(self, name: str) -> tuple[str, str] | None:
+        """Salt and state of a secret, inside the lock."""
+        if name not in self._secrets:
+            self._secrets[name] = self._ask(lambda source: source.secret(name))
+        return self._secrets[name]
+
+    def by_key(self, analyst: str | None, key: str) -> Entry | None:
+        """The latest entry with a key, inside the lock."""
+        return self._ask(lambda source: source.by_key(analyst, key))
+
+    def by_question(self, question: str) -> Entry | None:
+        """The latest entry with a question, inside the lock."""
+        return self._ask(lambda source: source.by_question(question))
+
+    def entry(self, sequence: int) -> Entry | None:
+        """The entry with a number, inside the lock."""
+        return self._ask(lambda source: source.entry(sequence))
+
+    def _ask(self, question: Callable[[SQLSource], T]) -> T:
+        try:
+            return question(SQLSource(self._inside(), self._ledger, self._dataset))
+        except SQLAlchemyError as error:
+            self._fail(error, NOTHING_WRITTEN)
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Head, Source]]:
+        """A snapshot on a connection of its own."""
+        try:
+            with self._engine.connect() as connection:
+                self._snapshot(connection)
+                source = SQLSource(connection, self._ledger, self._dataset)
+                yield source.head(), source
+        except SQLAlchemyError as error:
+            self._fail(error, "nothing was read")
+
+    def entries(self, first: int, last: int | None) -> Iterator[Entry]:
+        """Entries in order, some at a time: an entry never changes, so that no transaction has to span them."""
+        with self.reading() as (head, _):
+            end = head.sequence if last is None else min(last, head.sequence)
+        while first <= end:
+            with self.reading() as (_, source):
+                yield from source.chunk(first, min(end, first + _CHUNK - 1))  # type: ignore[attr-defined]
+            first += _CHUNK
+
+    # -- the connection ------------------------------------------------------------------------------------------
+
+    def _inside(self) -> Connection:
+        if self._connection is None:
+            raise LedgerUnavailable(f"the connection to the ledger was lost; {NOTHING_WRITTEN}")
+        return self._connection
+
+    def _forget(self) -> None:
+        self._known, self._accounts, self._secrets, self._coming = None, {}, {}, None
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        self._forget()
+        if connection is not None:
+            with suppress(SQLAlchemyError):
+                connection.invalidate()
+            with suppress(SQLAlchemyError):
+                connection.close()
+
+    def _fail(self, error: SQLAlchemyError, outcome: str) -> NoReturn:
+        # The error's own text may hold stored states: only what it means is passed on.
+        raise LedgerUnavailable(f"{self.explain(error)}; {outcome}") from None
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._drop()
+
+
+def _upsert(make: Callable[..., Any], table: Table, columns: tuple[str, ...]) -> Any:
+    statement = make(table)
+    return statement.on_conflict_do_update(
+        index_elements=["ledger", "name"], set_={name: getattr(statement.excluded, name) for name in columns}
+    )
+
+
+__all__ = ["HEAD", "SQLBackend", "SQLSource", "entry_of"]

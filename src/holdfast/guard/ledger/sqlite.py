@@ -1,0 +1,121 @@
+"""A store in one SQLite file: write-ahead log, synchronised in full at every commit.
+
+`BEGIN IMMEDIATE` lets one writer in at a time, threads and processes alike. A commit is durable when it returns, and
+visible to others only after that.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import SQLAlchemyError
+
+from holdfast import check
+from holdfast.errors import InvalidParameter, LedgerUnavailable
+from holdfast.guard.ledger.entry import Head
+from holdfast.guard.ledger.signing import SigningKey
+from holdfast.guard.ledger.sql import SQLBackend, SQLSource
+from holdfast.guard.ledger.sql_store import SQLStore
+
+_MEANINGS = (
+    ("disk is full", "the disk that holds the ledger is full, or the file has reached its limit"),
+    ("locked", "another process has held the ledger's lock for too long"),
+    ("readonly", "the ledger's file cannot be written"),
+    ("unable to open", "the ledger's file cannot be opened"),
+    ("not a database", "the ledger's file is no SQLite database"),
+    ("malformed", "the ledger's file is damaged; restore a copy and run `holdfast verify`"),
+    ("disk i/o error", "the disk that holds the ledger failed to read or write"),
+    ("no such table", "the ledger's file has no ledger in it"),
+)
+
+
+class _Chain(SQLBackend):
+    def _lock(self, connection: Connection) -> Head:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        return SQLSource(connection, self._ledger, self._dataset).head()
+
+    def _snapshot(self, connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    def explain(self, error: SQLAlchemyError) -> str:
+        return _explain(error)
+
+
+class SQLiteStore(SQLStore):
+    """A store in a file, with its key beside it; made by `open_store(path)`.
+
+    `read_only` opens what is there and writes nothing at all, for verifying: no tables, no key.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        key: SigningKey | None = None,
+        new_key: bool = False,
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        timeout: float = 30.0,
+    ) -> None:
+        self._path = Path(path)
+        seconds = check.real("timeout", timeout, above=0)
+        if not self._path.parent.is_dir():
+            raise InvalidParameter(f"where must be a file in a folder that is there; {self._path.parent} is not")
+        if (read_only or not create) and not self._path.is_file():
+            raise LedgerUnavailable(f"there is no ledger at {self._path}")
+        engine = create_engine(_address(self._path, read_only), connect_args={"timeout": seconds}, hide_parameters=True)
+        event.listen(engine, "connect", _read_only if read_only else _prepare)
+        if key is None and not read_only:
+            key = SigningKey.load_or_create(self._path.with_name(self._path.name + ".key"))
+        self._read_only = read_only
+        super().__init__(engine, key, new_key, insert)
+
+    def _chain(self, ledger: int, dataset: str) -> SQLBackend:
+        return _Chain(self._engine, ledger, dataset, insert)
+
+    def _lock_schema(self, connection: Connection) -> None:
+        if self._read_only:
+            raise LedgerUnavailable("the ledger's file has no ledger of this release in it")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def _begin_snapshot(self, connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    def _explain(self, error: SQLAlchemyError) -> str:
+        return _explain(error)
+
+    def __repr__(self) -> str:
+        return f"SQLiteStore({str(self._path)!r})"
+
+
+def _address(path: Path, read_only: bool) -> URL:
+    if not read_only:
+        return URL.create("sqlite+pysqlite", database=str(path))
+    return URL.create("sqlite+pysqlite", database=path.resolve().as_uri(), query={"mode": "ro", "uri": "true"})
+
+
+def _prepare(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say so, not where the driver guesses
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "fullfsync=ON", "foreign_keys=ON", "trusted_schema=OFF"):
+        connection.execute(f"PRAGMA {setting}").close()
+
+
+def _read_only(connection: Any, _: Any) -> None:
+    connection.isolation_level = None
+    # Damaged text is to be found and named, so it must not stop the reading.
+    connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+    connection.execute("PRAGMA query_only=ON").close()
+
+
+def _explain(error: SQLAlchemyError) -> str:
+    text = str(getattr(error, "orig", error)).lower()
+    for words, meaning in _MEANINGS:
+        if words in text:
+            return meaning
+    return f"the ledger's file could not be used ({type(getattr(error, 'orig', error)).__name__})"
+
+
+__all__ = ["SQLiteStore"]

@@ -1,0 +1,202 @@
+"""What a function given to `Ledger.submit` can do: read one moment, and make changes that become durable together.
+
+Changes are kept on the side until the whole group of a commit has been decided. A function that raises therefore leaves
+no trace, whoever shares the commit with it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.guard.ledger.entry import Entry, Head, account_digest, canonical, check_name, secret_digest
+
+
+class Source(Protocol):
+    """What a store answers about one chain at one moment. Texts are canonical JSON."""
+
+    def account(self, name: str) -> str | None:
+        """The state of an account."""
+
+    def secret(self, name: str) -> tuple[str, str] | None:
+        """Salt and state of a secret."""
+
+    def by_key(self, analyst: str | None, key: str) -> Entry | None:
+        """The latest entry with this key of this analyst."""
+
+    def by_question(self, question: str) -> Entry | None:
+        """The latest entry with this question's digest."""
+
+    def entry(self, sequence: int) -> Entry | None:
+        """The entry with this number."""
+
+
+@dataclass
+class Changes:
+    """Changes on top of what a source holds, or on top of other changes."""
+
+    head: Head
+    entries: list[Entry] = field(default_factory=list)
+    accounts: dict[str, tuple[str, int]] = field(default_factory=dict)
+    secrets: dict[str, tuple[str, str, int]] = field(default_factory=dict, repr=False)
+    keys: dict[tuple[str | None, str], Entry] = field(default_factory=dict)
+    questions: dict[str, Entry] = field(default_factory=dict)
+
+    def take(self, later: Changes) -> None:
+        """Add changes made on top of these."""
+        self.head = later.head
+        self.entries += later.entries
+        self.accounts |= later.accounts
+        self.secrets |= later.secrets
+        self.keys |= later.keys
+        self.questions |= later.questions
+
+
+class View:
+    """Reads of one chain at one moment."""
+
+    def __init__(self, dataset: str, source: Source, *layers: Changes) -> None:
+        self._dataset, self._source, self._layers = dataset, source, layers
+
+    @property
+    def dataset(self) -> str:
+        """The fingerprint of the data whose chain this is."""
+        return self._dataset
+
+    @property
+    def head(self) -> Head:
+        """Number and hash of the last entry; number 0 while the chain is empty."""
+        return self._layers[0].head
+
+    def account(self, name: str) -> dict[str, Any] | None:
+        """The state of an account, or None if it was never put."""
+        for layer in self._layers:
+            if name in layer.accounts:
+                return _read(layer.accounts[name][0])
+        text = self._source.account(name)
+        return None if text is None else _read(text)
+
+    def secret(self, name: str) -> dict[str, Any] | None:
+        """The state of a secret, or None if it was never put. It is never exported."""
+        for layer in self._layers:
+            if name in layer.secrets:
+                return _read(layer.secrets[name][1])
+        found = self._source.secret(name)
+        return None if found is None else _read(found[1])
+
+    def find_key(self, analyst: str | None, key: str) -> Entry | None:
+        """The latest entry that `analyst` wrote with this idempotency key."""
+        for layer in self._layers:
+            if (analyst, key) in layer.keys:
+                return layer.keys[analyst, key]
+        return self._source.by_key(analyst, key)
+
+    def find_question(self, question: str) -> Entry | None:
+        """The latest entry with this question's digest."""
+        for layer in self._layers:
+            if question in layer.questions:
+                return layer.questions[question]
+        return self._source.by_question(question)
+
+    def entry(self, sequence: int) -> Entry | None:
+        """The entry with this number."""
+        for layer in self._layers:
+            if layer.entries and layer.entries[0].sequence <= sequence <= layer.entries[-1].sequence:
+                return layer.entries[sequence - layer.entries[0].sequence]
+        return self._source.entry(sequence)
+
+
+class Transaction(View):
+    """Reads and writes of one question. Everything in it happens together or not at all.
+
+    Put what changed first, then append the entry that says why: an entry holds digests of all accounts and secrets put
+    since the entry before it. A state that changes without an entry is refused.
+    """
+
+    def __init__(self, dataset: str, source: Source, group: Changes, signer: str | None) -> None:
+        self._own = Changes(group.head)
+        self._signer = signer
+        self._states: dict[str, str] = {}
+        self._open = True
+        super().__init__(dataset, source, self._own, group)
+
+    def put_account(self, name: str, state: Mapping[str, Any]) -> None:
+        """Set an account: a budget's exact totals, the progress of checks. Small; it is exported."""
+        self._check_open()
+        text = _state(check_name("account", name), state)
+        self._own.accounts[name] = (text, self.head.sequence + 1)
+        self._states[f"account:{name}"] = account_digest(text)
+
+    def put_secret(self, name: str, state: Mapping[str, Any]) -> None:
+        """Set a secret: state that must never be served. Only a salted digest of it goes into the entry."""
+        self._check_open()
+        text = _state(check_name("secret", name), state)
+        salt = secrets.token_hex(16)
+        self._own.secrets[name] = (salt, text, self.head.sequence + 1)
+        self._states[f"secret:{name}"] = secret_digest(salt, text)
+
+    def append(
+        self,
+        kind: str,
+        body: Mapping[str, Any],
+        *,
+        analyst: str | None = None,
+        key: str | None = None,
+        question: str | None = None,
+    ) -> Entry:
+        """Add an entry and return it. It is durable when `Ledger.submit` returns, and not before."""
+        self._check_open()
+        head = self.head
+        made = Entry.following(
+            head,
+            dataset=self._dataset,
+            time=datetime.now(UTC).isoformat(timespec="microseconds"),
+            kind=kind,
+            body=body,
+            analyst=analyst,
+            key=key,
+            question=question,
+            states=self._states,
+            signer=self._signer if self._signer != head.signer else None,
+        )
+        self._states = {}
+        self._own.entries.append(made)
+        self._own.head = Head(made.sequence, made.hash, self._signer)
+        if key is not None:
+            self._own.keys[analyst, key] = made
+        if question is not None:
+            self._own.questions[question] = made
+        return made
+
+    def _finish(self) -> Changes:
+        """The changes, complete; nothing can be added any more."""
+        self._open = False
+        if self._states:
+            names = ", ".join(sorted(self._states))
+            raise LedgerConflict(
+                f"{names} was put after the last entry; put first, then append the entry that says why"
+            )
+        return self._own
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise LedgerConflict("this transaction has ended; nothing can be added to it")
+
+
+def _read(text: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(text)
+    return read
+
+
+def _state(name: str, state: Any) -> str:
+    if not isinstance(state, Mapping):
+        raise InvalidParameter(f"the state of {name} must be a mapping, got a {type(state).__name__}")
+    return canonical(f"the state of {name}", state)
+
+
+__all__ = ["Changes", "Source", "Transaction", "View"]
