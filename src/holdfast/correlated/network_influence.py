@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from holdfast.bounds.correlated.influence import birkhoff_influence
 from holdfast.correlated.elimination import CELLS, TooWide, marginal
 from holdfast.correlated.graph import Graph, path_between
 from holdfast.correlated.network_factors import Array, Factor, log_sum, product
@@ -173,22 +174,18 @@ def projective_diameter(logs: Array) -> float:
     return float(np.max(np.max(gaps, axis=2) - np.min(gaps, axis=2), initial=0.0))
 
 
-def evidence_proof_bound(diameters: Sequence[float]) -> float:
-    """`Delta_1 * prod_{s >= 2} tanh(Delta_s / 4)`: influence along a path, whatever is known beside it.
+def path_bound(diameters: Sequence[float]) -> float:
+    """`correlated.birkhoff-influence` along a path, kernels with zeros included.
 
-    Birkhoff's contraction theorem: a positive kernel contracts Hilbert's projective metric by `tanh(Delta/4)`. Evidence
-    multiplies columns by numbers that do not depend on the record, which leaves the metric unchanged or drops columns,
-    which only lowers it. Specification 2.5, derived and reviewed; rounded up.
+    A first kernel with zeros gives infinity; a later one contracts nothing and is left out.
 
     Examples
     --------
-    >>> round(evidence_proof_bound([2.0, 1.0]), 9) == round(2 * math.tanh(0.25), 9)
-    True
+    >>> path_bound([2.0, math.inf]), path_bound([math.inf, 1.0])
+    (2.0..., inf)
     """
     first, *later = diameters
-    if math.isinf(first):
-        return math.inf
-    return first * math.prod(math.tanh(d / 4) for d in later) * _UP
+    return math.inf if math.isinf(first) else birkhoff_influence([first, *(d for d in later if math.isfinite(d))])
 
 
 def tree_bound(
@@ -215,13 +212,13 @@ def tree_bound(
         for u, v in pairwise(path):
             edge = product([f for f in factors if set(f.variables) == {u, v}], (u, v), sizes)
             diameters.append(projective_diameter(edge.logs))
-        total += evidence_proof_bound(diameters) if diameters else 0.0
+        total += path_bound(diameters) if diameters else 0.0
     return total
 
 
 __all__ = [
-    "evidence_proof_bound",
     "largest_influence",
+    "path_bound",
     "projective_diameter",
     "set_influence",
     "table_influence",
