@@ -11,24 +11,48 @@ from holdfast.lazy import lazy
 
 #: Each name and the module of this package that it lives in.
 _HOME = {
+    "BayesianAccountant": "accountant",
+    "Blocks": "blocks",
+    "Certificate": "certificate",
+    "Colouring": "colouring",
     "CorrelatedThresholdout": "thresholdout",
     "DependenceModel": "model",
     "DependentHoldout": "holdout",
     "DependentRows": "dependent_rows",
+    "InhomogeneousChain": "chain_steps",
+    "IntervalChain": "interval_chain",
     "MarkovChain": "chain",
+    "ModelClass": "chain_class",
     "Panel": "panel",
     "Quilt": "quilt",
     "QuiltModel": "model",
     "Split": "splitting",
+    "certify": "certificate",
+    "chain_from_history": "chain_history",
     "check_split": "splitting",
+    "colour_blocks": "colouring",
+    "colour_chain": "colouring",
+    "colour_quilts": "colouring",
+    "markov_quilt_noise": "conversion",
     "split_groups": "splitting",
     "split_time": "splitting",
+    "to_bdp": "conversion",
+    "to_dp": "conversion",
 }
 
 if TYPE_CHECKING:
+    from holdfast.correlated.accountant import BayesianAccountant
+    from holdfast.correlated.blocks import Blocks
+    from holdfast.correlated.certificate import Certificate, certify
     from holdfast.correlated.chain import MarkovChain
+    from holdfast.correlated.chain_class import ModelClass
+    from holdfast.correlated.chain_history import chain_from_history
+    from holdfast.correlated.chain_steps import InhomogeneousChain
+    from holdfast.correlated.colouring import Colouring, colour_blocks, colour_chain, colour_quilts
+    from holdfast.correlated.conversion import markov_quilt_noise, to_bdp, to_dp
     from holdfast.correlated.dependent_rows import DependentRows
     from holdfast.correlated.holdout import DependentHoldout
+    from holdfast.correlated.interval_chain import IntervalChain
     from holdfast.correlated.model import DependenceModel, QuiltModel
     from holdfast.correlated.panel import Panel
     from holdfast.correlated.quilt import Quilt
@@ -39,16 +63,31 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy(__name__, _HOME)
 
 __all__ = [
+    "BayesianAccountant",
+    "Blocks",
+    "Certificate",
+    "Colouring",
     "CorrelatedThresholdout",
     "DependenceModel",
     "DependentHoldout",
     "DependentRows",
+    "InhomogeneousChain",
+    "IntervalChain",
     "MarkovChain",
+    "ModelClass",
     "Panel",
     "Quilt",
     "QuiltModel",
     "Split",
+    "certify",
+    "chain_from_history",
     "check_split",
+    "colour_blocks",
+    "colour_chain",
+    "colour_quilts",
+    "markov_quilt_noise",
     "split_groups",
     "split_time",
+    "to_bdp",
+    "to_dp",
 ]

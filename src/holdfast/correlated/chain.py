@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.bounds.correlated.effective_size import effective_n_chain, effective_n_stationary
+from holdfast.bounds.correlated.quilt_terms import QuiltTerms
 from holdfast.correlated.chain_model import TIMES, ChainModel, Charge
 from holdfast.correlated.chain_quilts import Found, Lags, Objective, worst_of
 from holdfast.correlated.chain_tables import SETTLED, ChainTables
+from holdfast.correlated.model import ZEROS
 from holdfast.correlated.row_chain import RowChain
 from holdfast.correlated.transition import Array, Mask, check_law, check_transition
 
@@ -155,6 +157,32 @@ class MarkovChain(ChainModel):
         if self.stationary and row.operator_norm < 1:
             values.append(effective_n_stationary(self.n, row.operator_norm))
         return max(values)
+
+    def terms(self, left: int, right: int) -> QuiltTerms:
+        """One pair of lags for every record, cut to its room: the four numbers that Theorems 1 and 2 need.
+
+        Records of one residue class modulo the larger lag are never nearby one another, the ends included
+        (specification 3.6), so that lag is the number of colours.
+        """
+        left = check.whole("left", left, at_least=1, at_most=self.n)
+        right = check.whole("right", right, at_least=1, at_most=self.n)
+        # later records have the tables of the last one here, and no more room on the right
+        records = np.arange(min(self.n, self.tables.settled.since + left + 3))
+        guard = self._guard(self.n - 1, left + right)
+        plain, sharp = (
+            float(self.tables.at_all(records, left, right, sharp).max()) * (1 + 1e-12) + guard
+            for sharp in (False, True)
+        )
+        size = min(left + right - 1, self.n)
+        return QuiltTerms(size, plain, min(sharp, 2 * plain), min(max(left, right), self.n))
+
+    def notes(self) -> tuple[str, ...]:
+        """What a certificate must say: zeros that no lag overcomes."""
+        if self.tables.powers.positive:
+            return ()
+        possible = self.tables.settled.supports.any(axis=0)
+        rows = self.tables.powers.at([self.states**2 + 1])[1][0][possible]
+        return () if (rows == rows[0]).all() else (ZEROS,)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

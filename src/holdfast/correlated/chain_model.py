@@ -51,6 +51,11 @@ class ChainModel(QuiltModel):
     def _worst(self, price: Objective, charge: Charge) -> Found:
         """The record whose cheapest quilt is dearest."""
 
+    @staticmethod
+    def times(charge: Charge) -> float:
+        """How many times the log ratios are charged."""
+        return TIMES[charge]
+
     def _guard(self, record: int, lags: int) -> float:
         """How much rounding can have lowered a log ratio.
 

@@ -10,6 +10,12 @@ from holdfast import check
 from holdfast.bounds.exact import up
 from holdfast.correlated.quilt import Quilt, Surcharge, check_surcharge
 
+ZEROS = (
+    "some value of a record rules out a value of another, so that influence is infinite and no quilt separates them: "
+    "declare blocks of records that may depend on each other in any way (correlated.Blocks) and pay the block's size"
+)
+"""What to say where zero probabilities leave nothing but the trivial quilt."""
+
 
 @runtime_checkable
 class DependenceModel(Protocol):
@@ -79,6 +85,10 @@ class QuiltModel(ABC):
     def to_dict(self) -> dict[str, Any]:
         """The declaration as plain data."""
 
+    def notes(self) -> tuple[str, ...]:
+        """What a certificate must say about the model; nothing by default."""
+        return ()
+
     def quilts(self, record: int) -> Iterable[Quilt]:
         """Quilts of `record` by increasing size; the trivial one (no surcharge) must be among them."""
         raise NotImplementedError
@@ -137,6 +147,20 @@ class QuiltModel(ABC):
             return 0.0  # the output does not depend on the records at all
         return self.dearest_quilt(epsilon_dp, surcharge).epsilon_bdp(epsilon_dp, surcharge)
 
+    def markov_quilt(self, epsilon: float) -> Quilt:
+        """The worst record's best quilt for the Markov Quilt Mechanism, another notion of privacy (see `conversion`).
+
+        One times the influence is charged. The influence of a quilt here is the maximum over what is known nearby, so
+        the result is safe for that notion too.
+        """
+        epsilon = check.real("epsilon", epsilon, above=0)
+
+        def price(quilt: Quilt) -> float:
+            left = epsilon - quilt.influence
+            return quilt.size / left if left > 0 else float("inf")
+
+        return max((min(self.quilts(record), key=price) for record in range(self.n)), key=price)
+
     def noise_scale(self, epsilon_bdp: float, sensitivity: float = 1.0, surcharge: Surcharge = "sharp") -> float:
         """`sensitivity / epsilon_dp(epsilon_bdp)`, rounded up."""
         sensitivity = check.real("sensitivity", sensitivity, above=0)
@@ -161,4 +185,4 @@ def check_records(name: str, records: Any, n: int) -> tuple[int, ...]:
     return tuple(sorted({check.whole(f"{name}[{j}]", r, at_least=0, at_most=n - 1) for j, r in enumerate(records)}))
 
 
-__all__ = ["DependenceModel", "QuiltModel", "check_record", "check_records"]
+__all__ = ["ZEROS", "DependenceModel", "QuiltModel", "check_record", "check_records"]
