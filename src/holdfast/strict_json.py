@@ -22,14 +22,14 @@ def to_json(value: Any) -> str:
 
 
 def to_canonical_json(value: Any) -> str:
-    """The one strict JSON text of plain data: keys in order, no spaces, ASCII only. What is hashed or signed is this.
+    r"""The one strict JSON text of plain data: keys in order, no spaces, ASCII only. What is hashed or signed is this.
 
     A float is its shortest decimal, as `repr` writes it. Reading the text and writing it again gives the same text.
 
     Examples
     --------
     >>> to_canonical_json({"b": [0.1, float("inf")], "a": "é"})
-    '{"a":"\\\\u00e9","b":[0.1,1e999]}'
+    '{"a":"\\u00e9","b":[0.1,1e999]}'
     """
     return _infinite(json.dumps(_plain(value), allow_nan=False, sort_keys=True, separators=(",", ":")))
 

@@ -14,6 +14,7 @@ _HOMES = {
     "Entry": "entry",
     "Head": "entry",
     "Ledger": "ledger",
+    "Receipt": "receipts",
     "SigningKey": "signing",
     "Store": "store",
     "Transaction": "transaction",
@@ -24,6 +25,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from holdfast.guard.ledger.entry import Entry, Head
     from holdfast.guard.ledger.ledger import Ledger
+    from holdfast.guard.ledger.receipts import Receipt
     from holdfast.guard.ledger.signing import SigningKey
     from holdfast.guard.ledger.store import Store, open_store
     from holdfast.guard.ledger.transaction import Transaction, View
@@ -34,6 +36,7 @@ __all__ = [
     "Entry",
     "Head",
     "Ledger",
+    "Receipt",
     "SigningKey",
     "Store",
     "Transaction",
