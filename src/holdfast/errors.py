@@ -30,3 +30,7 @@ class LedgerConflict(HoldfastError):
 
 class LedgerUnavailable(HoldfastError):
     """The ledger could not be reached or written, so nothing was released. Ask again with the same key."""
+
+
+class SampleUnavailable(HoldfastError):
+    """The rows could not be read. Nothing was released, and the message says nothing about them."""

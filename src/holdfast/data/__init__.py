@@ -1,5 +1,24 @@
 """Samples: the guarded rows, and the values that questions give to each of them."""
 
-from holdfast.data.values import Summary, summarise
+from __future__ import annotations
 
-__all__ = ["Summary", "summarise"]
+from typing import TYPE_CHECKING
+
+from holdfast.data.values import Summary, summarise
+from holdfast.lazy import lazy
+
+_HOMES = {
+    "Column": "schema",
+    "Sample": "sample",
+    "Schema": "schema",
+    "table": "table",
+}
+
+if TYPE_CHECKING:
+    from holdfast.data.sample import Sample
+    from holdfast.data.schema import Column, Schema
+    from holdfast.data.table import table
+
+__getattr__, __dir__ = lazy(__name__, _HOMES)
+
+__all__ = ["Column", "Sample", "Schema", "Summary", "summarise", "table"]
