@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import check
-from holdfast.bounds.correlated.mixing import HORIZON, Tail, mixing_coefficients, tail_sum
+from holdfast.bounds.correlated.mixing import HORIZON, Tail, lags_that_count, mixing_coefficients, tail_sum
 from holdfast.bounds.exact import down
 from holdfast.bounds.holdout.ranges import count
 from holdfast.bounds.registry import theorem
@@ -128,7 +128,8 @@ def effective_n_chain(n: int, deltas: Sequence[float], tail: Tail = "markov", ru
     Returns
     -------
     float
-        Rounded down. Time: about 10 ms up to a million lags; beyond them the coefficients enter by their sum.
+        Rounded down. Time: milliseconds; a tenth of a second for a chain that needs a million lags to forget. Lags
+        beyond those enter by their sum.
 
     Examples
     --------
@@ -136,9 +137,9 @@ def effective_n_chain(n: int, deltas: Sequence[float], tail: Tail = "markov", ru
     (111.4469945, 40.1378418)
     """
     n = count("n", n)
-    coefficients = mixing_coefficients(deltas, min(n, HORIZON) - 1, tail)
-    near = np.concatenate([[0.0], np.cumsum(coefficients)]) * (1 + _SLACK)
     all_lags = tail_sum(deltas, tail)
+    coefficients = mixing_coefficients(deltas, min(n - 1, lags_that_count(deltas, tail)), tail)
+    near = np.concatenate([[0.0], np.cumsum(coefficients)]) * (1 + _SLACK)
     last = float(coefficients[-1]) if len(coefficients) else 1.0
     far = min(all_lags, float(near[-1]) + (n - len(near)) * last) * (1 + _SLACK)
     return _over_runs(n, near, far, run)

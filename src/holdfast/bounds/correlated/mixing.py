@@ -126,6 +126,23 @@ def tail_sum(deltas: Sequence[float], tail: Tail = "markov") -> float:
     return up(before + (1 + before) * last / (1 - last), 16)
 
 
+def lags_that_count(deltas: Sequence[float], tail: Tail = "markov") -> int:
+    """Lags after which the coefficients add less than a double shows; at most a million, and at least the declared.
+
+    Examples
+    --------
+    >>> lags_that_count([0.5]), lags_that_count([0.5], "hold")
+    (61, 1000000)
+    """
+    declared = declared_coefficients(deltas)
+    last, length = float(declared[-1]), len(declared)
+    if last == 0:
+        return min(length, HORIZON)
+    if last == 1 or tail == "hold":
+        return HORIZON
+    return max(length, min(HORIZON, length * math.ceil(1 - 41 / math.log(last))))
+
+
 @theorem(
     "correlated.time-split-bias",
     statement="How far the mean of a question given earlier training rows of the same series is from its mean.",
@@ -207,6 +224,7 @@ __all__ = [
     "Tail",
     "autoregressive_start_ratio",
     "declared_coefficients",
+    "lags_that_count",
     "mixing_coefficients",
     "mixing_sum",
     "tail_sum",
