@@ -102,8 +102,8 @@ def findings(rows: Sequence[Row]) -> tuple[Check, ...]:
     regular = min(row.auc_outside for row in rows if row.pair.kind == REGULARISED)
     return (
         Check(
-            "everyone at the floor while a group is far above it: 1-NN",
-            neighbour.everyone <= 2 * neighbour.everyone_floor and neighbour.above >= FAR,
+            "everyone near the floor while a group is far above it: 1-NN",
+            neighbour.everyone - neighbour.everyone_floor <= NEAR * neighbour.everyone_floor and neighbour.above >= FAR,
             f"everyone {neighbour.everyone:.4f} (floor {neighbour.everyone_floor:.4f}), "
             f"group {neighbour.mean:.3f} (floor {neighbour.floor:.3f})",
         ),

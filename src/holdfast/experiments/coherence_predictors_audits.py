@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.coherence import Audit, Lens, Trials, curators, learners
+from holdfast.coherence import Audit, GroupPlan, Lens, Trials, curators, learners
 from holdfast.coherence import run as run_audit
 from holdfast.coherence.groups import EVERYONE
 from holdfast.coherence.significance import significance
 from holdfast.coherence.table import Table as Rows
 from holdfast.coherence.verdict import Verdict, verdict
-from holdfast.experiments.acs_data import TARGET
+from holdfast.experiments.acs_data import DISABILITY, TARGET
 from holdfast.experiments.coherence_predictors_pairs import GROUP, GROUPS, Pair
 
 ALPHA, BETA = 0.2, 0.05
@@ -169,7 +169,8 @@ def sweep(people: Rows, splits: int, seed: int) -> list[dict[str, Any]]:
         "forest": learners.named("forest"),
         "tree, leaves of 50": learners.named("tree", min_samples_leaf=50),
     }
-    trials = run_audit(Audit(people, curators.Clear(), trained, TARGET, GROUPS, PATH, splits, seed), workers=2)
+    groups = GroupPlan(columns=(DISABILITY,))
+    trials = run_audit(Audit(people, curators.Clear(), trained, TARGET, groups, PATH, splits, seed), workers=2)
     group = trials.groups.names.index(GROUP)
     mean = trials.mean()
     tested = significance(trials, permutations=19, membership=False)
