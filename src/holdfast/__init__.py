@@ -18,6 +18,7 @@ _PACKAGES = (
     "correlated",
     "data",
     "errors",
+    "guard",
     "holdout",
     "inference",
     "mechanisms",
@@ -25,21 +26,37 @@ _PACKAGES = (
 )
 #: The door: names that users type first, and the package that each comes from.
 _DOOR = {
+    "Guard": "guard",
     "Ladder": "holdout",
     "ReusableHoldout": "holdout",
     "SparseValidate": "holdout",
     "Thresholdout": "holdout",
+    "mean": "guard",
     "plan": "holdout",
 }
 
 if TYPE_CHECKING:
-    from holdfast import accounting, bounds, coherence, correlated, data, errors, holdout, inference, mechanisms, noise
+    from holdfast import (
+        accounting,
+        bounds,
+        coherence,
+        correlated,
+        data,
+        errors,
+        guard,
+        holdout,
+        inference,
+        mechanisms,
+        noise,
+    )
+    from holdfast.guard import Guard, mean
     from holdfast.holdout import Ladder, ReusableHoldout, SparseValidate, Thresholdout, plan
 
 
 __getattr__, __dir__ = lazy(__name__, _DOOR, _PACKAGES)
 
 __all__ = [
+    "Guard",
     "Ladder",
     "ReusableHoldout",
     "SparseValidate",
@@ -51,8 +68,10 @@ __all__ = [
     "correlated",
     "data",
     "errors",
+    "guard",
     "holdout",
     "inference",
+    "mean",
     "mechanisms",
     "noise",
     "plan",

@@ -7,12 +7,40 @@ from typing import TYPE_CHECKING
 from holdfast.lazy import lazy
 
 _HOMES = {
+    "Estimate": "estimate",
+    "Guard": "guard",
+    "GuardedAnswer": "answer",
     "Policy": "policy",
+    "Question": "questions",
+    "check": "questions",
+    "claim": "questions",
+    "compare": "questions",
+    "histogram": "questions",
+    "mean": "questions",
+    "select": "questions",
+    "test": "questions",
+    "validate": "questions",
 }
 
 if TYPE_CHECKING:
+    from holdfast.guard.answer import GuardedAnswer
+    from holdfast.guard.estimate import Estimate
+    from holdfast.guard.guard import Guard
     from holdfast.guard.policy import Policy
+    from holdfast.guard.questions import Question, check, claim, compare, mean, select, validate
 
 __getattr__, __dir__ = lazy(__name__, _HOMES)
 
-__all__ = ["Policy"]
+__all__ = [
+    "Estimate",
+    "Guard",
+    "GuardedAnswer",
+    "Policy",
+    "Question",
+    "check",
+    "claim",
+    "compare",
+    "mean",
+    "select",
+    "validate",
+]

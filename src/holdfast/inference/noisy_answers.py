@@ -66,7 +66,7 @@ class NoisyAnswers(Answerer):
         """
         low, high = check.value_range(low, high)
         mean = exact_mean(values, self.n, low, high)
-        return self._answer(self._take(), mean, low, high)
+        return self.answer_to(self._take(), mean, low, high)
 
     def means(self, table: Any, low: float = 0.0, high: float = 1.0) -> tuple[Answer, ...]:
         """Answer the means of several functions chosen together: one column of `table` each.
@@ -76,9 +76,13 @@ class NoisyAnswers(Answerer):
         low, high = check.value_range(low, high)
         found = exact_means(table, self.n, low, high)
         first = self._take(len(found))
-        return tuple(self._answer(first + i, mean, low, high) for i, mean in enumerate(found))
+        return tuple(self.answer_to(first + i, mean, low, high) for i, mean in enumerate(found))
 
-    def _answer(self, question: int, mean: Fraction, low: float, high: float) -> Answer:
+    def answer_to(self, question: int, mean: Fraction, low: float, high: float) -> Answer:
+        """Answer question number `question`, from 1, whose exact mean is known as a share of the range.
+
+        For a caller that counts the questions itself, such as a guard's ledger: each number may be used once.
+        """
         share = min(max(self.grid.value(self._noisy(question, mean)), 0.0), 1.0)
         value = min(max(low + (high - low) * share, low), high)
         # a few roundings of numbers no larger than the ends of the range

@@ -1,0 +1,69 @@
+"""Looking ahead without spending: estimates, the level of a further test, and whether a batch would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, QuestionRefused
+from holdfast.guard.accounts import WHOLE, Account, read
+from holdfast.guard.estimate import Estimate
+from holdfast.guard.ledger.transaction import View
+from holdfast.guard.questions.base import Situation
+from holdfast.guard.settling import Asked, Charged, accounts, admit, belief_of, known, reservation
+from holdfast.guard.standing import Standing
+
+
+def estimate(view: View, asked: Asked) -> Estimate:
+    """What a question would cost and how wide its answer would be."""
+    standing = Standing.of(view)
+    held = accounts(view, standing, asked.analyst)
+    try:
+        repeated = known(view, asked) is not None
+        charged = held if repeated else admit(view, standing, asked)
+    except (BudgetExhausted, QuestionRefused) as refusal:
+        left = _left(held, standing, asked.analyst)
+        return Estimate(asked.bound.cost, None, False, reason=str(refusal), remaining=left)
+    situation = Situation(belief_of(standing), held.whole.progress, charged.whole.spent)
+    try:
+        width = asked.bound.half_width(situation)
+    except GuaranteeUnavailable as reason:
+        return Estimate(asked.bound.cost, None, False, repeated, str(reason), _left(held, standing, asked.analyst))
+    return Estimate(asked.bound.cost, width, True, repeated, "", _left(charged, standing, asked.analyst))
+
+
+def level(view: View, alpha: float) -> float:
+    """The level at which a further p-value must reject."""
+    standing, whole = Standing.of(view), _whole(view)
+    return belief_of(standing).level(alpha, whole.progress, whole.spent)
+
+
+def adjusted(view: View, p: float) -> float:
+    """What a further p-value is worth."""
+    standing, whole = Standing.of(view), _whole(view)
+    return belief_of(standing).adjusted(p, whole.progress, whole.spent)
+
+
+def would_fit(view: View, asked: Sequence[Asked]) -> None:
+    """Raise if the first question would be refused now: then no row need be read.
+
+    The ledger decides again, alone; this saves work and decides nothing.
+    """
+    standing = Standing.of(view)
+    for one in asked[:1]:
+        if reservation(view, one) is None:
+            admit(view, standing, one)
+
+
+def _whole(view: View) -> Account:
+    return read(view.account, Standing.of(view).policy)[1]
+
+
+def _left(held: Charged, standing: Standing, analyst: str) -> dict[str, object]:
+    policy = standing.policy
+    return {
+        "yours": held.own.remaining(policy.most_questions(analyst)),
+        "whole": held.whole.remaining(policy.most_questions()),
+    }
+
+
+__all__ = ["WHOLE", "adjusted", "estimate", "level", "would_fit"]

@@ -1,0 +1,293 @@
+"""The guard: sample, policy and ledger behind one door.
+
+A question's way: it is checked, priced, let in by the filters, paid for durably, answered, stored, and only then
+released. Where the statistic is quick, all of this is one durable commit. Where it is slow, a reservation is committed
+first, so that nobody waits for the ledger's lock while rows are read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from holdfast.data.sample import Sample
+from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused
+from holdfast.guard import ahead, settling
+from holdfast.guard.accounts import read
+from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.estimate import Estimate
+from holdfast.guard.ledger import faults
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.receipts import Receipt
+from holdfast.guard.ledger.store import Store, open_store
+from holdfast.guard.opening import begin
+from holdfast.guard.overriding import override
+from holdfast.guard.policy import Policy
+from holdfast.guard.questions.base import Bound, Question
+from holdfast.guard.settling import Asked
+from holdfast.guard.standing import Standing
+
+MEASURED = faults.point("guard.measured", "the statistic was computed; nothing was paid, or it was reserved")
+RESERVED = faults.point("guard.reserved", "a slow question was paid for; nothing was computed")
+SETTLED = faults.point("guard.settled", "the answer is durable; it was not released")
+
+_SLOW_SECONDS = 0.25
+_SLOW_ENGINES = ("postgres", "spark")
+DEFAULT_ANALYST = "analyst"
+
+
+class Guard:
+    """A sample behind a door that keeps count.
+
+    Questions come from any number of analysts, threads and processes; the ledger decides alone which fit. With
+    probability `policy.confidence` every interval that the guard ever gives holds, as `docs/guard-proof.md` proves.
+    Every call is safe to repeat with the same `key`.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": [23, 35, 47, 59] * 2500, "income": [1.0, 2.0, 3.0, 9.0] * 2500})
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=100))
+    >>> answer = guard.ask(hf.guard.check("age < 40", guess=0.5))
+    >>> answer.passed, answer.value, answer.half_width < 0.05
+    (True, 0.5, True)
+    >>> guard.ask(hf.guard.check("age<40", guess=0.5)).repeated      # the same question, spelled otherwise: free
+    True
+    """
+
+    def __init__(self, ledger: Ledger, sample: Sample, store: Store | None = None) -> None:
+        self._ledger, self._sample, self._store = ledger, sample, store
+        self._seconds = 0.0
+        standing = ledger.look(Standing.of)
+        if sample.n != standing.n:
+            raise LedgerConflict("the sample has another number of rows than this ledger was opened for")
+
+    @classmethod
+    def open(
+        cls,
+        ledger: str | Path | Store | None,
+        sample: Sample,
+        policy: Policy | Mapping[str, Any] | None = None,
+        *,
+        allow_overlap: str | None = None,
+        **store_options: Any,
+    ) -> Self:
+        """Open the guard of a sample: begin its ledger, or go on where it stands.
+
+        Parameters
+        ----------
+        ledger : str, path, Store or None
+            A SQLite file, a `postgresql://` address, an open store, or None for memory.
+        sample : Sample
+            What `hf.data.table` returns. Its fingerprint finds its ledger: a renamed, reloaded or registered-again
+            sample meets the budget it has left.
+        policy : Policy, optional
+            For a sample seen for the first time. One that was opened before keeps its policy; another is refused.
+        allow_overlap : str, optional
+            The steward's reason to open a sample that shares rows with one in the same store; it is recorded.
+        store_options
+            For `open_store`: `key`, `new_key`, `timeout`.
+        """
+        store = ledger if isinstance(ledger, Store) else open_store(ledger, **store_options)
+        if isinstance(policy, Mapping):
+            policy = Policy.from_dict(policy)
+        chain = begin(store, sample, policy, allow_overlap)
+        return cls(chain, sample, None if isinstance(ledger, Store) else store)
+
+    @property
+    def policy(self) -> Policy:
+        """What is allowed now."""
+        return self._ledger.look(Standing.of).policy
+
+    @property
+    def dataset(self) -> str:
+        """The fingerprint of the sample."""
+        return self._ledger.dataset
+
+    @property
+    def ledger(self) -> Ledger:
+        """The chain of everything that went through this door."""
+        return self._ledger
+
+    def ask(
+        self, question: Question | Mapping[str, Any], *, analyst: str = DEFAULT_ANALYST, key: str | None = None
+    ) -> GuardedAnswer:
+        """Answer one question.
+
+        Parameters
+        ----------
+        question : Question, or its plain data
+            See `hf.mean`, and `check`, `claim`, `compare`, `validate`, `histogram`, `select`, `test` in `hf.guard`.
+        analyst : str
+            Who asks; the policy may give each a share.
+        key : str, optional
+            Makes a retry after a lost connection or a crash the same question: it is answered and paid once.
+
+        Raises
+        ------
+        InvalidParameter
+            Wrong input. Nothing was touched.
+        QuestionRefused, BudgetExhausted
+            Not allowed, or it does not fit any more. Nothing was spent.
+        SampleUnavailable, LedgerUnavailable
+            The rows or the ledger could not be reached. Nothing was released; ask again with the same key.
+        """
+        return self.ask_all([question], analyst=analyst, keys=None if key is None else [key])[0]
+
+    def ask_all(
+        self,
+        questions: Sequence[Question | Mapping[str, Any]],
+        *,
+        analyst: str = DEFAULT_ANALYST,
+        keys: Sequence[str] | None = None,
+    ) -> list[GuardedAnswer]:
+        """Answer several questions that were chosen together: the rows are read once, and one commit pays for all.
+
+        They are answered in order. If one does not fit, none is answered and nothing is spent.
+        """
+        if keys is not None and len(keys) != len(questions):
+            raise InvalidParameter(f"keys must have one entry a question, {len(questions)}, got {len(keys)}")
+        standing = self._ledger.look(Standing.of)
+        standing.policy.share(analyst)
+        asked = [
+            Asked(self._bind(question, standing), analyst, None if keys is None else keys[i])
+            for i, question in enumerate(questions)
+        ]
+        if not asked:
+            return []
+        before = self._ledger.look(lambda view: [settling.known(view, one) for one in asked])
+        new = [one for one, entry in zip(asked, before, strict=True) if entry is None]
+        entries = iter(self._answer(new))
+        return [
+            self._released(entry if entry is not None else next(entries), repeated=entry is not None)
+            for entry in before
+        ]
+
+    def estimate(self, question: Question | Mapping[str, Any], *, analyst: str = DEFAULT_ANALYST) -> Estimate:
+        """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        standing = self._ledger.look(Standing.of)
+        standing.policy.share(analyst)
+        asked = Asked(self._bind(question, standing), analyst)
+        return self._ledger.look(lambda view: ahead.estimate(view, asked))
+
+    def level(self, alpha: float = 0.05) -> float:
+        """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
+        return self._ledger.look(lambda view: ahead.level(view, alpha))
+
+    def adjusted(self, p: float) -> float:
+        """What a further p-value from these rows is worth after all that was released; never below `p`."""
+        return self._ledger.look(lambda view: ahead.adjusted(view, p))
+
+    def remaining(self, analyst: str = DEFAULT_ANALYST) -> dict[str, Any]:
+        """What an analyst, and all together, may still ask."""
+        standing = self._ledger.look(Standing.of)
+        held = self._ledger.look(lambda view: settling.accounts(view, standing, analyst))
+        policy = standing.policy
+        return {
+            "status": "expired" if policy.expired() else standing.status,
+            "yours": held.own.remaining(policy.most_questions(analyst)),
+            "whole": held.whole.remaining(policy.most_questions()),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """Everything about the guard that may be shown: schema, rows, policy, status, progress."""
+        standing = self._ledger.look(Standing.of)
+        whole = self._ledger.look(lambda view: read(view.account, standing.policy)[1])
+        return standing.to_dict() | {
+            "dataset": self.dataset,
+            "engine": self._sample.engine,
+            "progress": whole.progress.to_dict(),
+            "remaining": whole.remaining(standing.policy.most_questions()),
+        }
+
+    def pause(self, reason: str = "") -> None:
+        """Answer nothing until `resume`; recorded."""
+        self._change("paused", reason, lambda standing: standing.with_status("paused"))
+
+    def resume(self, reason: str = "") -> None:
+        """Answer again; recorded."""
+        self._change("resumed", reason, lambda standing: standing.with_status("open"))
+
+    def close(self, reason: str = "") -> None:
+        """Answer nothing any more; recorded, and for good."""
+        self._change("closed", reason, lambda standing: standing.with_status("closed"))
+
+    def override(self, policy: Policy, reason: str) -> None:
+        """Put another policy in the place of the one the ledger was opened with: the steward's act, recorded.
+
+        What was spent stays spent. The intervals before it keep their promise; those after it say that they are not
+        certified, because a cap that is raised after answers were seen is not a cap.
+        """
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidParameter("reason must be a text: an override is recorded with its reason")
+        self._ledger.submit(lambda transaction: override(transaction, policy, reason))
+
+    def shut(self) -> None:
+        """Let go of the sample and, if this guard opened it, of the store."""
+        self._sample.close()
+        if self._store is not None:
+            self._store.close()
+
+    def _bind(self, question: Question | Mapping[str, Any], standing: Standing) -> Bound:
+        made = question if isinstance(question, Question) else Question.from_dict(question)
+        if made.kind not in (standing.policy.kinds or ()):
+            allowed = ", ".join(standing.policy.kinds or ())
+            raise QuestionRefused(f"a {made.kind} may not be asked here; the policy allows {allowed}")
+        return made.bind(standing.schema, standing.n, standing.policy)
+
+    def _answer(self, asked: Sequence[Asked]) -> list[Entry]:
+        """Answer new questions; the rows are read outside the ledger's lock."""
+        if not asked:
+            return []
+        self._ledger.look(lambda view: ahead.would_fit(view, asked))
+        paid: list[Entry | None] = [None] * len(asked)
+        if self._slow():
+            paid = list(self._ledger.submit(lambda transaction: [settling.reserve(transaction, one) for one in asked]))
+            faults.reach(RESERVED)
+        begun = time.monotonic()
+        statistics = [statistic for one in asked for statistic in one.bound.statistics]
+        measured = self._sample.measure(statistics)
+        self._seconds = time.monotonic() - begun
+        faults.reach(MEASURED)
+        parts, place = [], 0
+        for one in asked:
+            parts.append(measured[place : place + len(one.bound.statistics)])
+            place += len(one.bound.statistics)
+        entries = self._ledger.submit(
+            lambda transaction: [
+                settling.settle(transaction, one, part, entry)
+                for one, part, entry in zip(asked, parts, paid, strict=True)
+            ]
+        )
+        faults.reach(SETTLED)
+        return entries
+
+    def _slow(self) -> bool:
+        """Whether reading the rows takes so long that a crash meanwhile should not repeat it unpaid."""
+        return self._sample.engine in _SLOW_ENGINES or self._seconds > _SLOW_SECONDS
+
+    def _released(self, entry: Entry, repeated: bool) -> GuardedAnswer:
+        key = self._ledger.key
+        receipt = None if key is None else Receipt.of(entry, key).to_dict()
+        return settling.stored_answer(entry, repeated, receipt)
+
+    def _change(self, kind: str, reason: str, change: Any) -> None:
+        if not isinstance(reason, str):
+            raise InvalidParameter("reason must be a text")
+
+        def work(transaction: Any) -> None:
+            standing = Standing.of(transaction)
+            if standing.status == "closed":
+                raise LedgerConflict("this guard is closed for good")
+            change(standing).put(transaction, kind, {"reason": reason})
+
+        self._ledger.submit(work)
+
+    def __repr__(self) -> str:
+        return f"Guard({self.dataset[:16]}..., n={self._sample.n}, engine={self._sample.engine})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a guard is not pickled; open it again from its ledger and its sample")

@@ -1,0 +1,50 @@
+"""The steward's override: another policy for a run that has begun. What was spent stays spent; it is recorded."""
+
+from __future__ import annotations
+
+from holdfast.accounting import Filter, PureDP
+from holdfast.accounting.costs import ZCDP
+from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.guard.accounts import ANALYSTS, Account, account_of, read
+from holdfast.guard.ledger.transaction import Transaction
+from holdfast.guard.policy import Policy
+from holdfast.guard.standing import Standing
+
+
+def override(transaction: Transaction, policy: Policy, reason: str) -> None:
+    """Put `policy` in place, carry every account over, and record the reason."""
+    standing = Standing.of(transaction)
+    if not isinstance(policy, Policy):
+        raise InvalidParameter(f"policy must be a Policy, got a {type(policy).__name__}")
+    if standing.status == "closed":
+        raise LedgerConflict("this guard is closed for good")
+    if type(policy.privacy) is not type(standing.policy.privacy) or policy.accounting != standing.policy.accounting:
+        raise InvalidParameter(
+            "policy must keep the kind of privacy and of accounting: what was spent is counted in it"
+        )
+    name, whole = read(transaction.account, standing.policy)
+    transaction.put_account(name, _carried(whole, policy, None).to_dict())
+    listed = transaction.account(ANALYSTS) or {"names": []}
+    for analyst in listed["names"]:
+        if policy.analysts is None or analyst in policy.analysts:
+            _, own = read(transaction.account, standing.policy, analyst)
+            transaction.put_account(account_of(analyst), _carried(own, policy, analyst).to_dict())
+    changed = standing.with_policy(policy)
+    changed.put(transaction, "override", {"policy": policy.to_dict(), "reason": reason})
+
+
+def _carried(account: Account, policy: Policy, analyst: str | None) -> Account:
+    """The same account under another budget; a budget below what was spent is full."""
+    fresh = policy.filter(analyst)
+    if fresh is None or account.filter is None:
+        return Account(account.progress, fresh, account.spent)
+    spent = account.filter.spent()
+    cost = PureDP(spent["epsilon"]) if "epsilon" in spent else ZCDP(spent["rho"])
+    if not fresh.admits(cost):
+        raise InvalidParameter("policy must leave room for what was spent already")
+    carried = Filter.from_dict(fresh.to_dict())
+    carried.spend(cost)
+    return Account(account.progress, carried, account.spent)
+
+
+__all__ = ["override"]

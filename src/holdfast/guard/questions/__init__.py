@@ -1,0 +1,34 @@
+"""Questions that a guard answers, one kind a file. `hf.mean`, `hf.check` and the others make them."""
+
+from __future__ import annotations
+
+from holdfast.guard.questions.base import Bound, Question, Settled, Situation
+from holdfast.guard.questions.looks import Check, Claim, Compare, Validate
+from holdfast.guard.questions.noisy_mean import Mean
+from holdfast.guard.questions.selection import Select
+
+mean = Mean
+check = Check
+claim = Claim
+compare = Compare
+validate = Validate
+select = Select
+
+__all__ = [
+    "Bound",
+    "Check",
+    "Claim",
+    "Compare",
+    "Mean",
+    "Question",
+    "Select",
+    "Settled",
+    "Situation",
+    "Validate",
+    "check",
+    "claim",
+    "compare",
+    "mean",
+    "select",
+    "validate",
+]

@@ -1,0 +1,149 @@
+"""What every kind of question does: say what it needs of the sample, what it costs, and what it makes of both."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from holdfast.accounting import Cost
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.data.sample import Statistic
+from holdfast.data.schema import Schema
+from holdfast.errors import InvalidParameter
+from holdfast.guard.belief import Belief
+from holdfast.guard.policy import Policy
+from holdfast.guard.progress import Progress
+from holdfast.noise.entropy import Source
+from holdfast.strict_json import to_json
+
+Measured = Sequence[tuple[int, ...]]
+"""Exact statistics, one tuple for each that was asked for. Secret."""
+
+MIXED = "rows independent and identically distributed, and not looked at except through this guard"
+"""What every interval of a guard assumes."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Where a run stands when a question is answered: all of it public but the noise that will come.
+
+    `spent` is what private questions have cost, this one included, for odometers. `source` is None outside tests.
+    """
+
+    belief: Belief
+    progress: Progress
+    spent: Cost | None = None
+    source: Source | None = None
+
+    @property
+    def n(self) -> int:
+        """Rows of the sample."""
+        return self.belief.n
+
+    @property
+    def log_share(self) -> float:
+        """`ln` of the level at which the next interval may be computed as if its question had been fixed before."""
+        return self.belief.require(self.belief.log_share(self.progress, self.spent))
+
+    @property
+    def noise_share(self) -> float:
+        """With what probability the next answer's noise may be larger than its interval allows."""
+        return self.belief.noise_share(self.progress)
+
+    def guarantee(self, theorem: str, **parameters: Any) -> Guarantee:
+        """What an answer rests on, beside the theorem of its mechanism: the share and the cap."""
+        return Guarantee(theorem, parameters | self.belief.to_dict(), MIXED)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a question shows. `shown` counts the things that a failed look could have shown; 1 for all else."""
+
+    value: Any
+    interval: Any
+    guarantee: Guarantee
+    passed: bool | None = None
+    shown: int = 1
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Bound(ABC):
+    """A question checked against a sample's schema and a policy, ready to be priced and answered."""
+
+    question: Mapping[str, Any]
+    statistics: tuple[Statistic, ...]
+    cost: Cost | None
+
+    @property
+    def kind(self) -> str:
+        """The kind of the question."""
+        return str(self.question["kind"])
+
+    @property
+    def digest(self) -> str:
+        """The question's identity: the same question in any spelling has the same digest."""
+        return hashlib.sha256(to_json(_sorted(self.question)).encode()).hexdigest()
+
+    @abstractmethod
+    def settle(self, measured: Measured, situation: Situation) -> Settled:
+        """Make the answer. Raises before anything was drawn or spent, and never because of what the rows hold."""
+
+    @abstractmethod
+    def half_width(self, situation: Situation) -> float | None:
+        """How wide the interval will be at most, in the unit of the answer; None where there is none. Public."""
+
+
+class Question(ABC):
+    """A question as it was asked, in plain public data. Subclasses are frozen dataclasses."""
+
+    kind: ClassVar[str] = ""
+    _kinds: ClassVar[dict[str, type[Question]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.kind:
+            Question._kinds[cls.kind] = cls
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back."""
+
+    @abstractmethod
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check the question against a schema and a policy; nothing of the sample is touched."""
+
+    @staticmethod
+    def from_dict(plain: Mapping[str, Any]) -> Question:
+        """Read a question from plain data, as an analyst sends it."""
+        import holdfast.guard.questions  # noqa: F401  (every kind has been defined once the package is loaded)
+
+        if not isinstance(plain, Mapping):
+            raise InvalidParameter(f"a question must be a mapping, got a {type(plain).__name__}")
+        made = Question._kinds.get(plain.get("kind", "")) if isinstance(plain.get("kind"), str) else None
+        if made is None:
+            known = ", ".join(sorted(Question._kinds))
+            raise InvalidParameter(f"kind must be one of {known}, got {str(plain.get('kind'))[:60]!r}")
+        values = {k: v for k, v in plain.items() if k != "kind"}
+        for name in ("spend",):
+            if isinstance(values.get(name), Mapping):
+                values[name] = Cost.from_dict(dict(values[name]))
+        try:
+            return made(**values)
+        except TypeError:
+            fields = ", ".join(getattr(made, "__dataclass_fields__", {}))
+            raise InvalidParameter(f"a {made.kind} has {fields}; got {', '.join(map(str, values))[:200]}") from None
+
+
+def _sorted(value: Any) -> Any:
+    """Plain data with its keys in order, so that spelling decides nothing."""
+    if isinstance(value, Mapping):
+        return {str(k): _sorted(value[k]) for k in sorted(value, key=str)}
+    if isinstance(value, (list, tuple)):
+        return [_sorted(v) for v in value]
+    return value
+
+
+__all__ = ["MIXED", "Bound", "Measured", "Question", "Settled", "Situation"]

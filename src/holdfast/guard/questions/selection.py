@@ -1,0 +1,98 @@
+"""A private selection: the candidate whose mean is nearly the largest, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from holdfast.accounting import Cost, PureDP
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import UNIT
+from holdfast.errors import InvalidParameter
+from holdfast.guard.policy import Policy
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.rows import Spelled, spelled
+from holdfast.guard.questions.spending import spend_of
+from holdfast.mechanisms.exponential import Selection
+from holdfast.noise.grid import Grid
+
+MOST_CANDIDATES = 10_000
+
+
+@dataclass(frozen=True)
+class Select(Question):
+    """Which of several expressions has the largest mean, nearly.
+
+    Parameters
+    ----------
+    candidates : mapping
+        Labels and row expressions, all with one range.
+    low, high, default
+        As in `Mean`, for each candidate.
+    spend : PureDP, optional
+        What the answer may cost; the policy's `spend` if not given. A selection is purely private.
+    """
+
+    kind: ClassVar[str] = "select"
+
+    candidates: Mapping[str, Any]
+    low: float | None = None
+    high: float | None = None
+    default: float | None = None
+    spend: Cost | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "candidates": dict(self.candidates),
+            "low": self.low,
+            "high": self.high,
+            "default": self.default,
+            "spend": None if self.spend is None else self.spend.to_dict(),
+        }
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy."""
+        given = self.candidates
+        if not isinstance(given, Mapping) or not 2 <= len(given) <= MOST_CANDIDATES:
+            raise InvalidParameter(f"candidates must be a mapping of 2 to {MOST_CANDIDATES} labels to expressions")
+        if not all(isinstance(label, str) and 0 < len(label) <= 200 and label.isprintable() for label in given):
+            raise InvalidParameter("candidates must have printable labels of at most 200 characters")
+        rows = {label: spelled(one, schema, self.low, self.high, self.default) for label, one in given.items()}
+        if len({(one.low, one.high) for one in rows.values()}) > 1:
+            raise InvalidParameter("candidates must have one range: all conditions, or all numbers")
+        cost = spend_of(self.spend, policy)
+        if not isinstance(cost, PureDP):
+            raise InvalidParameter("spend must be a PureDP for a selection, which is purely private")
+        return PrivateSelection(rows, cost)
+
+
+class PrivateSelection(Bound):
+    """Permute-and-flip over exact sums. The label is all that is shown."""
+
+    def __init__(self, rows: Mapping[str, Spelled], cost: PureDP) -> None:
+        self.cost = cost
+        spelt = {label: one.to_dict() for label, one in rows.items()}
+        self.question = {"kind": "select", "candidates": spelt, "spend": cost.to_dict()}
+        self.statistics = tuple(one.fixed_sum for one in rows.values())
+        self._labels, self._length = tuple(rows), next(iter(rows.values()))
+        self._choice = Selection(sensitivity=UNIT, epsilon=cost.epsilon, grid=Grid(0))
+
+    def settle(self, measured: Measured, situation: Situation) -> Settled:
+        """The label, and how far its mean in the sample falls short of the best one at most."""
+        scores = np.array([total for (total,) in measured], dtype=np.int64)
+        place = self._choice.release(scores, situation.source)
+        details = {"short_of_the_best_by_at_most": self.half_width(situation)}
+        return Settled(self._labels[place], None, self._choice.guarantee, details=details)
+
+    def half_width(self, situation: Situation) -> float:
+        """How far the selected mean falls short of the best one in the sample at most."""
+        steps = self._choice.gap(situation.noise_share, len(self._labels))
+        return float((self._length.high - self._length.low) * steps / (UNIT * situation.n))
+
+
+__all__ = ["PrivateSelection", "Select"]

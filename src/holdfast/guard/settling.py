@@ -1,0 +1,196 @@
+"""One question inside the ledger's lock: was it answered before, does its cost fit, what is the answer, who pays.
+
+Everything here runs alone on the chain and becomes durable together. Nothing is released by this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.errors import BudgetExhausted, LedgerConflict
+from holdfast.guard.accounts import ANALYSTS, WHOLE, Account, account_of, read
+from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.belief import Belief
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.transaction import Transaction, View
+from holdfast.guard.questions.base import Bound, Measured, Situation
+from holdfast.guard.standing import Standing
+from holdfast.noise.entropy import Source
+
+AFTER_OVERRIDE = "; the steward changed the policy after answers had been seen, so that confidence is not certified"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A bound question, who asks it, and the key that makes a retry the same question."""
+
+    bound: Bound
+    analyst: str
+    key: str | None = None
+
+
+def known(view: View, asked: Asked) -> Entry | None:
+    """The entry that answers this question already: by its key, or because it was asked before; else None.
+
+    Raises `LedgerConflict` if the key stands for another question.
+    """
+    if asked.key is not None:
+        entry = view.find_key(asked.analyst, asked.key)
+        if entry is not None:
+            if entry.body["digest"] != asked.bound.digest:
+                raise LedgerConflict(f"key {asked.key!r} was used for another question")
+            if entry.kind == "answered":
+                return entry
+    return view.find_question(asked.bound.digest)
+
+
+def reservation(view: View, asked: Asked) -> Entry | None:
+    """The entry that paid for this question under this key without answering it: a crash came between."""
+    entry = None if asked.key is None else view.find_key(asked.analyst, asked.key)
+    return entry if entry is not None and entry.kind == "reserved" else None
+
+
+@dataclass(frozen=True)
+class Charged:
+    """The accounts after a question was let in."""
+
+    whole: Account
+    own: Account
+    analyst: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names that the accounts are kept by."""
+        return WHOLE, account_of(self.analyst)
+
+    def put(self, transaction: Transaction) -> None:
+        """Store both."""
+        for name, account in zip(self.names, (self.whole, self.own), strict=True):
+            transaction.put_account(name, account.to_dict())
+        if self.own.progress.admitted == 1:
+            names = (transaction.account(ANALYSTS) or {"names": []})["names"]
+            if self.analyst not in names:
+                transaction.put_account(ANALYSTS, {"names": [*names, self.analyst]})
+
+    def settled(self, passed: bool | None, shown: int) -> Charged:
+        """After the answer."""
+        outcome = (passed is not False, shown)
+        return replace(self, whole=self.whole.settle(*outcome), own=self.own.settle(*outcome))
+
+
+def accounts(view: View, standing: Standing, analyst: str) -> Charged:
+    """The accounts as they are."""
+    whole, own = (read(view.account, standing.policy, who)[1] for who in (None, analyst))
+    return Charged(whole, own, analyst)
+
+
+def admit(view: View, standing: Standing, asked: Asked) -> Charged:
+    """Charge the question to the whole and to its analyst; `BudgetExhausted` or `QuestionRefused` change nothing."""
+    policy, analyst, cost = standing.policy, asked.analyst, asked.bound.cost
+    standing.require_open()
+    before = accounts(view, standing, analyst)
+    most = policy.failures
+    if most is not None and before.whole.progress.failed > most:
+        raise BudgetExhausted(f"failures were capped at {most} and one more came: this guard answers nothing further")
+    whole = before.whole.charge(cost, policy.most_questions(), "all analysts together")
+    own = before.own.charge(cost, policy.most_questions(analyst), f"analyst {analyst!r}")
+    return replace(before, whole=whole, own=own)
+
+
+def reserve(transaction: Transaction, asked: Asked) -> Entry:
+    """Pay for a question whose statistic will take long, before it is computed. Repeated with its key it pays once."""
+    answered = known(transaction, asked) or reservation(transaction, asked)
+    if answered is not None:
+        return answered
+    charged = admit(transaction, Standing.of(transaction), asked)
+    charged.put(transaction)
+    return transaction.append("reserved", _body(asked, charged), analyst=asked.analyst, key=asked.key)
+
+
+def settle(
+    transaction: Transaction, asked: Asked, measured: Measured, paid: Entry | None = None, source: Source | None = None
+) -> Entry:
+    """Answer a question, charge it unless `paid` has, and store the answer; or return the entry that answered it.
+
+    `source` is for tests: a guard draws from the operating system.
+    """
+    answered = known(transaction, asked)
+    if answered is not None:
+        return answered
+    standing = Standing.of(transaction)
+    paid = reservation(transaction, asked) or paid
+    charged = admit(transaction, standing, asked) if paid is None else accounts(transaction, standing, asked.analyst)
+    belief = belief_of(standing)
+    situation = Situation(belief, charged.whole.progress, charged.whole.spent, source)
+    found = asked.bound.settle(measured, situation)
+    charged = charged.settled(found.passed, found.shown)
+    charged.put(transaction)
+    policy = standing.policy
+    answer = GuardedAnswer(
+        found.value,
+        found.interval,
+        _after_overrides(found.guarantee, standing),
+        found.passed,
+        asked.bound.cost,
+        {
+            "yours": charged.own.remaining(policy.most_questions(asked.analyst)),
+            "whole": charged.whole.remaining(policy.most_questions()),
+        },
+        found.details,
+    )
+    body = _body(asked, charged) | {"answer": answer.released(), "shown": found.shown}
+    if paid is not None:
+        body["paid"] = paid.sequence
+    return transaction.append("answered", body, analyst=asked.analyst, key=asked.key, question=asked.bound.digest)
+
+
+_beliefs: dict[tuple[int, str], Belief] = {}
+
+
+def belief_of(standing: Standing) -> Belief:
+    """The shares of a guard; kept, because their corrections take milliseconds to compute and never change."""
+    name = standing.n, repr(standing.policy)
+    if name not in _beliefs:
+        if len(_beliefs) >= 256:
+            _beliefs.clear()
+        _beliefs[name] = Belief(standing.n, standing.policy)
+    return _beliefs[name]
+
+
+def _body(asked: Asked, charged: Charged) -> dict[str, Any]:
+    cost = asked.bound.cost
+    plain = None if cost is None else cost.to_dict()
+    return {
+        "question": asked.bound.question,
+        "digest": asked.bound.digest,
+        "cost": plain,
+        "accounts": list(charged.names),
+    }
+
+
+def _after_overrides(guarantee: Guarantee, standing: Standing) -> Guarantee:
+    if not standing.overrides:
+        return guarantee
+    return replace(guarantee, assumption=guarantee.assumption + AFTER_OVERRIDE, certified=False)
+
+
+def stored_answer(entry: Entry, repeated: bool, receipt: Mapping[str, Any] | None) -> GuardedAnswer:
+    """What an entry answered."""
+    return GuardedAnswer.stored(entry.body["answer"], entry.sequence, repeated, receipt)
+
+
+__all__ = [
+    "Asked",
+    "Charged",
+    "accounts",
+    "admit",
+    "belief_of",
+    "known",
+    "reservation",
+    "reserve",
+    "settle",
+    "stored_answer",
+]
