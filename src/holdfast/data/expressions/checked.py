@@ -138,7 +138,8 @@ class _Checker:
                 inner = self.facts_of(operand)
                 if inner.kind is None:
                     raise InvalidParameter("expression must not ask whether null is null")
-                return Facts("boolean", False, None, inner.copies + 1, inner.depth + 1)
+                times = 2 if inner.kind == "boolean" else 1
+                return Facts("boolean", False, None, times * inner.copies + 1, inner.depth + 1)
             case tree.Not(operand):
                 return self._joined("boolean", [self._wants("boolean", operand, "not")])
             case tree.And(operands) | tree.Or(operands):
@@ -201,7 +202,7 @@ class _Checker:
         if sign not in ("=", "<>") and (one.kind != "number" or sign not in ("<", "<=", ">", ">=")):
             # Engines order text by collations that differ, and booleans by rules that need not agree.
             raise InvalidParameter(f"expression must order numbers only, got {one.kind} {sign} {other.kind}")
-        return self._joined("boolean", [one, other])
+        return self._joined("boolean", [one, other], times=2 if one.kind == "boolean" else 1)
 
     def _in(self, operand: tree.Node, values: tuple[tree.Node, ...]) -> Facts:
         inner = self.facts_of(operand)

@@ -81,10 +81,12 @@ class _Compiler:
             case tree.Null():
                 return pl.lit(None)
             case tree.Arithmetic("/", left, right):
-                below = self.of(right)
+                above, below = self.of(left), self.of(right)
                 if not (isinstance(right, tree.Number) and right.value != 0.0):
                     below = pl.when(below != 0.0).then(below)
-                return self.of(left) / below
+                # By one number for all rows polars multiplies with its reciprocal, which rounds twice; and a column
+                # can turn out to be one number in a batch. Adding zero times a column makes it a column again.
+                return above / (below + above * 0.0)
             case tree.Arithmetic(sign, left, right):
                 one, other = self.of(left), self.of(right)
                 return one + other if sign == "+" else one - other if sign == "-" else one * other

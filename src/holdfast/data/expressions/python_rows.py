@@ -119,7 +119,7 @@ def _value(node: tree.Node, row: Mapping[str, Value]) -> Value:
                     return _value(result, row)
             return _value(otherwise, row)
         case tree.Call(name, arguments):
-            return _call(name, [_value(argument, row) for argument in arguments])
+            return evaluate_call(name, [_value(argument, row) for argument in arguments])
     raise AssertionError("a checked expression has no other nodes")
 
 
@@ -147,7 +147,14 @@ def _all(truths: list[Any]) -> bool | None:
     return False if False in truths else None if None in truths else True
 
 
-def _call(name: str, arguments: list[Any]) -> Value:
+def evaluate_call(name: str, arguments: list[Any]) -> Value:
+    """A function of the list, of values.
+
+    Examples
+    --------
+    >>> evaluate_call("length", ["Zürich"]), evaluate_call("number", ["1e5"])
+    (6.0, None)
+    """
     if name == "coalesce":
         return next((argument for argument in arguments if argument is not None), None)
     if any(argument is None for argument in arguments):
@@ -187,4 +194,4 @@ def _call(name: str, arguments: list[Any]) -> Value:
     raise AssertionError("a checked expression has no other functions")
 
 
-__all__ = ["Value", "evaluate", "read"]
+__all__ = ["Value", "evaluate", "evaluate_call", "read"]
