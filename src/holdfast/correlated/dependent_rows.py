@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -18,13 +17,16 @@ from holdfast.bounds.correlated.effective_size import (
     effective_n_stationary,
 )
 from holdfast.bounds.correlated.mixing import Tail, autoregressive_start_ratio, time_split_bias
-from holdfast.bounds.exact import down
 from holdfast.bounds.interval.width import MOST
 from holdfast.correlated.route import Route
 from holdfast.correlated.row_chain import RowChain
+from holdfast.correlated.row_groups import GROUPS, group_sizes, together, total_rows
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
-BLOCKS, GROUPS, COLOURS = "independent blocks", "independent groups", "colours"
+if TYPE_CHECKING:
+    from holdfast.correlated.model import DependenceModel
+
+BLOCKS, COLOURS, MODEL = "independent blocks", "colours", "declared model"
 CHAIN, STATIONARY = "chain by total variation", "stationary chain by its gap"
 
 
@@ -33,8 +35,8 @@ class DependentRows:
     """How the rows of a holdout depend on each other, as its owner declares it before looking.
 
     Make one with a class method: `independent`, `blocks`, `m_dependent`, `coloured`, `chain`, `stationary`, `markov`,
-    `autoregressive` or `groups`. Where several bounds are proved for one declaration all are kept, and each question
-    takes the narrowest at its share: that depends on the declaration alone.
+    `autoregressive`, `groups`, or `of` for a dependence model. Where several bounds are proved for one declaration all
+    are kept, and each question takes the narrowest at its share: that depends on the declaration alone.
 
     The state of a chain is the complete row. A model fitted to one column is a model of questions about that column and
     of no others. Section 3.9 of the specification (derived and reviewed; the stationary bound is Fan, Jiang and Sun
@@ -89,8 +91,8 @@ class DependentRows:
         >>> round(DependentRows.blocks([10] * 50 + [1] * 500).effective_n, 7)
         181.8181818
         """
-        counted = _sizes(sizes)
-        n, blocks = _total(counted), sum(counted.values())
+        counted = group_sizes(sizes)
+        n, blocks = total_rows(counted), sum(counted.values())
         if blocks < 2:
             raise GuaranteeUnavailable(
                 "one block says nothing about the population: declare how its rows depend on each other (a chain), or "
@@ -99,7 +101,7 @@ class DependentRows:
         equal = len(counted) == 1
         least, most = min(counted), max(counted)
         size = f"{most} row{'s' * (most > 1)}" if equal else f"{least} to {most} rows"
-        found = float(blocks) if equal else effective_n_blocks(_spread(counted))
+        found = float(blocks) if equal else effective_n_blocks(list(counted.elements()))
         words = f"{blocks} independent blocks of {size}, any dependence inside"
         return cls._of(n, words, Route(BLOCKS, found, blocks=blocks if equal else None))
 
@@ -262,22 +264,34 @@ class DependentRows:
         >>> {name: round(route.effective_n, 6) for name, route in rows.routes.items()}
         {'independent groups': 666.666667, 'independent blocks': 100.0}
         """
-        counted = _sizes(sizes)
-        n = _total(counted)
+        counted = group_sizes(sizes)
+        n, groups = total_rows(counted), sum(counted.values())
         kinds = {size: _one(inside(size), size) for size in counted}
-        best = {size: _best(rows) for size, rows in kinds.items()}
-        proxy = math.fsum(many * size * size / best[size].effective_n for size, many in counted.items())
-        bias = math.fsum(many * size * best[size].bias for size, many in counted.items()) / n
-        log_ratio = math.fsum(many * math.log(best[size].start_ratio) for size, many in counted.items())
-        if log_ratio > 690:
-            raise GuaranteeUnavailable("the groups start too far from their stationary law for any bound here")
-        routes = [Route(GROUPS, down(n * (n / proxy), 8), math.exp(log_ratio) * (1 + 1e-12 * (log_ratio > 0)), bias)]
-        groups = sum(counted.values())
-        if groups > 1 and all(
-            r.bias == 0 and r.start_ratio == 1 for rows in kinds.values() for r in rows.routes.values()
-        ):
-            routes += cls.blocks(_spread(counted)).routes.values()
+        routes = [together({size: _best(rows) for size, rows in kinds.items()}, counted)]
+        every = [route for rows in kinds.values() for route in rows.routes.values()]
+        if groups > 1 and all(route.bias == 0 and route.start_ratio == 1 for route in every):
+            routes += cls.blocks(list(counted.elements())).routes.values()
         return cls._of(n, f"{groups} independent groups, the largest: {kinds[max(counted)].model}", *routes)
+
+    @classmethod
+    def of(cls, model: DependenceModel) -> DependentRows:
+        """The rows of a dependence model, by its own effective size; training rows must be independent of them.
+
+        Examples
+        --------
+        >>> from holdfast.correlated import MarkovChain
+        >>> rows = DependentRows.of(MarkovChain([[0.9, 0.1], [0.4, 0.6]], 3000))
+        >>> round(rows.effective_n), rows.model
+        (1000, 'Markov chain of 3000 records, 2 states, stationary start')
+        """
+        from holdfast.correlated.blocks import Blocks
+        from holdfast.correlated.model import DependenceModel
+
+        if isinstance(model, Blocks):
+            return cls.blocks(model.sizes.tolist())
+        if not isinstance(model, DependenceModel):
+            raise InvalidParameter(f"model must be a dependence model, got a {type(model).__name__}")
+        return cls._of(_rows(model.n), model.describe(), Route(MODEL, model.effective_n()))
 
     @classmethod
     def _of(cls, n: int, model: str, *routes: Route) -> DependentRows:
@@ -333,24 +347,6 @@ def _rows(n: Any) -> int:
     return check.whole("n", n, at_least=1, at_most=MOST)
 
 
-def _sizes(sizes: Any) -> Counter[int]:
-    """How many groups have each size."""
-    if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Iterable):
-        raise InvalidParameter(f"sizes must be a list of numbers of rows, got a {type(sizes).__name__}")
-    counted = Counter(check.whole(f"sizes[{i}]", size, at_least=1, at_most=MOST) for i, size in enumerate(sizes))
-    if not counted:
-        raise InvalidParameter("sizes must hold at least one number of rows")
-    return counted
-
-
-def _total(counted: Counter[int]) -> int:
-    return _rows(sum(size * many for size, many in counted.items()))
-
-
-def _spread(counted: Counter[int]) -> list[int]:
-    return list(counted.elements())
-
-
 def _one(rows: Any, size: int) -> DependentRows:
     if not isinstance(rows, DependentRows) or rows.n != size:
         raise InvalidParameter(f"inside must return DependentRows of {size} rows for {size} rows")
@@ -369,4 +365,4 @@ def _after(gap: int | None) -> str:
     return "" if gap is None else f", {gap} after the last training row"
 
 
-__all__ = ["BLOCKS", "CHAIN", "COLOURS", "GROUPS", "STATIONARY", "DependentRows"]
+__all__ = ["BLOCKS", "CHAIN", "COLOURS", "GROUPS", "MODEL", "STATIONARY", "DependentRows"]

@@ -32,6 +32,8 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 _LAGS = 10
 _FLIPS = 1999
+#: Up to this many groups every pattern of signs is tried.
+_ALL = 12
 #: Fewer groups than this leave a t-test over groups without meaning.
 _LEAST_GROUPS = 8
 
@@ -213,11 +215,21 @@ def _between(name: str, values: Array, groups: Index, times: Index, source: Sour
     cells = np.zeros((len(count), int(when.max()) + 1))
     np.add.at(cells, (who, when), centred)
     observed = float((cells.sum(axis=0) ** 2).sum())
-    bits = np.unpackbits(source.words(-(-_FLIPS * len(count) // 64)).copy().view(np.uint8))[: _FLIPS * len(count)]
-    signs = 1.0 - 2.0 * bits.reshape(_FLIPS, len(count))
-    flipped = ((signs @ cells) ** 2).sum(axis=1)
-    p = (1 + int(np.count_nonzero(flipped >= observed * (1 - 1e-12)))) / (1 + _FLIPS)
+    flipped = ((_signs(len(count), source) @ cells) ** 2).sum(axis=1)
+    # Where every pattern was tried the observed one is among them; random ones are joined by it.
+    tried, as_large = len(flipped), int(np.count_nonzero(flipped >= observed * (1 - 1e-12)))
+    p = as_large / tried if len(count) <= _ALL else (1 + as_large) / (1 + tried)
     yield Finding(name, "groups move together in time", p)
+
+
+def _signs(groups: int, source: Source) -> Array:
+    """Patterns of signs: every one up to a common sign if there are few, random ones otherwise."""
+    if groups <= _ALL:
+        bits = (np.arange(1 << (groups - 1))[:, None] >> np.arange(groups) & 1).astype(np.uint8)
+    else:
+        words = source.words(-(-_FLIPS * groups // 64)).copy()
+        bits = np.unpackbits(words.view(np.uint8))[: _FLIPS * groups].reshape(_FLIPS, groups)
+    return 1.0 - 2.0 * bits.astype(np.float64)
 
 
 def _order(n: int, groups: Index | None, times: Index | None) -> Index:

@@ -62,7 +62,7 @@ class Panel:
     misfit : str
         What to do when it is: "refuse", or "uncertified": answer, and mark every answer as not certified.
     source : noise.Source, optional
-        For the deal of the groups; `noise.Seeded` in simulations.
+        For the deal of the groups and the signs of the model check; `noise.Seeded` in simulations.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class Panel:
         rows = _declared_rows(split, inside)
         self._table, self._split, self._group, self._time = table, split, group, time
         self._holdout = DependentHoldout(rows, questions, confidence, failures)
-        self._report = self._checked(values, inside, level)
+        self._report = self._checked(values, inside, level, source)
         self._certified = self._report.passed
         if not self._certified and kind == "refuse":
             raise GuaranteeUnavailable(
@@ -124,14 +124,14 @@ class Panel:
                 'are not certified with misfit="uncertified"'
             )
 
-    def _checked(self, values: Sequence[str], inside: SeriesModel, level: float) -> ModelReport:
+    def _checked(self, values: Sequence[str], inside: SeriesModel, level: float, source: Source | None) -> ModelReport:
         train = self._split.train
         columns = {name: self._table.column(name)[train] for name in _names(values)}
         groups = None if self._group is None else _codes(self._table.column(self._group)[train])
         times = None if self._time is None else _codes(self._table.column(self._time)[train])
         if not columns:
             return ModelReport(level, (), ("no value columns were named",))
-        return check_model(columns, inside, groups=groups, times=times, level=level)
+        return check_model(columns, inside, groups=groups, times=times, level=level, source=source)
 
     # What is public ---------------------------------------------------------------------------------------------------
 

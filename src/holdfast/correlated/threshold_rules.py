@@ -98,7 +98,7 @@ class CorrelatedRules(ThresholdRules):
         if self.claim is not None and self.quilt is not None:
             wanted = {"tau": self.claim.tau, "beta": self.claim.beta, "questions": self.claim.questions}
             terms = {"blanket": self.quilt.size, "influence": self.quilt.influence, "colours": self.quilt.classes}
-            found[True] = Guarantee("correlated.question-failure", wanted | public | terms, _RESTS_ON)
+            found[True] = Guarantee("correlated.holdout-size", wanted | public | terms, _RESTS_ON)
         return found
 
     def to_dict(self) -> dict[str, Any]:

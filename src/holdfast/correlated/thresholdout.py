@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -123,7 +124,7 @@ class CorrelatedThresholdout(Thresholdout):
         questions: int,
         budget: int,
         *,
-        quilt: QuiltTerms,
+        quilt: QuiltTerms | Sequence[QuiltTerms],
         n: int | None = None,
         split: float = 0.5,
         side: Side = "two-sided",
@@ -146,8 +147,9 @@ class CorrelatedThresholdout(Thresholdout):
             Probability that any answer is worse.
         questions, budget : int
             Questions `m` and overrulings `B`, at most as many.
-        quilt : QuiltTerms
-            What the declared model says about every record's quilt.
+        quilt : QuiltTerms or list of them
+            What the declared model says about every record's quilt (`MarkovChain.terms`); of several the one that needs
+            fewest records is taken.
         n : int, optional
             Records at hand. If not given, the least that suffices, to a fraction of a per cent.
         split : float
@@ -172,12 +174,13 @@ class CorrelatedThresholdout(Thresholdout):
         """
         low, high = check.value_range(low, high)
         unit = high - low
-        known = quilt
-        if not isinstance(known, QuiltTerms):
-            raise InvalidParameter(f"quilt must be QuiltTerms, got a {type(quilt).__name__}")
+        quilts = (quilt,) if isinstance(quilt, QuiltTerms) else tuple(quilt)
+        if not quilts or not all(isinstance(one, QuiltTerms) for one in quilts):
+            raise InvalidParameter("quilt must be QuiltTerms, or a list of them")
         found = run_parameters(check.real("tau", tau, above=0) / unit, beta, questions, budget, split)
         sigma = found.sigma * (1 - _GRID_ROOM)
-        least = least_records(budget, sigma, found.tau, found.beta, known)
+        needed = [least_records(budget, sigma, found.tau, found.beta, one) for one in quilts]
+        least, known = min(zip(needed, quilts, strict=True), key=lambda pair: pair[0])
         if not math.isfinite(least) or least > 10**15:
             raise GuaranteeUnavailable(
                 f"no number of records is enough for Algorithm 1 to certify {tau:g}: influence {known.influence:g} is "

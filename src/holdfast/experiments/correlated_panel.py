@@ -153,7 +153,7 @@ def firms(seed: int) -> ModelReport:
         load("grunfeld"),
         group="firm",
         time="year",
-        values=["invest", "value"],
+        values=["invest"],
         share=0.2,
         misfit="uncertified",
         source=Seeded(seed),
