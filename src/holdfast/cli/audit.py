@@ -37,6 +37,7 @@ def audit(
     epsilon: str = typer.Option(None, "--epsilon", help="Of a private built-in curator."),
     time_limit: float = typer.Option(600.0, "--time-limit", help="Seconds that one run of a command may take."),
     learner: list[str] = typer.Option([], "--learner", help="A name or a dotted scikit-learn class; repeat."),  # noqa: B008
+    learner_limit: float = typer.Option(None, "--learner-time-limit", help="Seconds a learner may take for one lens."),
     alpha: float = typer.Option(0.2, "--alpha", help="Tolerated distance in (0, 2): twice the share that may flip."),
     beta: float = typer.Option(0.05, "--beta", help="How often alpha may be exceeded."),
     splits: int = typer.Option(20, "--splits", help="Times to split, release and learn afresh."),
@@ -66,13 +67,15 @@ def audit(
         raise InvalidParameter(f"--min-size must be at least --min-cell, {min_cell}, got {min_size}")
     check.whole("--splits", splits, at_least=1)
     check.whole("--seed", seed, at_least=0)
+    if learner_limit is not None:
+        check.real("--learner-time-limit", learner_limit, above=0)
     check.whole("--workers", workers, at_least=1, at_most=256)
     if inside is None and (release is not None or predictions is not None):
         raise InvalidParameter("--release and --predictions need --inside: the column that says who was in it")
     _can_write(places(out)["html"])
     table = told.read_table(file)
     aimed = told.target_of(target, not_applicable)
-    common: dict[str, Any] = {"target": aimed, "seed": seed}
+    common: dict[str, Any] = {"target": aimed, "seed": seed, "learner_time_limit": learner_limit}
     common["groups"] = told.groups_of(group, by, depth, bins, min_size, aimed)
     hidden = [name for name in (inside, predictions) if name is not None]
     data = table.select(name for name in table.names if name not in hidden)

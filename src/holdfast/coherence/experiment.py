@@ -18,8 +18,9 @@ from holdfast import check
 from holdfast.coherence.distance import METRICS, check_weights, rank
 from holdfast.coherence.failures import Failure, failure_of
 from holdfast.coherence.groups import GroupPlan, Groups, plan_of
+from holdfast.coherence.learning import LENS_MODES, Learning
 from holdfast.coherence.lenses import Lens, family
-from holdfast.coherence.peeking import check_holds_no_data, fingerprint, predict
+from holdfast.coherence.peeking import check_holds_no_data, fingerprint
 from holdfast.coherence.protocol import call, learners_of
 from holdfast.coherence.split import cluster_split, even_rows, half_split
 from holdfast.coherence.table import Table
@@ -63,6 +64,9 @@ class Audit:
         "retrain": learn for each lens; "mask": learn once with all columns, and hide the others when predicting.
     keep_predictions : bool
         Whether to keep every prediction; significance needs them. 8 bytes a row, split, learner and lens.
+    learner_time_limit : float, optional
+        Seconds that a learner may take to learn and predict, for one split and lens. It then runs in a child process,
+        which is ended past the limit. None: no limit, no child process.
     patience : int
         If none of the first so many splits gives a release, the others are not tried.
 
@@ -95,6 +99,7 @@ class Audit:
     clusters: str | None = None
     lens_mode: str = "retrain"
     keep_predictions: bool = True
+    learner_time_limit: float | None = None
     patience: int = 3
     known: NDArray[np.bool_] | None = None
     only: NDArray[np.int64] | None = None
@@ -104,7 +109,9 @@ class Audit:
         check.whole("seed", self.seed, at_least=0)
         check.whole("patience", self.patience, at_least=1)
         check.choice("metric", self.metric, METRICS)
-        check.choice("lens_mode", self.lens_mode, ["retrain", "mask"])
+        check.choice("lens_mode", self.lens_mode, LENS_MODES)
+        if self.learner_time_limit is not None:
+            check.real("learner_time_limit", self.learner_time_limit, above=0)
         if self.known is None and not callable(self.curator):
             raise InvalidParameter("curator must be callable: a function of one half, or one of coherence.curators")
 
@@ -314,21 +321,13 @@ def _one_split(setting: Setting, k: int) -> _Split:
         return split
     split.digest = fingerprint(report)
     everyone = setting.table.take(setting.rows)
-    whole = Lens("all columns", tuple(c for c in everyone.names if audit.target is None or c != audit.target.column))
     for i, (name, learner) in enumerate(setting.learners.items()):
-        masked: Any = None
+        seed, limit = _child(audit.seed, 1, k, 3, i), audit.learner_time_limit
+        learning = Learning(learner, report, audit.target, everyone, audit.lens_mode, seed, limit)
         for j, lens in enumerate(setting.lenses):
-            child = np.random.default_rng(_child(audit.seed, 1, k, 3, i, j))
             try:
-                if hasattr(learner, "for_rows"):
-                    found = learner.for_rows(setting.rows, lens)
-                elif audit.lens_mode == "mask":
-                    if masked is None:
-                        masked = call(learner, report, whole, audit.target, child)
-                    found = predict(masked, everyone.select(whole.columns).hide(lens.columns), everyone.names, child)
-                else:
-                    learnt = call(learner, report, lens, audit.target, child)
-                    found = predict(learnt, everyone.select(lens.columns), everyone.names, child)
+                given = hasattr(learner, "for_rows")
+                found = learner.for_rows(setting.rows, lens) if given else learning.predictions(j, lens)
             except Exception as error:
                 split.failures.append(failure_of(error, k, name, lens.name))
                 continue

@@ -7,18 +7,34 @@ from typing import Any
 
 from holdfast.errors import HoldfastError
 
-KINDS = ("curator-crashed", "curator-hung", "learner-crashed", "out-of-range", "peeked", "not-run")
+KINDS = (
+    "curator-crashed",
+    "curator-hung",
+    "learner-crashed",
+    "learner-hung",
+    "out-of-range",
+    "peeked",
+    "not-run",
+)
 
 
 class CuratorFailed(HoldfastError):
     """A curator made no release. `kind` is one of `KINDS`; `detail` may quote its output and so may hold rows."""
 
-    def __init__(self, message: str, kind: str = "curator-crashed", detail: str = "") -> None:
+    usual = "curator-crashed"
+
+    def __init__(self, message: str, kind: str = "", detail: str = "") -> None:
         super().__init__(message)
-        self.kind, self.detail = kind, detail
+        self.kind, self.detail = kind or self.usual, detail
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CuratorFailed, (str(self), self.kind, self.detail)
+        return type(self), (str(self), self.kind, self.detail)
+
+
+class LearnerFailed(CuratorFailed):
+    """A learner made no predictions."""
+
+    usual = "learner-crashed"
 
 
 class Peeked(HoldfastError):
@@ -74,4 +90,4 @@ def failure_of(error: BaseException, split: int, learner: str | None, lens: str 
     return Failure(split, learner, lens, kind, f"the {who} raised {type(error).__name__}", str(error))
 
 
-__all__ = ["KINDS", "CuratorFailed", "Failure", "OutOfRange", "Peeked", "failure_of"]
+__all__ = ["KINDS", "CuratorFailed", "Failure", "LearnerFailed", "OutOfRange", "Peeked", "failure_of"]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import shlex
 import signal
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +17,10 @@ import numpy as np
 
 from holdfast import check
 from holdfast.coherence.failures import CuratorFailed
+from holdfast.coherence.isolation import DETAIL, isolated
 from holdfast.coherence.protocol import call
 from holdfast.coherence.table import Table
 from holdfast.errors import HoldfastError, InvalidParameter
-
-_DETAIL = 4000
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class Shell:
             for key, value in {**filled, "seed": str(int(rng.integers(2**31 - 1)))}.items():
                 line = line.replace("{" + key + "}", value)  # not str.format: a command may hold other braces
             status = self._run(line, place, said)
-            detail = said.read_text(encoding="utf-8", errors="replace")[-_DETAIL:]
+            detail = said.read_text(encoding="utf-8", errors="replace")[-DETAIL:]
             if status is None:
                 late = f"the command ran past its limit of {self.time_limit:g} s and was ended"
                 raise CuratorFailed(late, "curator-hung", detail)
@@ -157,43 +154,4 @@ class Function:
         return isolated(self.function, (form, rng), self.time_limit)
 
 
-def isolated(function: Callable[..., Any], arguments: tuple[Any, ...], time_limit: float) -> Any:
-    """Call in a child process under a time limit; raises `CuratorFailed` where it crashes, raises or hangs."""
-    methods = multiprocessing.get_all_start_methods()
-    context: Any = multiprocessing.get_context("fork" if "fork" in methods else None)
-    here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_report, args=(there, function, arguments), daemon=True)
-    with warnings.catch_warnings():  # Python 3.12 warns of a fork beside threads; the child touches no lock of theirs
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child.start()
-    there.close()
-    try:
-        if not here.poll(time_limit):
-            late = f"the curator ran past its limit of {time_limit:g} s and was ended"
-            raise CuratorFailed(late, "curator-hung")
-        try:
-            kind, value = here.recv()
-        except EOFError:
-            child.join()
-            raise CuratorFailed(f"the curator's process died with status {child.exitcode}") from None
-    finally:
-        child.kill()
-        child.join()
-        here.close()
-    if kind == "raised":
-        raise CuratorFailed(f"the curator raised {value[0]}", detail=value[1])
-    return value
-
-
-def _report(pipe: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    try:
-        answer = ("returned", call(function, *arguments))
-    except BaseException as error:
-        answer = ("raised", (type(error).__name__, str(error)[-_DETAIL:]))
-    try:
-        pipe.send(answer)
-    except Exception as error:  # the report cannot be pickled
-        pipe.send(("raised", (type(error).__name__, "the report cannot be sent between processes")))
-
-
-__all__ = ["Function", "Shell", "isolated"]
+__all__ = ["Function", "Shell"]
