@@ -11,13 +11,13 @@ _HOMES = {
     "Column": "schema",
     "Sample": "sample",
     "Schema": "schema",
-    "table": "table",
+    "table": "tables",
 }
 
 if TYPE_CHECKING:
     from holdfast.data.sample import Sample
     from holdfast.data.schema import Column, Schema
-    from holdfast.data.table import table
+    from holdfast.data.tables import table
 
 __getattr__, __dir__ = lazy(__name__, _HOMES)
 

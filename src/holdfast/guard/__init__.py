@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
     from holdfast.guard.questions import Question, check, claim, compare, mean, select, validate
 
-__getattr__, __dir__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES, ("ledger", "questions"))
 
 __all__ = [
     "Estimate",

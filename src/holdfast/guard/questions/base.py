@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from holdfast.accounting import Cost
@@ -17,7 +17,7 @@ from holdfast.guard.belief import Belief
 from holdfast.guard.policy import Policy
 from holdfast.guard.progress import Progress
 from holdfast.noise.entropy import Source
-from holdfast.strict_json import to_json
+from holdfast.strict_json import to_canonical_json
 
 Measured = Sequence[tuple[int, ...]]
 """Exact statistics, one tuple for each that was asked for. Secret."""
@@ -85,7 +85,7 @@ class Bound(ABC):
     @property
     def digest(self) -> str:
         """The question's identity: the same question in any spelling has the same digest."""
-        return hashlib.sha256(to_json(_sorted(self.question)).encode()).hexdigest()
+        return hashlib.sha256(to_canonical_json(self.question).encode()).hexdigest()
 
     @abstractmethod
     def settle(self, measured: Measured, situation: Situation) -> Settled:
@@ -107,9 +107,10 @@ class Question(ABC):
         if cls.kind:
             Question._kinds[cls.kind] = cls
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        return {"kind": self.kind} | {k: v.to_dict() if isinstance(v, Cost) else v for k, v in values.items()}
 
     @abstractmethod
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
@@ -127,23 +128,13 @@ class Question(ABC):
             known = ", ".join(sorted(Question._kinds))
             raise InvalidParameter(f"kind must be one of {known}, got {str(plain.get('kind'))[:60]!r}")
         values = {k: v for k, v in plain.items() if k != "kind"}
-        for name in ("spend",):
-            if isinstance(values.get(name), Mapping):
-                values[name] = Cost.from_dict(dict(values[name]))
+        if isinstance(values.get("spend"), Mapping):
+            values["spend"] = Cost.from_dict(dict(values["spend"]))
         try:
             return made(**values)
         except TypeError:
-            fields = ", ".join(getattr(made, "__dataclass_fields__", {}))
-            raise InvalidParameter(f"a {made.kind} has {fields}; got {', '.join(map(str, values))[:200]}") from None
-
-
-def _sorted(value: Any) -> Any:
-    """Plain data with its keys in order, so that spelling decides nothing."""
-    if isinstance(value, Mapping):
-        return {str(k): _sorted(value[k]) for k in sorted(value, key=str)}
-    if isinstance(value, (list, tuple)):
-        return [_sorted(v) for v in value]
-    return value
+            names = ", ".join(field.name for field in fields(made))  # type: ignore[arg-type]
+            raise InvalidParameter(f"a {made.kind} has {names}; got {', '.join(map(str, values))[:200]}") from None
 
 
 __all__ = ["MIXED", "Bound", "Measured", "Question", "Settled", "Situation"]

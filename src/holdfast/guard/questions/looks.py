@@ -50,10 +50,6 @@ class Check(Question):
     high: float | None = None
     default: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"kind": self.kind} | {name: getattr(self, name) for name in self.__dataclass_fields__}
-
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
         rows = spelled(self.expression, schema, self.low, self.high, self.default)
@@ -83,10 +79,6 @@ class Claim(Question):
     high: float | None = None
     default: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"kind": self.kind} | {name: getattr(self, name) for name in self.__dataclass_fields__}
-
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
         if (self.at_least is None) == (self.at_most is None):
@@ -113,10 +105,6 @@ class Validate(Question):
 
     condition: str | Mapping[str, Any]
     at_least: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"kind": self.kind, "condition": self.condition, "at_least": self.at_least}
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
@@ -153,10 +141,6 @@ class Compare(Question):
     low: float | None = None
     high: float | None = None
     default: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"kind": self.kind} | {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""

@@ -45,17 +45,6 @@ class Mean(Question):
     default: float | None = None
     spend: Cost | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "kind": self.kind,
-            "expression": self.expression,
-            "low": self.low,
-            "high": self.high,
-            "default": self.default,
-            "spend": None if self.spend is None else self.spend.to_dict(),
-        }
-
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
         rows = spelled(self.expression, schema, self.low, self.high, self.default)

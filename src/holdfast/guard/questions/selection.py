@@ -44,17 +44,6 @@ class Select(Question):
     default: float | None = None
     spend: Cost | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "kind": self.kind,
-            "candidates": dict(self.candidates),
-            "low": self.low,
-            "high": self.high,
-            "default": self.default,
-            "spend": None if self.spend is None else self.spend.to_dict(),
-        }
-
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
         given = self.candidates

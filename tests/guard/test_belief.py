@@ -1,0 +1,118 @@
+"""Shares of a guard's run: they add up to less than the whole, and nothing that was released makes them larger."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.accounting import PureDP
+from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.p_value import level_after_pure_dp
+from holdfast.errors import GuaranteeUnavailable
+from holdfast.guard.belief import NOISE_PART, Belief
+from holdfast.guard.policy import Policy
+from holdfast.guard.progress import Progress
+from holdfast.holdout.shares import Shares
+
+
+def after(answers: str, shown: int) -> Progress:
+    """The progress after a string of passes and failures."""
+    progress = Progress()
+    for answer in answers:
+        progress = progress.admit().settle(answer == "p", shown)
+    return progress
+
+
+@pytest.mark.parametrize("policy", [Policy(questions=6), Policy(questions=6, failures=2), Policy()])
+def test_shares_of_all_strings_add_up_to_at_most_beta(policy: Policy) -> None:
+    """Over all questions and all strings that could lead to them, counted with what each failure could show."""
+    belief, shown, total = Belief(1000, policy), 3, 0.0
+    for length in range(6):
+        for string in itertools.product("pf", repeat=length):
+            if policy.failures is not None and string.count("f") > policy.failures:
+                continue
+            total += shown ** string.count("f") * math.exp(belief.log_share(after("".join(string), shown)))
+    assert total <= 0.05
+
+
+def test_without_privacy_it_is_the_reusable_holdouts_share() -> None:
+    belief, progress = Belief(1000, Policy(questions=100)), after("ppfpp", 20)
+    expected = Shares(0.95, 100).log_share(6, 1, math.log(20))
+    assert belief.log_share(progress) == pytest.approx(expected, rel=1e-12)
+
+
+@given(
+    epsilon=st.floats(1e-4, 0.3),
+    n=st.integers(100, 10**6),
+    answers=st.text("pf", max_size=8),
+)
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_the_corrected_share_keeps_its_part_of_beta(epsilon: float, n: int, answers: str) -> None:
+    """What it gives is never above what the theorem gives for the whole share, and close to it."""
+    belief, progress = Belief(n, Policy(questions=100, privacy=PureDP(epsilon))), after(answers, 5)
+    share = Shares(0.95, 100).log_share(progress.answered + 1, progress.failed, progress.log_shown)
+    exact = level_after_pure_dp(math.exp(share) * (1 - NOISE_PART), epsilon, n).log2_level * math.log(2)
+    assert belief.log_share(progress) <= exact
+    coarse = level_after_pure_dp(math.exp(share) * (1 - NOISE_PART) * 0.7, epsilon, n).log2_level * math.log(2)
+    assert belief.log_share(progress) >= coarse
+
+
+def test_a_larger_cap_a_failure_and_a_later_question_all_leave_less() -> None:
+    def at(epsilon: float, answers: str) -> float:
+        return Belief(10_000, Policy(privacy=PureDP(epsilon))).log_share(after(answers, 10))
+
+    assert at(0.02, "") < at(0.01, "")
+    assert at(0.01, "p") < at(0.01, "")
+    assert at(0.01, "f") < at(0.01, "p")
+
+
+def test_noise_shares_add_up_to_their_part() -> None:
+    planned = Belief(1000, Policy(questions=50, privacy=PureDP(0.1)))
+    assert sum(planned.noise_share(after("p" * t, 1)) for t in range(50)) <= 0.05 * NOISE_PART
+    open_ended = Belief(1000, Policy(privacy=PureDP(0.1)))
+    assert sum(open_ended.noise_share(Progress(t, t)) for t in range(10_000)) <= 0.05 * NOISE_PART
+
+
+def test_p_values_invert_levels() -> None:
+    for policy in (Policy(), Policy(privacy=PureDP(0.005)), Policy(questions=20, failures=3, privacy=PureDP(0.005))):
+        belief, progress = Belief(10_000, policy), after("ppf", 12)
+        level = belief.level(0.05, progress)
+        assert 0 < level < 0.05
+        assert belief.adjusted(level * 0.999, progress) <= 0.05
+        assert belief.adjusted(level * 1.01, progress) > 0.05
+
+
+def test_before_the_first_question_a_p_value_pays_for_the_cap_alone() -> None:
+    assert Belief(100, Policy()).adjusted(0.01, Progress()) == 0.01
+    belief = Belief(10_000, Policy(privacy=PureDP(0.005)))
+    theorem = level_after_pure_dp(0.05, 0.005, 10_000).value
+    assert theorem <= belief.level(0.05, Progress()) <= 1.02 * theorem
+
+
+def test_an_odometer_pays_for_the_first_cap_that_holds_what_was_spent() -> None:
+    odometer = Belief(10_000, Policy(privacy=PureDP(0.01), accounting="odometer", questions=100))
+    fixed = [Belief(10_000, Policy(privacy=PureDP(0.01 * 2**j), questions=100)) for j in range(3)]
+    for spent, j in ((0.0, 0), (0.01, 0), (0.0100001, 1), (0.02, 1), (0.03, 2)):
+        share = odometer.log_share(Progress(), PureDP(spent))
+        assert share < fixed[j].log_share(Progress())
+        assert share > fixed[j].log_share(Progress()) * 1.6
+    assert sum(1 / ((j + 1) * (j + 2)) for j in range(10_000)) < 1
+
+
+def test_where_nothing_is_left_it_says_so() -> None:
+    belief = Belief(1000, Policy(privacy=PureDP(0.1)))
+    share = belief.log_share(Progress(300, 300, 250, 2000.0))
+    assert share == -math.inf
+    with pytest.raises(GuaranteeUnavailable, match="no interval is left"):
+        belief.require(share)
+    assert belief.level(0.05, Progress(300, 300, 250, 2000.0)) == 0.0
+
+
+def test_a_concentrated_cap_is_sound_and_dearer() -> None:
+    pure = Belief(10_000, Policy(privacy=PureDP(0.004), questions=10)).log_share(Progress())
+    concentrated = Belief(10_000, Policy(privacy=ZCDP(0.004**2 / 2), questions=10)).log_share(Progress())
+    assert concentrated < pure
