@@ -19,10 +19,15 @@ _HOME = {
     "DependenceModel": "model",
     "DependentHoldout": "holdout",
     "DependentRows": "dependent_rows",
+    "GaussianField": "gaussian_field",
+    "HiddenChain": "hidden_chain",
     "InhomogeneousChain": "chain_steps",
     "IntervalChain": "interval_chain",
+    "Ising": "ising",
     "MarkovChain": "chain",
     "ModelClass": "chain_class",
+    "Network": "network",
+    "OrderChain": "order_chain",
     "Panel": "panel",
     "Quilt": "quilt",
     "QuiltModel": "model",
@@ -33,15 +38,19 @@ _HOME = {
     "colour_blocks": "colouring",
     "colour_chain": "colouring",
     "colour_quilts": "colouring",
+    "laplace_sum_leakage": "auditor",
     "markov_quilt_noise": "conversion",
+    "mechanism_leakage": "auditor",
     "split_groups": "splitting",
     "split_time": "splitting",
     "to_bdp": "conversion",
     "to_dp": "conversion",
+    "worst_mechanism": "worst_mechanism",
 }
 
 if TYPE_CHECKING:
     from holdfast.correlated.accountant import BayesianAccountant
+    from holdfast.correlated.auditor import laplace_sum_leakage, mechanism_leakage
     from holdfast.correlated.blocks import Blocks
     from holdfast.correlated.certificate import Certificate, certify
     from holdfast.correlated.chain import MarkovChain
@@ -51,13 +60,19 @@ if TYPE_CHECKING:
     from holdfast.correlated.colouring import Colouring, colour_blocks, colour_chain, colour_quilts
     from holdfast.correlated.conversion import markov_quilt_noise, to_bdp, to_dp
     from holdfast.correlated.dependent_rows import DependentRows
+    from holdfast.correlated.gaussian_field import GaussianField
+    from holdfast.correlated.hidden_chain import HiddenChain
     from holdfast.correlated.holdout import DependentHoldout
     from holdfast.correlated.interval_chain import IntervalChain
+    from holdfast.correlated.ising import Ising
     from holdfast.correlated.model import DependenceModel, QuiltModel
+    from holdfast.correlated.network import Network
+    from holdfast.correlated.order_chain import OrderChain
     from holdfast.correlated.panel import Panel
     from holdfast.correlated.quilt import Quilt
     from holdfast.correlated.splitting import Split, check_split, split_groups, split_time
     from holdfast.correlated.thresholdout import CorrelatedThresholdout
+    from holdfast.correlated.worst_mechanism import worst_mechanism
 
 
 __getattr__, __dir__ = lazy(__name__, _HOME)
@@ -71,10 +86,15 @@ __all__ = [
     "DependenceModel",
     "DependentHoldout",
     "DependentRows",
+    "GaussianField",
+    "HiddenChain",
     "InhomogeneousChain",
     "IntervalChain",
+    "Ising",
     "MarkovChain",
     "ModelClass",
+    "Network",
+    "OrderChain",
     "Panel",
     "Quilt",
     "QuiltModel",
@@ -85,9 +105,12 @@ __all__ = [
     "colour_blocks",
     "colour_chain",
     "colour_quilts",
+    "laplace_sum_leakage",
     "markov_quilt_noise",
+    "mechanism_leakage",
     "split_groups",
     "split_time",
     "to_bdp",
     "to_dp",
+    "worst_mechanism",
 ]

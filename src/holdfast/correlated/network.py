@@ -13,7 +13,7 @@ from holdfast import check
 from holdfast.bounds.correlated.effective_size import effective_n_blocks
 from holdfast.correlated.elimination import CELLS, TooWide, marginal
 from holdfast.correlated.graph import Graph, components, directed_cycle, graph_of, is_tree
-from holdfast.correlated.model import QuiltModel, check_record
+from holdfast.correlated.model import ZEROS, QuiltModel, check_record
 from holdfast.correlated.network_factors import Factor
 from holdfast.correlated.network_influence import largest_influence, set_influence, tree_bound
 from holdfast.correlated.network_quilts import Cut, best_cut, cheapest_cut, check_cut, cuts
@@ -339,27 +339,28 @@ class Network(QuiltModel):
         """Rows that the check of a fixed mean question is worth: the parts are independent blocks (3.9, row A).
 
         Inside one part nothing is proved for a general network, so a connected one is worth a single row. For the
-        noise route use the colouring of the quilts.
+        noise route colour the quilts (`colour_quilts`).
         """
         return effective_n_blocks([k for part in self._parts if (k := sum(node < self._rows for node in part))])
 
-    def advice(self, record: Node) -> str:
-        """What to do about a record whose blanket has infinite influence; the empty text where it is finite.
+    def notes(self) -> tuple[str, ...]:
+        """What a certificate must say: zeros that make the blanket of some record infinitely influenced.
 
         Examples
         --------
         >>> copies = {"a": ((), [0.5, 0.5]), "b": (("a",), [[1.0, 0.0], [0.0, 1.0]])}
-        >>> print(Network.bayesian(copies).advice("a"))
-        record a rules out values of its neighbours, so its blanket has infinite influence; declare its part as one ...
+        >>> Network.bayesian(copies).notes()[0][:46]
+        'some value of a record rules out a value of an'
         """
-        i = self._record(record)
-        if math.isfinite(self.influence(i, self.blanket(i))):
-            return ""
-        k = sum(node < self._rows for node in self._part_of[i])
-        return (
-            f"record {self._names[i]} rules out values of its neighbours, so its blanket has infinite influence; "
-            f"declare its part as one block of {k} records: epsilon_dp = epsilon_bdp / {k}"
-        )
+        if not any(np.isneginf(factor.logs).any() for factor in self._factors):
+            return ()
+        for record in range(self.n):
+            try:
+                if math.isinf(self.influence(record, self.blanket(record))):
+                    return (ZEROS,)
+            except GuaranteeUnavailable:  # too wide to say
+                continue
+        return ()
 
     def _law(self, node: int) -> tuple[Factor, ...]:
         return self._factors_of[self._part_of[node][0]]

@@ -210,7 +210,7 @@ def _solved(p: Array, q: Array, epsilon: float, distance: npt.NDArray[np.int64],
     if (np.abs(whole[first] - whole[second]) > 1).any():
         return None
     value = float(log_sum(p + epsilon * whole, (0,)) - log_sum(q + epsilon * whole, (0,)))
-    solver = math.log(-result.fun) + float(np.max(weight_p)) - size
+    solver = math.log(-float(result.fun or 0.0)) + float(np.max(weight_p)) - size
     return value if abs(value - solver) <= _AGREE * max(1.0, abs(value)) else None
 
 
