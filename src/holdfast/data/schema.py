@@ -82,7 +82,7 @@ class Column:
 def key(what: str, value: Any, kind: Kind) -> str | int | bool:
     """A declared category, checked: what a text, integer or boolean column may be compared with.
 
-    Whole numbers end at 2**53, where a double still holds each of them.
+    Whole numbers end below 2**53, so that no other whole number becomes the same double.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def key(what: str, value: Any, kind: Kind) -> str | int | bool:
         return value
     if kind != "integer":
         raise InvalidParameter(f"{what} cannot be declared for a column of kind {kind}")
-    return check.whole(what, value, at_least=-(2**53), at_most=2**53)
+    return check.whole(what, value, at_least=1 - 2**53, at_most=2**53 - 1)
 
 
 def plain_text(what: str, value: Any) -> str:

@@ -1,0 +1,72 @@
+"""Keys of a column that are declared in public: which of them a row holds, or "other"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.data.expressions import python_rows, tree
+from holdfast.data.schema import Column, Schema, key
+from holdfast.errors import InvalidParameter
+
+MOST_KEYS = 500
+
+Keys = tuple[str | int | bool, ...]
+
+
+def keys_of(schema: Schema, name: str, keys: Keys | None) -> Keys:
+    """The keys, checked against the column; None takes those that the schema declares.
+
+    Examples
+    --------
+    >>> keys_of(Schema([Column("sex", "text", values=("f", "m"))]), "sex", None)
+    ('f', 'm')
+    """
+    if not isinstance(name, str) or name not in schema:
+        raise InvalidParameter(f"column must be one of the schema, got {str(name)[:60]!r}")
+    column = schema[name]
+    if column.kind == "number":
+        raise InvalidParameter(f"column {name!r} must be text, integer or boolean to have keys; use a histogram")
+    if keys is None:
+        keys = (False, True) if column.kind == "boolean" else column.values
+    if keys is None:
+        raise InvalidParameter(f"keys of column {name!r} must be declared, here or in the schema")
+    if not 0 < len(keys) <= MOST_KEYS:
+        raise InvalidParameter(f"keys of column {name!r} must be 1 to {MOST_KEYS}, got {len(keys)}")
+    checked = tuple(key(f"keys of column {name!r}", value, column.kind) for value in keys)
+    if len(set(checked)) != len(checked):
+        raise InvalidParameter(f"keys of column {name!r} must be different from each other")
+    return checked
+
+
+def code(column: Column, keys: Keys, stride: int) -> tree.Node:
+    """`stride` times the place of a row's key, as an expression; the place after the last is "other".
+
+    Examples
+    --------
+    >>> code(Column("b", "boolean"), (True,), 1)
+    Case(branches=((Name(column='b'), Number(value=0.0)),), otherwise=Number(value=1.0))
+    """
+    name = tree.Name(column.name)
+    branches = tuple((_test(name, value), tree.Number(stride * at)) for at, value in enumerate(keys))
+    return tree.Case(branches, tree.Number(stride * len(keys)))
+
+
+def _test(name: tree.Name, value: str | int | bool) -> tree.Node:
+    if isinstance(value, bool):
+        return name if value else tree.Not(name)
+    return tree.Comparison("=", name, tree.Text(value) if isinstance(value, str) else tree.Number(value))
+
+
+def place(held: Any, column: Column, keys: Keys) -> int:
+    """The place of a row's key among the keys, by definition; the place after the last is "other".
+
+    Examples
+    --------
+    >>> place("b", Column("s", "text"), ("a", "b")), place(None, Column("s", "text"), ("a", "b"))
+    (1, 2)
+    """
+    value = python_rows.read(held, column.kind)
+    return len(keys) if value is None or value not in keys else keys.index(value)
+
+
+__all__ = ["MOST_KEYS", "Keys", "code", "keys_of", "place"]
