@@ -183,7 +183,7 @@ def test_a_failure_marks_the_report_partial_and_quotes_no_output() -> None:
     assert report.label == "INCOHERENT, PARTIAL"
     assert "This report is partial." in text
     assert "7000001" not in text + json.dumps(report.to_dict())
-    assert "What the failed runs would have shown." in text
+    assert "What is missing would have shown." in text
 
 
 def test_nothing_measured_is_still_a_whole_page() -> None:

@@ -36,7 +36,7 @@ class Trials:
     predictions : array (splits, learners, lenses, n) or None
         Predictions for all rows, both halves; NaN where something failed. Secret: they speak about single people.
     failures : tuple of Failure
-        Everything that went wrong. If there is one, the result is partial.
+        Everything that went wrong. If there is one, the result is partial; so it is if a split emptied a group.
     notes : tuple of str
         What a reader must know: rows left out, groups that are too small, options outside the definition.
     mode : str
@@ -71,8 +71,13 @@ class Trials:
 
     @property
     def partial(self) -> bool:
-        """Whether something failed, so that some distances are missing."""
-        return bool(self.failures)
+        """Whether some distances are missing: something failed, or a split left a half of a group empty."""
+        return bool(self.failures) or bool(self.emptied.any())
+
+    @property
+    def emptied(self) -> NDArray[np.int64]:
+        """For each group: in how many splits it had no member in one of the halves."""
+        return np.asarray(((self.inside_count == 0) | (self.outside_count == 0)).sum(axis=0))
 
     @property
     def done(self) -> NDArray[np.bool_]:
@@ -106,11 +111,10 @@ class Trials:
     def messages(self) -> list[str]:
         """What a reader must know, in sentences: notes, groups emptied by splits, failures by kind."""
         said = list(self.notes)
-        emptied = ((self.inside_count == 0) | (self.outside_count == 0)).sum(axis=0)
         said += [
-            f"group {name!r} had no member in one of the halves in {count} of {self.splits} splits; "
+            f"PARTIAL: group {name!r} had no member in one of the halves in {count} of {self.splits} splits; "
             "there is no distance there"
-            for name, count in zip(self.groups.names, emptied, strict=True)
+            for name, count in zip(self.groups.names, self.emptied, strict=True)
             if count
         ]
         seen: dict[tuple[str, str | None, str | None, str], list[int]] = {}
@@ -134,7 +138,9 @@ class Trials:
             return np.asarray(np.where(known, self.distance, 0).sum(axis=0) / known.sum(axis=0))
 
     def __repr__(self) -> str:
-        state = f"PARTIAL, {len(self.failures)} failures" if self.partial else "complete"
+        state = "complete"
+        if self.partial:
+            state = f"PARTIAL, {len(self.failures)} failures, {np.count_nonzero(self.emptied)} groups emptied"
         return (
             f"Trials({self.splits} splits, {len(self.learners)} learners, {len(self.lenses)} lenses, "
             f"{len(self.groups)} groups, {self.rows.size} rows, {state})"

@@ -186,6 +186,8 @@ def _groups(found: Significance, case: CaseSignificance, alpha: float, beta: flo
     log_share = math.log(level / found.tests)
     shares = None if case.cross is None else noise_share(case.cross, alpha)
     omnibus = case.omnibus_adjusted <= level
+    one = 1 / (found.permutations + 1) if found.mode == "single" else case.least_p
+    least = min(1.0, one * found.tests)  # Holm's first step
     listed = []
     for g, (name, size) in enumerate(zip(found.groups, found.sizes, strict=True)):
         known = case.distance[np.isfinite(case.distance[:, g]), g]
@@ -227,11 +229,12 @@ def _groups(found: Significance, case: CaseSignificance, alpha: float, beta: flo
             noise_share=share,
             p_value=_known(case.p_values[g]),
             p_adjusted=adjusted,
+            least_p=least,
             depends=depends,
             membership_p=_known(case.membership[g]),
             size_needed=needed,
         )
-        words = group_sentences(finding, alpha, beta, level, found.mode)
+        words = group_sentences(finding, alpha, beta, level, found.mode, found.tests)
         listed.append(GroupFinding(**{**vars(finding), "sentences": words}))
     return listed
 

@@ -43,6 +43,9 @@ class GroupFinding:
         How often chance alone exceeds alpha in a group of this size.
     p_value, p_adjusted : float or None
         Does the group depend on who was released? And corrected for all groups, learners and lenses by Holm's method.
+    least_p : float
+        The least corrected p-value that so few splits and permutations could have given. Above the level the group
+        could not have been seen to depend, whatever it does.
     depends : bool
         Whether `p_adjusted` is at most the level. Dependence of any size: not a statement about alpha.
     membership_p : float or None
@@ -72,6 +75,7 @@ class GroupFinding:
     noise_share: float | None
     p_value: float | None
     p_adjusted: float | None
+    least_p: float
     depends: bool
     membership_p: float | None
     size_needed: int | None

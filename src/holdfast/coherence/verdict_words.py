@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from holdfast.coherence.significance import MAX_T, NONE, Significance
@@ -16,13 +17,26 @@ from holdfast.coherence.verdict_findings import (
 )
 
 
-def group_sentences(found: GroupFinding, alpha: float, beta: float, level: float, mode: str) -> tuple[str, ...]:
+def splits_without(beta: float, tests: int, level: float) -> int:
+    """Splits, none of them above alpha, that would show a probability of at most beta in all of so many tests.
+
+    Examples
+    --------
+    >>> splits_without(0.05, 1, 0.05), splits_without(0.05, 90, 0.05)
+    (59, 147)
+    """
+    return math.ceil(math.log(level / tests) / math.log1p(-beta))
+
+
+def group_sentences(
+    found: GroupFinding, alpha: float, beta: float, level: float, mode: str, tests: int
+) -> tuple[str, ...]:
     """A group in plain words (wording of section 4.6 of the coherence specification)."""
     if found.mean is None or found.floor is None:
         return ("There is no distance with a floor to hold it against: nothing is said about this group.",)
     said = [_distance(found, mode)]
     if mode == "repeated":
-        said.append(_probability(found, alpha, beta, level))
+        said.append(_probability(found, alpha, beta, level, tests))
     said += _dependence(found, level, mode)
     if found.status in (TOO_SMALL, UNDERPOWERED) and found.size_needed is not None:
         said.append(
@@ -51,7 +65,7 @@ def _distance(found: GroupFinding, mode: str) -> str:
     )
 
 
-def _probability(found: GroupFinding, alpha: float, beta: float, level: float) -> str:
+def _probability(found: GroupFinding, alpha: float, beta: float, level: float, tests: int) -> str:
     missing = found.asked - found.measured
     gone = f" ({missing} splits gave no distance and are counted against either claim)" if missing else ""
     said = (
@@ -63,10 +77,15 @@ def _probability(found: GroupFinding, alpha: float, beta: float, level: float) -
         return (
             said + f"at least {found.lower:.3g}, against beta = {beta:g} allowed and {share} explained by group size."
         )
-    return said + (
+    said += (
         f"at most {found.upper:.3g}, where {share} is explained by group size; other learners and other data are not "
         "covered."
     )
+    if found.upper > beta:
+        least = splits_without(beta, tests, level)
+        few = f": {found.asked} splits are too few for that, {least} is the least" if found.asked < least else ""
+        said += f" That the probability is within beta = {beta:g} is not shown{few}."
+    return said
 
 
 def _dependence(found: GroupFinding, level: float, mode: str) -> list[str]:
@@ -78,6 +97,11 @@ def _dependence(found: GroupFinding, level: float, mode: str) -> list[str]:
             f"distance of at least {found.mean:.3g} (floor {found.floor:.3g}) would occur in {found.p_value:.3g} of "
             "random re-assignments. A small p shows dependence on membership, not its size. A large p shows that none "
             f"was seen with {found.size:,} members, not that there is none."
+        ]
+    if found.least_p > level:
+        return [
+            f"Whether what is predicted for this group depends on which of its members were released cannot be tested "
+            f"with so few splits: the least corrected p they could give is {found.least_p:.3g}, level {level:g}."
         ]
     seen = "depends" if found.depends else "was not seen to depend"
     return [
@@ -124,7 +148,7 @@ def paragraph(
     level: float,
 ) -> str:
     """The verdict in one paragraph. Every number of a group stands with that group's name and floor."""
-    said = ["PARTIAL RESULT: something failed; see the messages."] if found.partial else []
+    said = ["PARTIAL RESULT: something failed or was never measured; see the messages."] if found.partial else []
     incoherent = [f for f in findings if f.status == INCOHERENT]
     named = [f for f in findings if f.depends and f.status != INCOHERENT]
     unjudged = {f.group for f in findings if f.status in UNJUDGED}
@@ -172,9 +196,12 @@ def paragraph(
         )
     elif outcome != INCOHERENT:
         asked = max(case.asked for case in cases)
-        least = 1 - level ** (1 / asked)
-        said.append(f"With {asked} splits no probability below {least:.2g} can be excluded for any group.")
+        least = 1 - (level / found.tests) ** (1 / asked)
+        said.append(
+            f"With {asked} splits no probability of exceeding alpha below {least:.2g} can be excluded for any group, "
+            "all together."
+        )
     return " ".join(said)
 
 
-__all__ = ["case_sentence", "group_sentences", "paragraph"]
+__all__ = ["case_sentence", "group_sentences", "paragraph", "splits_without"]

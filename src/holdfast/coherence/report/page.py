@@ -56,8 +56,9 @@ def _verdict(report: Report) -> str:
     if report.partial:
         said = "".join(f"<li>{escape(line)}</li>" for line in report.problems)
         parts.append(
-            '<div class="partial" id="partial"><strong>This report is partial.</strong> Some runs failed; what they '
-            f"would have shown is missing, and nothing here counts them as passed.<ul>{said}</ul></div>"
+            '<div class="partial" id="partial"><strong>This report is partial.</strong> Some distances are '
+            "missing. What they would have shown is not known, and nothing here counts them as passed."
+            f"<ul>{said}</ul></div>"
         )
     rows = [
         (case.learner, case.lens, case.outcome, probability(case.omnibus_adjusted), f"{case.splits} of {case.asked}")
@@ -134,7 +135,8 @@ def _heat_map(report: Report) -> str:
                 f"excess {plain_number(finding.excess)}, p {probability(finding.p_adjusted)}, {finding.status}"
             )
             shade = min(1.0, max(0.0, finding.excess) / scale)
-            row.append((shade, plain_number(finding.excess), tip, finding.depends))
+            solid = finding.depends or finding.status == INCOHERENT
+            row.append((shade, plain_number(finding.excess), tip, solid))
         shades.append(row)
     names = [f"{learner} · {lens}" if len({lens for _, lens in columns}) > 1 else learner for learner, lens in columns]
     left = len({f.group for f in report.verdict.findings}) - len(groups)
@@ -148,9 +150,27 @@ def _heat_map(report: Report) -> str:
         else ""
     )
     return (
-        "<p>Excess of the mean distance over the noise floor. Hatched: not significant for that group (Holm, level "
-        f"{report.verdict.level:g}). Darkest: {plain_number(scale)}. Point at a cell for its floor.{more}</p>"
+        "<p>Excess of the mean distance over the noise floor. Hatched: the group is neither incoherent nor seen to "
+        f"depend on who was released (Holm, level {report.verdict.level:g}). Darkest: {plain_number(scale)}. Point at "
+        f"a cell for its floor.{_untested(report)}{more}</p>"
         f'<div class="wide">{svg.heat_map(groups, names, shades)}</div>{small}'
+    )
+
+
+def _untested(report: Report) -> str:
+    """What hatching does not say, where so few splits or permutations could not have named a group."""
+    findings = report.verdict.findings
+    unable = {(f.learner, f.lens) for f in findings if f.least_p > report.verdict.level}
+    if not unable:
+        return ""
+    where = (
+        "any column"
+        if len(unable) == len(report.verdict.cases)
+        else "the columns " + ", ".join(f"{learner} · {lens}" for learner, lens in sorted(unable))
+    )
+    return (
+        f" There are too few splits to see such a dependence of a single group in {escape(where)}, so hatching there "
+        "says nothing."
     )
 
 
@@ -189,7 +209,7 @@ def _sensitivity(report: Report) -> str:
         for point in report.verdict.sensitivity
     ]
     parts.append(
-        f"<p>The verdict holds for alpha = {report.verdict.alpha:g}, which was fixed beforehand. The same runs at "
+        f"<p>The verdict is for alpha = {report.verdict.alpha:g}, which was fixed beforehand. The same runs at "
         "other values, as a description:</p>"
     )
     parts.append(_table(("alpha", "outcome", "incoherent groups", "groups not judged"), rows, (0, 3)))

@@ -17,6 +17,6 @@ SINGLE = (
     "How often alpha is exceeded: the release was made once, so there is one split and no probability to estimate.",
     "Anything at all, if who was in the release was not decided by a uniformly random choice.",
 )
-PARTIAL = ("What the failed runs would have shown. They are listed above and count neither as passed nor as failed.",)
+PARTIAL = ("What is missing would have shown. It is listed above and counts neither as passed nor as failed.",)
 
 __all__ = ["CAN", "CANNOT", "PARTIAL", "SINGLE"]
