@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from holdfast.accounting import (
     Bits,
     BitsFilter,
     GDPFilter,
+    IndividualFilter,
     PureDP,
     RenyiFilter,
     RogersFilter,
@@ -156,6 +159,18 @@ def test_what_filters_promise() -> None:
             promised(budget)
     with pytest.raises(InvalidParameter, match="PureDP"):
         totals([0.1])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("ask", [promised, lambda budget: released(budget, 500_000, 0.05, 10)])
+def test_an_individual_filter_is_refused_because_its_neighbours_are_others(ask: Callable[[Any], object]) -> None:
+    budget = IndividualFilter(rows=100, budget=0.01)
+    with pytest.raises(GuaranteeUnavailable, match=r"promises add/remove privacy, and coherence needs replace-one"):
+        ask(budget)
+
+
+def test_what_is_neither_a_filter_nor_costs_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match=r"what must be a filter, a cost or a list of costs, got a float"):
+        released(0.5, 500_000, 0.05, 10)  # type: ignore[arg-type]
 
 
 def test_words_and_plain_data() -> None:

@@ -118,7 +118,7 @@ def _sum(values: Sequence[float]) -> float:
     return float_up(decimal_sum(values)) if values else 0.0
 
 
-def promised(budget: Filter) -> Spent:
+def promised(budget: Filter | IndividualFilter) -> Spent:
     """What a filter promises about its whole interaction, however the costs were chosen.
 
     Examples
@@ -128,7 +128,10 @@ def promised(budget: Filter) -> Spent:
     0.01
     """
     if isinstance(budget, IndividualFilter):
-        raise GuaranteeUnavailable("an individual filter promises add/remove privacy; coherence needs replace-one")
+        raise GuaranteeUnavailable(
+            "an individual filter promises add/remove privacy, and coherence needs replace-one: nothing is promised "
+            "about groups"
+        )
     stated = budget.guarantee().parameters
     if isinstance(budget, BitsFilter):
         return totals([Bits(stated["bits"])])
@@ -229,7 +232,7 @@ class ReleasedCoherence:
 
 
 def released(
-    what: Filter | Cost | Iterable[Cost],
+    what: Filter | IndividualFilter | Cost | Iterable[Cost],
     rows: int,
     beta: float,
     groups: int,
@@ -246,7 +249,8 @@ def released(
     Parameters
     ----------
     what : Filter, Cost or list of Cost
-        A filter: its promise holds however the costs were chosen. Costs: of steps fixed in advance.
+        A filter: its promise holds however the costs were chosen. Costs: of steps fixed in advance. A filter that
+        states neither (epsilon, delta), rho, mu nor bits for replace-one neighbours raises `GuaranteeUnavailable`.
     rows : int
         Rows that the release saw. The audited data set has twice as many.
     beta : float
@@ -271,8 +275,14 @@ def released(
     check.choice("mode", mode, MODES)
     check.choice("population", population, POPULATIONS)
     lam = log_ratio(beta, groups)
-    costs = [what] if isinstance(what, Cost) else what
-    spent = promised(costs) if isinstance(costs, Filter) else totals(costs)
+    if isinstance(what, Filter | IndividualFilter):
+        spent = promised(what)
+    elif isinstance(what, Iterable):
+        spent = totals(what)
+    elif isinstance(what, Cost):
+        spent = totals([what])
+    else:
+        raise InvalidParameter(f"what must be a filter, a cost or a list of costs, got a {type(what).__name__}")
     lam += spent.bits * _LN2
     nats, route = _nats(spent, lam, 2 * rows, mode, population)
     return ReleasedCoherence(spent, rows, float(beta), int(groups), mode, population, nats, route)
