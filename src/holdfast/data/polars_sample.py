@@ -9,9 +9,10 @@ import numpy as np
 
 from holdfast.data.expressions import polars_columns
 from holdfast.data.fingerprint import Batch
-from holdfast.data.sample import Sample, Statistic
+from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
-from holdfast.data.statistics import Exact, Plan
+from holdfast.data.statistics import Statistic
+from holdfast.data.statistics.plan import Exact, Plan
 from holdfast.errors import SampleUnavailable
 
 if TYPE_CHECKING:

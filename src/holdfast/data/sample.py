@@ -5,20 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from holdfast.data.fingerprint import Batch, fingerprint
 from holdfast.data.overlap import Sketch, sketch
 from holdfast.data.schema import Schema
-from holdfast.data.statistics import MOST_ROWS, Exact, Plan
+from holdfast.data.statistics import Statistic
+from holdfast.data.statistics.plan import MOST_ROWS, Exact
 from holdfast.errors import InvalidParameter
-
-
-class Statistic(Protocol):
-    """A request of `holdfast.data.statistics`."""
-
-    def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up for it."""
 
 
 class Sample(ABC):
@@ -86,4 +80,4 @@ class Sample(ABC):
         raise TypeError("a sample is not pickled: its rows stay where they are")
 
 
-__all__ = ["Sample", "Statistic"]
+__all__ = ["Sample"]

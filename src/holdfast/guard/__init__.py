@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.guard.estimate import Estimate
     from holdfast.guard.guard import Guard
     from holdfast.guard.policy import Policy
-    from holdfast.guard.questions import Question, check, claim, compare, mean, select, validate
+    from holdfast.guard.questions import Question, check, claim, compare, histogram, mean, select, test, validate
 
 __getattr__, __dir__ = lazy(__name__, _HOMES, ("ledger", "questions"))
 
@@ -40,7 +40,9 @@ __all__ = [
     "check",
     "claim",
     "compare",
+    "histogram",
     "mean",
     "select",
+    "test",
     "validate",
 ]

@@ -252,9 +252,10 @@ class Guard:
         measured = self._sample.measure(statistics)
         self._seconds = time.monotonic() - begun
         faults.reach(MEASURED)
-        parts, place = [], 0
+        parts: list[Any] = []
+        place = 0
         for one in asked:
-            parts.append(measured[place : place + len(one.bound.statistics)])
+            parts.append(one.bound.prepare(measured[place : place + len(one.bound.statistics)], self._sample.n))
             place += len(one.bound.statistics)
         entries = self._ledger.submit(
             lambda transaction: [

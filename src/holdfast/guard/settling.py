@@ -16,7 +16,7 @@ from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.belief import Belief
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.transaction import Transaction, View
-from holdfast.guard.questions.base import Bound, Measured, Situation
+from holdfast.guard.questions.base import Bound, Situation
 from holdfast.guard.standing import Standing
 from holdfast.noise.entropy import Source
 
@@ -111,7 +111,7 @@ def reserve(transaction: Transaction, asked: Asked) -> Entry:
 
 
 def settle(
-    transaction: Transaction, asked: Asked, measured: Measured, paid: Entry | None = None, source: Source | None = None
+    transaction: Transaction, asked: Asked, prepared: Any, paid: Entry | None = None, source: Source | None = None
 ) -> Entry:
     """Answer a question, charge it unless `paid` has, and store the answer; or return the entry that answered it.
 
@@ -125,7 +125,7 @@ def settle(
     charged = admit(transaction, standing, asked) if paid is None else accounts(transaction, standing, asked.analyst)
     belief = belief_of(standing)
     situation = Situation(belief, charged.whole.progress, charged.whole.spent, source)
-    found = asked.bound.settle(measured, situation)
+    found = asked.bound.settle(prepared, situation)
     charged = charged.settled(found.passed, found.shown)
     charged.put(transaction)
     policy = standing.policy

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from holdfast.guard.questions.base import Bound, Question, Settled, Situation
 from holdfast.guard.questions.looks import Check, Claim, Compare, Validate
+from holdfast.guard.questions.noisy_histogram import Histogram
 from holdfast.guard.questions.noisy_mean import Mean
+from holdfast.guard.questions.private_test import Test
 from holdfast.guard.questions.selection import Select
 
 mean = Mean
@@ -13,22 +15,28 @@ claim = Claim
 compare = Compare
 validate = Validate
 select = Select
+histogram = Histogram
+test = Test
 
 __all__ = [
     "Bound",
     "Check",
     "Claim",
     "Compare",
+    "Histogram",
     "Mean",
     "Question",
     "Select",
     "Settled",
     "Situation",
+    "Test",
     "Validate",
     "check",
     "claim",
     "compare",
+    "histogram",
     "mean",
     "select",
+    "test",
     "validate",
 ]

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from holdfast.accounting import Cost
 from holdfast.bounds.guarantee import Guarantee
-from holdfast.data.sample import Statistic
 from holdfast.data.schema import Schema
+from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidParameter
 from holdfast.guard.belief import Belief
 from holdfast.guard.policy import Policy
@@ -87,9 +87,13 @@ class Bound(ABC):
         """The question's identity: the same question in any spelling has the same digest."""
         return hashlib.sha256(to_canonical_json(self.question).encode()).hexdigest()
 
+    def prepare(self, measured: Measured, n: int, source: Source | None = None) -> Any:
+        """What takes long and does not depend on where the run stands; done before the ledger is locked. Secret."""
+        return measured
+
     @abstractmethod
-    def settle(self, measured: Measured, situation: Situation) -> Settled:
-        """Make the answer. Raises before anything was drawn or spent, and never because of what the rows hold."""
+    def settle(self, prepared: Any, situation: Situation) -> Settled:
+        """Make the answer, alone on the ledger. Never raises because of what the rows hold."""
 
     @abstractmethod
     def half_width(self, situation: Situation) -> float | None:

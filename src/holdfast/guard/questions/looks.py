@@ -167,9 +167,9 @@ class Look(Bound):
         self.statistics = tuple(one.fixed_sum for one in rows)
         self._rows, self._question, self._asked = rows, question, asked
 
-    def settle(self, measured: Measured, situation: Situation) -> Settled:
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
         """Pass or fail at this question's share, and what that shows."""
-        share, sums = situation.log_share, self._sums(measured, situation.n)
+        share, sums = situation.log_share, self._sums(prepared, situation.n)
         asked = self._asked
         outcome = (
             self._question.decide_check(sums, asked, share)

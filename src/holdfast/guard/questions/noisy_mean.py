@@ -63,10 +63,10 @@ class NoisyMean(Bound):
         self.statistics = (rows.fixed_sum,)
         self._noise = noise_for(cost, n)
 
-    def settle(self, measured: Measured, situation: Situation) -> Settled:
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
         """The exact mean plus noise; the interval is a function of the noisy value alone."""
         log_share, off = situation.log_share, self._noise.half_width(situation.noise_share)
-        exact = Fraction(measured[0][0], situation.n * UNIT)
+        exact = Fraction(prepared[0][0], situation.n * UNIT)
         noisy = self._noise.release(exact, situation.source)  # type: ignore[call-overload]
         ends = _interval(situation.n).over(noisy - off, noisy + off, log_share)
         value = self.rows.in_unit(min(max(noisy, 0.0), 1.0))
@@ -90,13 +90,13 @@ class PlannedMean(Bound):
         self.statistics = (rows.fixed_sum,)
         self._answers = answers
 
-    def settle(self, measured: Measured, situation: Situation) -> Settled:
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
         """The planned noise of this question's number."""
         turn = situation.progress.answered + 1
         answers = self._answers
         if situation.source is not None:  # a test's noise; plans are cheap beside the rows
             answers = GaussianAnswers(answers.n, answers.questions, answers.confidence, source=situation.source)
-        exact = Fraction(measured[0][0], situation.n * UNIT)
+        exact = Fraction(prepared[0][0], situation.n * UNIT)
         answer = answers.answer_to(turn, exact, self.rows.low, self.rows.high)
         guarantee = Guarantee(answer.guarantee.theorem, answer.guarantee.parameters, MIXED)
         cost = answer.cost if isinstance(answer.cost, GDP) else GDP(0.0)

@@ -71,9 +71,9 @@ class PrivateSelection(Bound):
         self._labels, self._length = tuple(rows), next(iter(rows.values()))
         self._choice = Selection(sensitivity=UNIT, epsilon=cost.epsilon, grid=Grid(0))
 
-    def settle(self, measured: Measured, situation: Situation) -> Settled:
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
         """The label, and how far its mean in the sample falls short of the best one at most."""
-        scores = np.array([total for (total,) in measured], dtype=np.int64)
+        scores = np.array([total for (total,) in prepared], dtype=np.int64)
         place = self._choice.release(scores, situation.source)
         details = {"short_of_the_best_by_at_most": self.half_width(situation)}
         return Settled(self._labels[place], None, self._choice.guarantee, details=details)

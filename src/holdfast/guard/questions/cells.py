@@ -1,0 +1,63 @@
+"""Declared cells of a histogram: keys of a column, or bins of a number, and a last cell for every other row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import Contingency, Histogram
+from holdfast.data.statistics.declared_keys import keys_of
+from holdfast.errors import InvalidParameter
+
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What to count, and what to call each count."""
+
+    statistic: Contingency | Histogram
+    labels: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data in one spelling."""
+        return {"cells": self.statistic.to_dict(), "labels": list(self.labels)}
+
+
+def cells_of(column: Any, keys: Any, edges: Any, schema: Schema) -> Cells:
+    """The cells of a column: its declared keys, or bins between edges.
+
+    Examples
+    --------
+    >>> cells_of("sex", ["f", "m"], None, Schema({"sex": "text"})).labels
+    ('f', 'm', 'other')
+    >>> cells_of("age", None, [18, 40, 65], Schema({"age": "integer"})).labels
+    ('[18, 40)', '[40, 65]', 'other')
+    """
+    if not isinstance(column, str) or column not in schema:
+        raise InvalidParameter(f"column must be one of the schema, got {str(column)[:60]!r}")
+    if edges is not None:
+        if keys is not None:
+            raise InvalidParameter("keys and edges cannot both be given: cells are named or measured")
+        bins = Histogram(f'"{column}"', tuple(_listed("edges", edges)))
+        ends = bins.edges
+        last = len(ends) - 2
+        labels = [f"[{ends[i]:g}, {ends[i + 1]:g}{']' if i == last else ')'}" for i in range(last + 1)]
+        return Cells(bins, (*labels, OTHER))
+    declared = keys_of(schema, column, None if keys is None else tuple(_listed("keys", keys)))
+    return Cells(Contingency((column,), (declared,)), (*(_label(one) for one in declared), OTHER))
+
+
+def _listed(name: str, values: Any) -> Sequence[Any]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise InvalidParameter(f"{name} must be a list")
+    return values
+
+
+def _label(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+__all__ = ["OTHER", "Cells", "cells_of"]

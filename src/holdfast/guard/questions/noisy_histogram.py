@@ -1,0 +1,106 @@
+"""A noisy histogram over declared keys or thresholds: one cost for all cells, an interval for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from holdfast.accounting import Cost, PureDP
+from holdfast.accounting.costs import ZCDP
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import Statistic
+from holdfast.errors import InvalidParameter
+from holdfast.guard.policy import Policy
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.cells import Cells, cells_of
+from holdfast.guard.questions.spending import spend_of
+from holdfast.holdout.families import MEAN_FAMILIES
+from holdfast.holdout.mean_interval import MeanInterval
+from holdfast.mechanisms.gaussian import Gaussian
+from holdfast.mechanisms.laplace import Laplace
+from holdfast.noise.grid import Grid
+
+
+@dataclass(frozen=True)
+class Histogram(Question):
+    """How the rows spread over declared cells: shares of the population, each with its interval.
+
+    Parameters
+    ----------
+    column : str
+        A column of text, whole numbers or truth values with `keys`, or a column of numbers with `edges`.
+    keys : sequence, optional
+        The declared categories; the schema's if not given. Rows with anything else count in a last cell, "other".
+    edges : sequence of float, optional
+        Increasing numbers; the cells are below the first, between each two, and at or above the last.
+    spend : PureDP or ZCDP, optional
+        What the answer may cost; the policy's `spend` if not given.
+    """
+
+    kind: ClassVar[str] = "histogram"
+
+    column: str
+    keys: Sequence[Any] | None = None
+    edges: Sequence[float] | None = None
+    spend: Cost | None = None
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy."""
+        return NoisyHistogram(cells_of(self.column, self.keys, self.edges, schema), spend_of(self.spend, policy))
+
+
+class NoisyHistogram(Bound):
+    """Counts with noise; every interval is a function of its noisy count alone."""
+
+    def __init__(self, cells: Cells, cost: Cost) -> None:
+        self.cost = cost
+        self.question = {"kind": "histogram", **cells.to_dict(), "spend": cost.to_dict()}
+        self.statistics: tuple[Statistic, ...] = (cells.statistic,)
+        self._cells, self._noise = cells, _noise(cost, len(cells.labels))
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """Noise for every cell; the share is split evenly over the cells."""
+        n, many = situation.n, len(self._cells.labels)
+        share, off = self._parts(situation)
+        exact = np.array(prepared[0], dtype=np.int64)
+        noisy = self._noise.release(exact, situation.source)
+        interval = _interval(n)
+        ends = [list(interval.over((one - off) / n, (one + off) / n, share)) for one in noisy.tolist()]
+        value = {
+            label: min(max(one / n, 0.0), 1.0) for label, one in zip(self._cells.labels, noisy.tolist(), strict=True)
+        }
+        guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval="kl", cells=many)
+        return Settled(value, dict(zip(self._cells.labels, ends, strict=True)), guarantee)
+
+    def half_width(self, situation: Situation) -> float:
+        """Of a cell that holds half of the rows, where it is largest."""
+        share, off = self._parts(situation)
+        lower, upper = _interval(situation.n).over(0.5 - off / situation.n, 0.5 + off / situation.n, share)
+        return (upper - lower) / 2
+
+    def _parts(self, situation: Situation) -> tuple[float, float]:
+        many = len(self._cells.labels)
+        return situation.log_share - math.log(many) - 1e-12, self._noise.half_width(situation.noise_share, many)
+
+
+def _noise(cost: Cost, cells: int) -> Laplace | Gaussian:
+    """Noise on counts; a replaced row moves two of them by one."""
+    match cost:
+        case PureDP(epsilon):
+            return Laplace(sensitivity=2, epsilon=epsilon, dimension=cells, grid=Grid(0))
+        case ZCDP(rho):
+            return Gaussian(sensitivity=math.sqrt(2), rho=rho, dimension=cells, grid=Grid(0))
+    raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
+
+
+@lru_cache(maxsize=64)
+def _interval(n: int) -> MeanInterval:
+    return MeanInterval(MEAN_FAMILIES["kl"], n, 0.0, 1.0)
+
+
+__all__ = ["Histogram", "NoisyHistogram"]
