@@ -12,34 +12,42 @@ from holdfast.lazy import lazy
 
 _HOMES = {
     "Entry": "entry",
+    "Finding": "chain_check",
     "Head": "entry",
     "Ledger": "ledger",
     "Receipt": "receipts",
     "SigningKey": "signing",
     "Store": "store",
     "Transaction": "transaction",
+    "Verification": "verify",
     "View": "transaction",
     "open_store": "store",
+    "verify_store": "verify",
 }
 
 if TYPE_CHECKING:
+    from holdfast.guard.ledger.chain_check import Finding
     from holdfast.guard.ledger.entry import Entry, Head
     from holdfast.guard.ledger.ledger import Ledger
     from holdfast.guard.ledger.receipts import Receipt
     from holdfast.guard.ledger.signing import SigningKey
     from holdfast.guard.ledger.store import Store, open_store
     from holdfast.guard.ledger.transaction import Transaction, View
+    from holdfast.guard.ledger.verify import Verification, verify_store
 
 __getattr__, __dir__ = lazy(__name__, _HOMES)
 
 __all__ = [
     "Entry",
+    "Finding",
     "Head",
     "Ledger",
     "Receipt",
     "SigningKey",
     "Store",
     "Transaction",
+    "Verification",
     "View",
     "open_store",
+    "verify_store",
 ]

@@ -6,8 +6,11 @@ connection lets go of it. Commits wait for the disk, whatever the server's defau
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 from sqlalchemy import URL, Connection, create_engine, event, make_url, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -35,6 +38,18 @@ class _Chain(SQLBackend):
     def _lock(self, connection: Connection) -> Head:
         return SQLSource(connection, self._ledger, self._dataset).head(_LOCKING_HEAD)
 
+    @contextmanager
+    def _together(self, connection: Connection) -> Iterator[None]:
+        if not psycopg.Pipeline.is_supported():
+            yield
+            return
+        driver: Any = connection.connection.driver_connection
+        try:
+            with driver.pipeline():
+                yield
+        except psycopg.Error as error:
+            raise DBAPIError(None, None, error, hide_parameters=True, connection_invalidated=driver.closed) from None
+
     def _snapshot(self, connection: Connection) -> None:
         _read_one_moment(connection)
 
@@ -61,7 +76,6 @@ class PostgresStore(SQLStore):
             url,
             hide_parameters=True,
             isolation_level="READ COMMITTED",
-            pool_pre_ping=True,
             connect_args={
                 "connect_timeout": max(2, round(seconds)),
                 "tcp_user_timeout": milliseconds,
@@ -71,15 +85,12 @@ class PostgresStore(SQLStore):
         )
         event.listen(engine, "connect", _prepare)
         self._shown = url.render_as_string(hide_password=True)
-        self._read_only = read_only
-        super().__init__(engine, key, new_key, insert)
+        super().__init__(engine, key, new_key, insert, read_only)
 
     def _chain(self, ledger: int, dataset: str) -> SQLBackend:
         return _Chain(self._engine, ledger, dataset, insert)
 
     def _lock_schema(self, connection: Connection) -> None:
-        if self._read_only:
-            raise InvalidParameter("the database must hold a ledger of this release; it does not")
         connection.execute(text("SELECT pg_advisory_xact_lock(:name)"), {"name": _SCHEMA_LOCK})
 
     def _begin_snapshot(self, connection: Connection) -> None:

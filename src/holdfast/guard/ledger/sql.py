@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NoReturn, TypeVar
 
 from sqlalchemy import Connection, Engine, Row, Select, Table, and_, bindparam, insert, select, update
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 _CHUNK = 1000
 _REMEMBERED = 4096
-"""States kept in memory for one chain; beyond that all are forgotten and read again."""
+"""States kept in memory for one chain; beyond that all are forgotten and read again as they are needed."""
 
 _E = ENTRIES.c
 HEAD = select(HEADS.c.sequence, HEADS.c.hash, HEADS.c.signer).where(HEADS.c.ledger == bindparam("ledger"))
@@ -57,11 +57,36 @@ _MOVE_HEAD = (
 )
 
 
+class Remembered:
+    """States as they are at one head. It may gain states, and never has another head: a new head is a new object."""
+
+    def __init__(
+        self,
+        head: Head | None = None,
+        accounts: dict[str, str | None] | None = None,
+        secrets: dict[str, tuple[str, str] | None] | None = None,
+    ) -> None:
+        self.head, self.accounts, self.secrets = head, accounts or {}, secrets or {}
+
+    def at(self, head: Head) -> Remembered:
+        """What is remembered at `head`: this, or nothing."""
+        return self if head == self.head else Remembered(head)
+
+    def after(self, changes: Changes) -> Remembered:
+        """What is remembered once `changes` are durable."""
+        if len(self.accounts) + len(self.secrets) > _REMEMBERED:
+            return Remembered(changes.head)
+        accounts = self.accounts | {name: text for name, (text, _) in changes.accounts.items()}
+        hidden = self.secrets | {name: (salt, text) for name, (salt, text, _) in changes.secrets.items()}
+        return Remembered(changes.head, accounts, hidden)
+
+
 class SQLSource(Source):
     """Reads of one chain over one connection, which is in a transaction."""
 
-    def __init__(self, connection: Connection, ledger: int, dataset: str) -> None:
+    def __init__(self, connection: Connection, ledger: int, dataset: str, remembered: Remembered | None = None) -> None:
         self._connection, self._ledger, self._dataset = connection, ledger, dataset
+        self.remembered = remembered or Remembered()
 
     def head(self, statement: Select[Any] = HEAD) -> Head:
         """Where the chain ends."""
@@ -72,19 +97,23 @@ class SQLSource(Source):
 
     def account(self, name: str) -> str | None:
         """The state of an account."""
-        row = self._one(_ACCOUNT, name=name)
-        if row is None:
-            return None
-        _check_recorded(f"account:{name}", account_digest(row.state), row.states)
-        return str(row.state)
+        known = self.remembered.accounts
+        if name not in known:
+            row = self._one(_ACCOUNT, name=name)
+            if row is not None:
+                _check_recorded(f"account:{name}", account_digest(row.state), row.states)
+            known[name] = None if row is None else row.state
+        return known[name]
 
     def secret(self, name: str) -> tuple[str, str] | None:
         """Salt and state of a secret."""
-        row = self._one(_SECRET, name=name)
-        if row is None:
-            return None
-        _check_recorded(f"secret:{name}", secret_digest(row.salt, row.state), row.states)
-        return row.salt, row.state
+        known = self.remembered.secrets
+        if name not in known:
+            row = self._one(_SECRET, name=name)
+            if row is not None:
+                _check_recorded(f"secret:{name}", secret_digest(row.salt, row.state), row.states)
+            known[name] = None if row is None else (row.salt, row.state)
+        return known[name]
 
     def by_key(self, analyst: str | None, key: str) -> Entry | None:
         """The latest entry with a key."""
@@ -142,9 +171,7 @@ class SQLBackend(Backend):
         self._engine, self._ledger, self._dataset = engine, ledger, dataset
         self._connection: Connection | None = None
         self._pid = os.getpid()
-        self._known: Head | None = None
-        self._accounts: dict[str, str | None] = {}
-        self._secrets: dict[str, tuple[str, str] | None] = {}
+        self._remembered = Remembered()
         self._coming: Changes | None = None
         self._put_account = _upsert(upsert, ACCOUNTS, ("state", "sequence"))
         self._put_secret = _upsert(upsert, SECRETS, ("salt", "state", "sequence"))
@@ -157,6 +184,10 @@ class SQLBackend(Backend):
     def _snapshot(self, connection: Connection) -> None:
         """Begin a transaction that only reads, and sees one moment."""
 
+    def _together(self, connection: Connection) -> AbstractContextManager[Any]:
+        """Writes inside may travel to the server together; an error of theirs may come at the end."""
+        return nullcontext()
+
     @abstractmethod
     def explain(self, error: SQLAlchemyError) -> str:
         """What went wrong, in words for whoever asked."""
@@ -168,30 +199,24 @@ class SQLBackend(Backend):
         if self._pid != os.getpid():  # a connection belongs to the process that made it
             self._engine.dispose(close=False)
             self._connection, self._pid = None, os.getpid()
-        fresh = self._connection is None
         try:
-            head = self._locked()
-        except DBAPIError as error:
-            self._drop()
-            if fresh or not error.connection_invalidated:
-                self._fail(error, NOTHING_WRITTEN)
-            try:
-                head = self._locked()
-            except SQLAlchemyError as again:
-                self._drop()
-                self._fail(again, NOTHING_WRITTEN)
+            head = twice(self._locked)
         except SQLAlchemyError as error:
-            self._drop()
             self._fail(error, NOTHING_WRITTEN)
-        if self._known != head:
-            self._forget()
-            self._known = head
+        except LedgerConflict:
+            self.rollback()
+            raise
+        self._remembered = self._remembered.at(head)
         return head
 
     def _locked(self) -> Head:
         if self._connection is None:
             self._connection = self._engine.connect()
-        return self._lock(self._connection)
+        try:
+            return self._lock(self._connection)
+        except SQLAlchemyError:
+            self._drop()
+            raise
 
     def write(self, changes: Changes, signature: str | None) -> None:
         """Insert the entries, put the states, move the head."""
@@ -224,12 +249,13 @@ class SQLBackend(Backend):
         moved = {"new_sequence": head.sequence, "new_hash": head.hash, "new_signer": head.signer}
         connection = self._inside()
         try:
-            connection.execute(_INSERT_ENTRY, entries)
-            if accounts:
-                connection.execute(self._put_account, accounts)
-            if hidden:
-                connection.execute(self._put_secret, hidden)
-            connection.execute(_MOVE_HEAD, moved | {"at": self._ledger, "new_signature": signature})
+            with self._together(connection):
+                connection.execute(_INSERT_ENTRY, entries)
+                if accounts:
+                    connection.execute(self._put_account, accounts)
+                if hidden:
+                    connection.execute(self._put_secret, hidden)
+                connection.execute(_MOVE_HEAD, moved | {"at": self._ledger, "new_signature": signature})
         except SQLAlchemyError as error:
             self._fail(error, NOTHING_WRITTEN)
         self._coming = changes
@@ -243,12 +269,7 @@ class SQLBackend(Backend):
             if not self._took_place(last):
                 self._fail(error, ASK_AGAIN)
         if self._coming is not None:
-            self._known = self._coming.head
-            self._accounts |= {name: text for name, (text, _) in self._coming.accounts.items()}
-            self._secrets |= {name: (salt, text) for name, (salt, text, _) in self._coming.secrets.items()}
-            self._coming = None
-        if len(self._accounts) + len(self._secrets) > _REMEMBERED:
-            self._forget()
+            self._remembered, self._coming = self._remembered.after(self._coming), None
 
     def _took_place(self, last: Entry) -> bool:
         """Whether a commit whose outcome is not known has stored `last`.
@@ -279,15 +300,11 @@ class SQLBackend(Backend):
 
     def account(self, name: str) -> str | None:
         """The state of an account, inside the lock."""
-        if name not in self._accounts:
-            self._accounts[name] = self._ask(lambda source: source.account(name))
-        return self._accounts[name]
+        return self._ask(lambda source: source.account(name))
 
     def secret(self, name: str) -> tuple[str, str] | None:
         """Salt and state of a secret, inside the lock."""
-        if name not in self._secrets:
-            self._secrets[name] = self._ask(lambda source: source.secret(name))
-        return self._secrets[name]
+        return self._ask(lambda source: source.secret(name))
 
     def by_key(self, analyst: str | None, key: str) -> Entry | None:
         """The latest entry with a key, inside the lock."""
@@ -303,7 +320,7 @@ class SQLBackend(Backend):
 
     def _ask(self, question: Callable[[SQLSource], T]) -> T:
         try:
-            return question(SQLSource(self._inside(), self._ledger, self._dataset))
+            return question(SQLSource(self._inside(), self._ledger, self._dataset, self._remembered))
         except SQLAlchemyError as error:
             self._fail(error, NOTHING_WRITTEN)
 
@@ -311,12 +328,20 @@ class SQLBackend(Backend):
     def reading(self) -> Iterator[tuple[Head, Source]]:
         """A snapshot on a connection of its own."""
         try:
-            with self._engine.connect() as connection:
-                self._snapshot(connection)
-                source = SQLSource(connection, self._ledger, self._dataset)
-                yield source.head(), source
+            connection, head = twice(self._glance)
+            with connection:
+                yield head, SQLSource(connection, self._ledger, self._dataset, self._remembered.at(head))
         except SQLAlchemyError as error:
             self._fail(error, "nothing was read")
+
+    def _glance(self) -> tuple[Connection, Head]:
+        connection = self._engine.connect()
+        try:
+            self._snapshot(connection)
+            return connection, SQLSource(connection, self._ledger, self._dataset).head()
+        except BaseException:
+            connection.close()
+            raise
 
     def entries(self, first: int, last: int | None) -> Iterator[Entry]:
         """Entries in order, some at a time: an entry never changes, so that no transaction has to span them."""
@@ -324,7 +349,8 @@ class SQLBackend(Backend):
             end = head.sequence if last is None else min(last, head.sequence)
         while first <= end:
             with self.reading() as (_, source):
-                yield from source.chunk(first, min(end, first + _CHUNK - 1))  # type: ignore[attr-defined]
+                rows = source.chunk(first, min(end, first + _CHUNK - 1))  # type: ignore[attr-defined]
+            yield from rows
             first += _CHUNK
 
     # -- the connection ------------------------------------------------------------------------------------------
@@ -334,12 +360,9 @@ class SQLBackend(Backend):
             raise LedgerUnavailable(f"the connection to the ledger was lost; {NOTHING_WRITTEN}")
         return self._connection
 
-    def _forget(self) -> None:
-        self._known, self._accounts, self._secrets, self._coming = None, {}, {}, None
-
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
-        self._forget()
+        self._remembered = Remembered()
         if connection is not None:
             with suppress(SQLAlchemyError):
                 connection.invalidate()
@@ -355,6 +378,16 @@ class SQLBackend(Backend):
         self._drop()
 
 
+def twice(begin: Callable[[], T]) -> T:
+    """Begin, and once more if the connection turns out to be lost: it had nothing in hand yet."""
+    try:
+        return begin()
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+    return begin()
+
+
 def _upsert(make: Callable[..., Any], table: Table, columns: tuple[str, ...]) -> Any:
     statement = make(table)
     return statement.on_conflict_do_update(
@@ -362,4 +395,4 @@ def _upsert(make: Callable[..., Any], table: Table, columns: tuple[str, ...]) ->
     )
 
 
-__all__ = ["HEAD", "SQLBackend", "SQLSource", "entry_of"]
+__all__ = ["HEAD", "SQLBackend", "SQLSource", "entry_of", "twice"]

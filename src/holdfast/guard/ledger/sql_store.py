@@ -14,7 +14,7 @@ from holdfast.errors import LedgerUnavailable
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.schema import VERSION, bring_up_to_date, stored_version
 from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql import SQLBackend, entry_of
+from holdfast.guard.ledger.sql import SQLBackend, entry_of, twice
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow, Store
 from holdfast.guard.ledger.tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
 
@@ -24,11 +24,16 @@ _CHUNK = 5000
 class SQLStore(Store):
     """A store in an SQL database. A subclass says how to connect, lock, and read one moment."""
 
-    def __init__(self, engine: Engine, key: SigningKey | None, new_key: bool, upsert: Callable[..., Any]) -> None:
+    def __init__(
+        self, engine: Engine, key: SigningKey | None, new_key: bool, upsert: Callable[..., Any], read_only: bool
+    ) -> None:
         super().__init__(key, new_key)
         self._engine, self._upsert = engine, upsert
-        with self._explained("nothing was opened"), engine.connect() as connection:
-            if stored_version(connection) != VERSION:
+        with self._connected("nothing was opened") as connection:
+            found = stored_version(connection)
+            if read_only and found is None:
+                raise LedgerUnavailable("there are no ledgers there")
+            if not read_only and found != VERSION:
                 connection.rollback()
                 self._lock_schema(connection)
                 bring_up_to_date(connection)
@@ -56,15 +61,29 @@ class SQLStore(Store):
         """What went wrong, in words."""
 
     @contextmanager
-    def _explained(self, outcome: str) -> Iterator[None]:
+    def _connected(self, outcome: str) -> Iterator[Connection]:
         try:
-            yield
+            with twice(self._connect) as connection:
+                yield connection
         except SQLAlchemyError as error:
             raise LedgerUnavailable(f"{self._explain(error)}; {outcome}") from None
+        except UnicodeDecodeError:  # a name in a damaged catalogue
+            raise LedgerUnavailable(f"the tables of the ledger are damaged; {outcome}") from None
+
+    def _connect(self) -> Connection:
+        """A connection that answers; one from the pool may have been lost since it was used."""
+        connection = self._engine.connect()
+        try:
+            connection.execute(select(1))
+            connection.rollback()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _backend(self, dataset: str) -> SQLBackend:
         find = select(HEADS.c.ledger).where(HEADS.c.dataset == dataset)
-        with self._explained("nothing was opened"), self._engine.connect() as connection:
+        with self._connected("nothing was opened") as connection:
             ledger = connection.execute(find).scalar()
             if ledger is None:
                 start = Head()
@@ -76,20 +95,23 @@ class SQLStore(Store):
 
     def signature(self, dataset: str) -> str | None:
         """The stored signature of a chain's head."""
-        with self._explained("nothing was read"), self._engine.connect() as connection:
+        with self._connected("nothing was read") as connection:
             return connection.execute(select(HEADS.c.signature).where(HEADS.c.dataset == dataset)).scalar()
 
     def datasets(self) -> list[str]:
         """Every data set that has a chain here, in order."""
-        with self._explained("nothing was read"), self._engine.connect() as connection:
+        with self._connected("nothing was read") as connection:
             return sorted(connection.execute(select(HEADS.c.dataset)).scalars())
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """All rows at one moment."""
-        with self._explained("nothing was read"), self._engine.connect() as connection:
+        with self._connected("nothing was read") as connection:
             self._begin_snapshot(connection)
-            yield SQLSnapshot(connection)
+            yield self._rows(connection)
+
+    def _rows(self, connection: Connection) -> SQLSnapshot:
+        return SQLSnapshot(connection)
 
     def close(self) -> None:
         """Close every connection."""

@@ -18,7 +18,7 @@ from holdfast.errors import InvalidParameter, LedgerUnavailable
 from holdfast.guard.ledger.entry import Head
 from holdfast.guard.ledger.signing import SigningKey
 from holdfast.guard.ledger.sql import SQLBackend, SQLSource
-from holdfast.guard.ledger.sql_store import SQLStore
+from holdfast.guard.ledger.sql_store import SQLSnapshot, SQLStore
 
 _MEANINGS = (
     ("disk is full", "the disk that holds the ledger is full, or the file has reached its limit"),
@@ -42,6 +42,13 @@ class _Chain(SQLBackend):
 
     def explain(self, error: SQLAlchemyError) -> str:
         return _explain(error)
+
+
+class _Rows(SQLSnapshot):
+    def problems(self) -> list[str]:
+        said = self._connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        damaged = [] if said == ["ok"] else ["SQLite finds its file or an index damaged"]
+        return damaged + super().problems()
 
 
 class SQLiteStore(SQLStore):
@@ -70,19 +77,19 @@ class SQLiteStore(SQLStore):
         event.listen(engine, "connect", _read_only if read_only else _prepare)
         if key is None and not read_only:
             key = SigningKey.load_or_create(self._path.with_name(self._path.name + ".key"))
-        self._read_only = read_only
-        super().__init__(engine, key, new_key, insert)
+        super().__init__(engine, key, new_key, insert, read_only)
 
     def _chain(self, ledger: int, dataset: str) -> SQLBackend:
         return _Chain(self._engine, ledger, dataset, insert)
 
     def _lock_schema(self, connection: Connection) -> None:
-        if self._read_only:
-            raise LedgerUnavailable("the ledger's file has no ledger of this release in it")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def _begin_snapshot(self, connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")
+
+    def _rows(self, connection: Connection) -> SQLSnapshot:
+        return _Rows(connection)
 
     def _explain(self, error: SQLAlchemyError) -> str:
         return _explain(error)

@@ -53,8 +53,8 @@ class Snapshot(Protocol):
     def accounts(self, name: Any) -> list[StateRow]:
         """The accounts of a chain."""
 
-    def secrets(self, name: Any) -> list[StateRow]:
-        """The secrets of a chain."""
+    def secrets(self, name: Any) -> list[StateRow] | None:
+        """The secrets of a chain; None where they are not at hand."""
 
 
 class Store(ABC):

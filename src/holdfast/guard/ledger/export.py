@@ -1,0 +1,100 @@
+"""Exports: JSON that can be verified again, CSV for a spreadsheet. Secret states are never exported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast.errors import InvalidParameter
+from holdfast.guard.ledger.entry import Entry, Head
+from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow
+from holdfast.strict_json import to_canonical_json
+
+FORMAT = 1
+COLUMNS = ("dataset", "sequence", "time", "kind", "analyst", "key", "question", "cost", "answer", "previous", "hash")
+
+
+def to_json(rows: Snapshot) -> Iterator[str]:
+    """One JSON object, in pieces, one entry a line: heads with signatures, accounts, entries. `verify` reads it."""
+    yield f'{{"holdfast":"ledger","format":{FORMAT},"ledgers":[\n'
+    for place, row in enumerate(rows.heads()):
+        head = {"sequence": row.head.sequence, "hash": row.head.hash, "signer": row.head.signer}
+        accounts = [{"name": a.name, "text": a.text, "sequence": a.sequence} for a in rows.accounts(row.name)]
+        start = {"dataset": row.dataset, "head": head, "signature": row.signature, "accounts": accounts}
+        yield ("" if place == 0 else ",\n") + to_canonical_json(start)[:-1] + ',"entries":[\n'
+        for number, entry in enumerate(rows.entries(row.name)):
+            yield ("" if number == 0 else ",\n") + to_canonical_json(entry.to_dict())
+        yield "\n]}"
+    yield "\n]}\n"
+
+
+def to_csv(rows: Snapshot) -> Iterator[str]:
+    """A line for each entry of every ledger; costs and answers are JSON inside their cell."""
+    yield _line(COLUMNS)
+    for row in rows.heads():
+        for entry in rows.entries(row.name):
+            body = entry.body
+            cells = {"cost": _cell(body.get("cost")), "answer": _cell(body.get("answer"))}
+            yield _line([cells.get(name, getattr(entry, name, None)) for name in COLUMNS])
+
+
+def read_json(text: str) -> Snapshot:
+    """The rows of an export, for verifying."""
+    try:
+        plain = json.loads(text)
+        if plain["holdfast"] != "ledger" or plain["format"] != FORMAT:
+            raise InvalidParameter(f"an export must be of format {FORMAT}")
+        return _Exported([_Chain(chain) for chain in plain["ledgers"]])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InvalidParameter("a ledger must be a SQLite file, a postgresql:// address or an export in JSON") from None
+
+
+class _Chain:
+    def __init__(self, plain: Mapping[str, Any]) -> None:
+        head = plain["head"]
+        self.head = Head(head["sequence"], head["hash"], head["signer"])
+        self.dataset, self.signature = plain["dataset"], plain["signature"]
+        self.accounts: list[StateRow] = [StateRow(a["name"], None, a["text"], a["sequence"]) for a in plain["accounts"]]
+        self.entries = [Entry.from_dict(entry) for entry in plain["entries"]]
+
+
+class _Exported:
+    def __init__(self, chains: list[_Chain]) -> None:
+        self._chains = chains
+
+    def problems(self) -> list[str]:
+        names = [chain.dataset for chain in self._chains]
+        return [] if len(set(names)) == len(names) else ["a data set has more than one chain"]
+
+    def heads(self) -> list[HeadRow]:
+        return [HeadRow(i, chain.dataset, chain.head, chain.signature) for i, chain in enumerate(self._chains)]
+
+    def entries(self, name: int) -> Iterator[Entry]:
+        return iter(self._chains[name].entries)
+
+    def accounts(self, name: int) -> list[StateRow]:
+        return self._chains[name].accounts
+
+    def secrets(self, name: int) -> None:
+        return None
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else to_canonical_json(value)
+
+
+def _line(cells: Any) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(["" if cell is None else _safe(str(cell)) for cell in cells])
+    return line.getvalue()
+
+
+def _safe(text: str) -> str:
+    """A spreadsheet runs a cell that starts like a formula; a quote before it stops that."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+__all__ = ["COLUMNS", "FORMAT", "read_json", "to_csv", "to_json"]
