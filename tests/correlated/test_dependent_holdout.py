@@ -1,0 +1,144 @@
+"""The reusable holdout under dependence: the same decisions as its parent, with the declared rows' intervals."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import holdfast as hf
+from holdfast.bounds.registry import catalogue
+from holdfast.correlated import DependentHoldout, DependentRows
+from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
+from holdfast.holdout.metrics import auc
+
+FUZZ = settings(max_examples=30, deadline=None, derandomize=True)
+FLIP = DependentRows.markov(400, [[0.95, 0.05], [0.05, 0.95]])
+
+
+@FUZZ
+@given(
+    st.lists(st.booleans(), min_size=2, max_size=60),
+    st.integers(1, 6),
+    st.lists(st.floats(0, 1), min_size=1, max_size=5),
+)
+def test_copied_rows_count_once(values: list[bool], copies: int, guesses: list[float]) -> None:
+    """A holdout of blocks of copies answers as one of the blocks themselves, question by question."""
+    blocks = DependentHoldout(DependentRows.blocks([copies] * len(values)), questions=5)
+    alone = hf.ReusableHoldout(len(values), questions=5)
+    column = np.array(values, dtype=float)
+    for guess in guesses:
+        one = blocks.check(np.repeat(column, copies), guess)
+        other = alone.check(column, guess, family="kl")
+        assert (one.passed, one.value) == (other.passed, other.value)
+        assert one.interval == pytest.approx(other.interval)
+        assert one.cost == other.cost
+
+
+def test_every_answer_says_what_it_rests_on() -> None:
+    holdout = DependentHoldout(FLIP, questions=4)
+    answer = holdout.check([1, 0] * 200, 0.5)
+    assert answer.guarantee.theorem in catalogue()
+    assert answer.guarantee.certified
+    assert "Markov chain" in answer.guarantee.assumption
+    assert "independent and identically" not in answer.guarantee.assumption
+    terms = answer.guarantee.parameters
+    assert terms["interval"] in FLIP.routes
+    assert terms["effective_n"] == pytest.approx(FLIP.routes[terms["interval"]].effective_n, abs=1e-5)
+    assert (terms["start_ratio"], terms["bias"]) == (1.0, 0.0)
+    independent = hf.ReusableHoldout(400, questions=4).check([1, 0] * 200, 0.5)
+    assert "effective_n" not in independent.guarantee.parameters
+
+
+def test_questions_of_every_kind() -> None:
+    """A claim, a comparison, a range and a batch use the declared rows' width."""
+    rows = DependentRows.stationary(4000, 0.5)
+    holdout = DependentHoldout(rows, questions=20)
+    ones = np.arange(4000) % 4 != 0
+    assert holdout.claim(ones, at_least=0.6).passed
+    assert not holdout.claim(ones, at_least=0.74).passed
+    assert holdout.compare(ones, np.zeros(4000), margin=0.5).passed
+    wide = holdout.check(10 * ones.astype(float), 7.5, low=0.0, high=10.0)
+    assert wide.passed
+    assert wide.half_width == pytest.approx(2 * 10 * _share_width(holdout, rows, back=1), rel=1e-3)
+    assert [answer.passed for answer in holdout.check_batch([ones, ~ones], [0.75, 0.25])] == [True, True]
+    assert holdout.least_tolerance() == pytest.approx(_share_width(holdout, rows), rel=1e-6)
+
+
+def _share_width(holdout: DependentHoldout, rows: DependentRows, back: int = 0) -> float:
+    share = holdout.log_share if not back else holdout.transcript[-back].guarantee.parameters["log_share"]
+    return rows.narrowest(share).half_width(share)
+
+
+def test_a_named_route_is_used() -> None:
+    holdout = DependentHoldout(FLIP, questions=4)
+    narrow, wide = (holdout.least_tolerance(0.5, family=name) for name in sorted(FLIP.routes, reverse=True))
+    assert narrow < wide
+    assert holdout.least_tolerance(0.5) == narrow
+    with pytest.raises(InvalidParameter, match="family must be one of auto, chain by total variation"):
+        holdout.check([1, 0] * 200, 0.5, family="clopper-pearson")
+    with pytest.raises(InvalidParameter, match="spread"):
+        holdout.check([1, 0] * 200, 0.5, spread=0.1)
+    assert holdout.asked == 0
+
+
+def test_metrics_are_refused_and_cost_nothing() -> None:
+    holdout = DependentHoldout(FLIP, questions=4)
+    question = auc([0, 1] * 200, np.linspace(0, 1, 400))
+    for ask in (
+        lambda: holdout.check_metric(question, 0.5, 0.2),
+        lambda: holdout.claim(question, at_least=0.4),
+        lambda: holdout.most_cost(0.5, 0.2, procedure=question),
+    ):
+        with pytest.raises(QuestionRefused, match="dependent rows"):
+            ask()
+    assert holdout.asked == 0
+
+
+def test_state_round_trip() -> None:
+    holdout = DependentHoldout(DependentRows.markov(400, FLIP_MATRIX, gap=2, last=1), questions=9, failures=2)
+    holdout.check([1, 0] * 200, 0.5, key="half")
+    holdout.check([1, 1] * 200, 0.1)
+    plain = json.loads(json.dumps(holdout.state()))
+    twin = DependentHoldout.from_state(plain)
+    assert twin.rows == holdout.rows
+    assert twin.transcript == holdout.transcript
+    assert twin.log_share == holdout.log_share
+    assert twin.check([1, 0] * 200, 0.5, key="half") == holdout.transcript[0]
+    with pytest.raises(InvalidParameter):
+        DependentHoldout.from_state({**plain, "n": 401})
+    with pytest.raises(InvalidParameter):
+        DependentHoldout.from_state({key: value for key, value in plain.items() if key != "rows"})
+    with pytest.raises(InvalidParameter):
+        DependentHoldout.from_state(hf.ReusableHoldout(400).state())
+
+
+FLIP_MATRIX = [[0.95, 0.05], [0.05, 0.95]]
+
+
+def test_one_copy() -> None:
+    holdout = DependentHoldout(FLIP, questions=1)
+    assert copy.deepcopy(holdout) is holdout
+    with pytest.raises(TypeError, match="state"):
+        pickle.dumps(holdout)
+    holdout.check([1, 0] * 200, 0.5)
+    with pytest.raises(BudgetExhausted):
+        holdout.check([1, 0] * 200, 0.5)
+
+
+def test_refusals() -> None:
+    with pytest.raises(InvalidParameter, match="rows must be DependentRows"):
+        DependentHoldout(400)  # type: ignore[arg-type]
+    holdout = DependentHoldout(FLIP, questions=3)
+    for values in ([1] * 399, [2.0] * 400, [float("nan")] * 400):
+        with pytest.raises(InvalidParameter):
+            holdout.check(values, 0.5)
+    with pytest.raises(InvalidParameter, match="tolerance must be at least"):
+        holdout.check([1, 0] * 200, 0.5, 0.001)
+    assert holdout.asked == 0
+    assert "400" in repr(holdout)
