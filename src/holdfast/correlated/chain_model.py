@@ -167,9 +167,10 @@ class ChainModel(QuiltModel):
             lags += abs(q - record) + (abs(k - record) if k is not None else 0)
             if k is None:
                 lag = np.array([abs(q - record)])
-                sides = sides + (self.left(record, lag, False) if before else self.right(record, lag, False))[0]
+                side = (self.left(record, lag, False) if before else self.right(record, lag, False))[0]
             else:
-                sides = sides + self._bridge(record, q, k)
+                side = self._bridge(record, q, k)
+            sides = sides + np.where(pairs, side, 0.0)
         if not pairs.any() or not lags:
             return 0.0
         return float(sides[pairs].max()) * (1 + 1e-12) + self._guard(record, lags)

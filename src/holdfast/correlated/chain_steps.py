@@ -16,7 +16,7 @@ from holdfast.correlated.transition import Array, Mask, check_law, check_transit
 from holdfast.errors import InvalidParameter
 
 #: Mixing coefficients are computed until they are this small, or this many; sub-multiplicativity goes on from there.
-_ENOUGH, _MOST = 1e-3, 4096
+_ENOUGH, _MOST = 1e-6, 4096
 _ROUNDING = 1e-11
 
 

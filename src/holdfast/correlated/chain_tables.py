@@ -172,7 +172,9 @@ class ChainTables:
                 prior = np.maximum(odds, self.columns(np.array([left + 1]), int(key[3])).transpose(0, 2, 1))
             with np.errstate(invalid="ignore"):
                 total = np.where(np.isneginf(odds), -np.inf, self.columns(np.array([left]), int(key[2])) + prior)
-        best: Array = (total + side).max(axis=(1, 2))
+        with np.errstate(invalid="ignore"):  # an impossible pair stays out, however large the other side is
+            both = np.where(np.isneginf(total), -np.inf, total + side)
+        best: Array = both.max(axis=(1, 2))
         return best
 
 
