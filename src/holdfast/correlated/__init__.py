@@ -45,7 +45,7 @@ _HOME = {
     "split_time": "splitting",
     "to_bdp": "conversion",
     "to_dp": "conversion",
-    "worst_mechanism": "worst_mechanism",
+    "worst_mechanism": "worst_case",
 }
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from holdfast.correlated.quilt import Quilt
     from holdfast.correlated.splitting import Split, check_split, split_groups, split_time
     from holdfast.correlated.thresholdout import CorrelatedThresholdout
-    from holdfast.correlated.worst_mechanism import worst_mechanism
+    from holdfast.correlated.worst_case import worst_mechanism
 
 
 __getattr__, __dir__ = lazy(__name__, _HOME)
