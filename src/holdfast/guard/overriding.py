@@ -23,17 +23,17 @@ def override(transaction: Transaction, policy: Policy, reason: str) -> None:
             "policy must keep the kind of privacy and of accounting: what was spent is counted in it"
         )
     name, whole = read(transaction.account, standing.policy)
-    transaction.put_account(name, _carried(whole, policy, None).to_dict())
+    transaction.put_account(name, carried(whole, policy, None).to_dict())
     listed = transaction.account(ANALYSTS) or {"names": []}
     for analyst in listed["names"]:
         if policy.analysts is None or analyst in policy.analysts:
             _, own = read(transaction.account, standing.policy, analyst)
-            transaction.put_account(account_of(analyst), _carried(own, policy, analyst).to_dict())
+            transaction.put_account(account_of(analyst), carried(own, policy, analyst).to_dict())
     changed = standing.with_policy(policy)
     changed.put(transaction, "override", {"policy": policy.to_dict(), "reason": reason})
 
 
-def _carried(account: Account, policy: Policy, analyst: str | None) -> Account:
+def carried(account: Account, policy: Policy, analyst: str | None) -> Account:
     """The same account under another budget; a budget below what was spent is full."""
     fresh = policy.filter(analyst)
     if fresh is None or account.filter is None:
@@ -47,4 +47,4 @@ def _carried(account: Account, policy: Policy, analyst: str | None) -> Account:
     return Account(account.progress, carried, account.spent)
 
 
-__all__ = ["override"]
+__all__ = ["carried", "override"]
