@@ -37,9 +37,7 @@ FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": lambda data: p
 @pytest.mark.parametrize("kind", FRAMES)
 def test_every_kind_of_frame_gives_the_same_answers(kind: str) -> None:
     def answers(frame: Any) -> list[Any]:
-        panel = Panel(
-            frame, source=Seeded(5), group="person", time="wave", values=["ill", "cost"], questions=10, source=Seeded(5)
-        )
+        panel = Panel(frame, source=Seeded(5), group="person", time="wave", values=["ill", "cost"], questions=10)
         found = [
             panel.ask("ill"),
             panel.ask(lambda rows: rows["cost"] / 80, guess=0.15),

@@ -84,7 +84,7 @@ class Panel:
     Panel(2000 public rows, 2000 holdout rows worth 500 independent ones: 0 of 20 questions asked)
     >>> answer = panel.ask("ill")
     >>> answer.passed, answer.value, [round(end, 3) for end in answer.interval]
-    (True, 0.25, [0.115, 0.385])
+    (True, 0.25, [0.095, 0.405])
     """
 
     def __init__(

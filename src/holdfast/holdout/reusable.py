@@ -33,7 +33,8 @@ class ReusableHoldout(Run):
 
     Rogers, Roth, Smith, Srebro, Thakkar, Woodworth 2020, Guess and Check, with the number of shown values corrected
     and general weights and intervals (derived and reviewed; proof in `docs/holdout.md`). Rows must be independent and
-    identically distributed, and nothing that was fitted or chosen on the holdout may have been used before.
+    identically distributed, and nothing that was fitted or chosen on the holdout may have been used before. Rows that
+    depend on each other (families, series, panels) have `holdfast.correlated.DependentHoldout`.
 
     The object holds a plan and a public transcript: no rows, no sums, nothing secret. It is safe to share between
     threads. It refuses to be pickled and refuses questions in a forked process, because two copies would spend one
