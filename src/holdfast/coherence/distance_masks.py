@@ -47,7 +47,7 @@ def overlapping(
 _Found = list[tuple[float, int, int]]
 
 
-def _packed(order: Whole, masks: Iterator[Any], rows: int | None = None) -> Iterator[list[Any]]:
+def _packed(order: Whole, masks: Iterator[Any], rows: int | None = None) -> Iterator[tuple[Bytes, int]]:
     """Eight masks at a time, put in order: their bytes and how many masks they hold.
 
     A place in `order` that is not a row (the number of rows) is a member of nothing.
@@ -64,11 +64,11 @@ def _packed(order: Whole, masks: Iterator[Any], rows: int | None = None) -> Iter
         for mask in reversed(eight):
             np.add(bits, bits, out=bits)  # shifts of bytes are slow
             np.bitwise_or(bits, mask.view(np.uint8), out=bits)
-        yield [packed.take(order, mode="clip"), len(eight)]
+        yield packed.take(order, mode="clip"), len(eight)
         done += len(eight)
 
 
-def _each(eight: list[Any]) -> Iterator[Bools]:
+def _each(eight: tuple[Bytes, int]) -> Iterator[Bools]:
     """The masks of one pack, one by one, in memory that is used again."""
     packed, count = eight
     bits, held = np.empty_like(packed), np.empty(packed.size, dtype=np.bool_)
@@ -104,7 +104,9 @@ class _Listed:
         gaps = np.subtract(values[1:], values[:-1], out=self.gaps[: size - 1])
         heights = values[:-1]  # not needed any more
         np.copyto(heights, steps[:-1])
-        area = sum(float(np.dot(gaps[i : i + _ADDED], heights[i : i + _ADDED])) for i in range(0, size - 1, _ADDED))
+        area = float(np.dot(gaps[:_ADDED], heights[:_ADDED]))
+        for i in range(_ADDED, size - 1, _ADDED):
+            area += float(np.dot(gaps[i : i + _ADDED], heights[i : i + _ADDED]))
         return area / (n_in * (size - n_in)), n_in, size - n_in
 
 
