@@ -129,7 +129,7 @@ def zhao_figures(settings: Settings) -> Outcome:
         setting = replace(scenario.setting, n=rows, d=rows)
         found.append(repeat(scenario, setting, count, settings, i / len(SCENARIOS)))
     settings.progress(1.0, "done")
-    checks = [check for one in found for check in _checks(one)]
+    checks = [check for one in found for check in _checks(one)] + [_as_independent(found)]
     parameters = {
         "runs": count,
         "records and attributes": {one.scenario.name: one.setting.n for one in found},
@@ -160,6 +160,17 @@ def _checks(found: Found) -> list[Check]:
         Check(f"{name}: with the adjusted threshold by less than 5.5", adjusted.value < 5.5, _text(adjusted)),
         Check(f"{name}: the adjusted threshold removes more than half", ratio > 2, f"factor {ratio:.1f}"),
     ]
+
+
+def _as_independent(found: list[Found]) -> Check:
+    """The adjusted threshold leaves on correlated records what the usual one leaves on independent ones."""
+    correlated, independent = found[3].excess(ADJUSTED, "holdout"), found[0].excess(USUAL, "holdout")
+    more = correlated.value - independent.value
+    return Check(
+        "S3, adjusted: less than 2 points more than on independent records",
+        more < 2,
+        f"{correlated.value:+.2f} against {independent.value:+.2f} points",
+    )
 
 
 def _text(mean: Mean) -> str:

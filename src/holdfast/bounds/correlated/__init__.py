@@ -40,15 +40,9 @@ from holdfast.bounds.correlated.mixing import (
 )
 from holdfast.bounds.correlated.question import question_accuracy, question_budget, question_failure, question_size
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms, drift
+from holdfast.bounds.correlated.run_plan import RunPlan, plan_run, printed_run_terms
 from holdfast.bounds.correlated.theorem1 import Terms, log_failure, printed_terms, rate, terms
-from holdfast.bounds.correlated.theorem2 import (
-    RunPlan,
-    holdout_accuracy,
-    holdout_budget,
-    holdout_size,
-    plan_run,
-    printed_run_terms,
-)
+from holdfast.bounds.correlated.theorem2 import holdout_accuracy, holdout_budget, holdout_size
 from holdfast.bounds.correlated.threshold_advice import recommended_threshold, variance_inflation
 
 __all__ = [
