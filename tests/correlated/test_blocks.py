@@ -27,6 +27,11 @@ def test_block_level() -> None:  # V37
         assert blocks.epsilon_dp(1.0, rule) == blocks.epsilon_dp(1.0)
 
 
+def test_block_terms() -> None:
+    terms = Blocks([3, 5, 1]).terms()
+    assert (terms.size, terms.influence, terms.surcharge, terms.colours) == (5, 0.0, 0.0, 5)
+
+
 def test_models_are_models() -> None:
     for model in (Blocks([2, 3]), MarkovChain(CH1, 5)):
         assert isinstance(model, DependenceModel)

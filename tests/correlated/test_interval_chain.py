@@ -62,6 +62,15 @@ def test_a_point_is_near_the_exact_chain() -> None:
     assert wide.worst_quilt(1.0, "two").score(1.0, "two") <= wide.worst_quilt(1.0, "paper").score(1.0, "paper")
 
 
+def test_terms_bound_every_record() -> None:
+    whole = IntervalChain([[0.88, 0.08], [0.35, 0.55]], [[0.92, 0.12], [0.45, 0.65]], 100)
+    terms, chain = whole.terms(8, 7), MarkovChain([[0.9, 0.1], [0.4, 0.6]], 100, [1.0, 0.0])
+    exact = chain.terms(8, 7)
+    assert (terms.size, terms.colours) == (exact.size, exact.colours) == (14, 8)
+    assert exact.influence <= terms.influence <= terms.epsilon_bdp(0.0) <= 2 * terms.influence
+    assert exact.epsilon_bdp(0.01) <= terms.epsilon_bdp(0.01)
+
+
 def test_short_series_are_scanned() -> None:
     whole = IntervalChain([[0.8, 0.1], [0.3, 0.6]], [[0.9, 0.2], [0.4, 0.7]], 17)
     every = max(whole.best_quilt(record, 1.0).score(1.0) for record in range(17))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast import check
 from holdfast.bounds.correlated.effective_size import effective_n_blocks
+from holdfast.bounds.correlated.quilt_terms import QuiltTerms
 from holdfast.correlated.model import QuiltModel, check_record, check_records
 from holdfast.correlated.quilt import Between, Quilt, Surcharge, check_surcharge
 from holdfast.errors import InvalidParameter
@@ -141,6 +142,11 @@ class Blocks(QuiltModel):
     def effective_n(self) -> float:
         """`n^2 / sum k^2`: rows that the check of a fixed mean question is worth (A of specification 3.9)."""
         return effective_n_blocks(self._sizes.tolist())
+
+    def terms(self) -> QuiltTerms:
+        """The numbers that Theorems 1 and 2 need: the largest block, no influence, as many colours as its records."""
+        largest = int(self._sizes.max())
+        return QuiltTerms(largest, 0.0, 0.0, largest)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -12,7 +12,7 @@ from holdfast import check
 from holdfast.bounds.correlated.effective_size import effective_n_chain, effective_n_stationary
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms
 from holdfast.correlated.chain_model import TIMES, ChainModel, Charge
-from holdfast.correlated.chain_quilts import Found, Lags, Objective, worst_of
+from holdfast.correlated.chain_quilts import TIE, Found, Lags, Objective, worst_of
 from holdfast.correlated.chain_tables import SETTLED, ChainTables
 from holdfast.correlated.model import ZEROS
 from holdfast.correlated.row_chain import RowChain
@@ -132,6 +132,8 @@ class MarkovChain(ChainModel):
         middle = (self.n - 1) // 2
         ceiling = float(price(np.array([float(self.n)]), np.array([0.0]))[0])
         found = self._search(middle, price, charge)
+        if found.price >= ceiling * (1 - TIE):
+            return found
         since, widest = self.tables.settled.since, price.largest_size(found.price)
         if middle >= since and middle + 1 > widest and self.n - middle > widest:
             # From `since + left + 2` on, a record's tables are the middle's, and cutting lags to its room only helps.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from holdfast import check
 from holdfast.bounds.exact import UNIT
 from holdfast.correlated.chain_influence import TINY
-from holdfast.correlated.chain_quilts import Found, Lags, LevelAt, NoiseAt, Objective, best_lags
+from holdfast.correlated.chain_quilts import TIE, Found, Lags, LevelAt, NoiseAt, Objective, best_lags
 from holdfast.correlated.model import QuiltModel, check_record, check_records
 from holdfast.correlated.quilt import Between, Quilt, Surcharge, check_surcharge
 from holdfast.correlated.transition import Array, Mask
@@ -109,7 +110,12 @@ class ChainModel(QuiltModel):
         return best_lags(record, record + 1, self.n - record, lambda a, b: times * surcharges(a, b), price)
 
     def _found(self, found: Found) -> Quilt:
-        return self._quilt(found.record, found.left, found.right)
+        """The quilt that was found, its influence raised by what two prices may differ and still count as equal."""
+        quilt = self._quilt(found.record, found.left, found.right)
+        if not quilt.quilt or quilt.sharp is None:
+            return quilt
+        slack = 4 * TIE * max(1.0, quilt.influence)
+        return replace(quilt, influence=quilt.influence + slack, sharp=quilt.sharp + slack)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
         """The quilt of `record` with the least noise at the Bayesian level `epsilon`; exact.

@@ -5,7 +5,9 @@ records lie between them, `i` included. A side that has no separating record is 
 series, where the side's log ratio is 0; so one-sided quilts and the trivial one are corners of the same rectangle. The
 log ratios do not increase with the lag, hence a rectangle of lags cannot hold anything better than the size of its
 smallest pair at the surcharge of its largest: rectangles that cannot win are dropped, the others are cut in four. The
-result is the exact optimum after about as many evaluations as the best quilt is long, whatever the series' length.
+result is the exact optimum after about as many evaluations as the best quilt is long, whatever the series' length. For
+quilts of millions of records the search stops refining after `MOST` rectangles and keeps the best pair it has, which is
+safe: any quilt is.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ Lags = NDArray[np.int64]
 
 #: Two prices closer than this, relatively, are the same: the shorter quilt wins, then the shorter left side.
 TIE = 1e-12
+
+MOST = 1_000_000
+"""Rectangles that one search looks at; enough for an exact answer up to quilts of about a million records."""
 
 
 class Objective(Protocol):
@@ -118,7 +123,9 @@ def best_lags(
 
     widest = int(min(price.largest_size(best.price) * (1 + TIE) + 1, left_room + right_room))
     boxes = np.array([[1, min(left_room, widest), 1, min(right_room, widest)]])
-    while len(boxes):
+    seen = 0
+    while len(boxes) and seen < MOST:
+        seen += len(boxes)
         a0, a1, b0, b1 = boxes.T
         w = surcharge(a1, b1)
         offer(a1, b1, w)
@@ -182,4 +189,4 @@ def worst_of(
     return dearest
 
 
-__all__ = ["TIE", "Found", "Lags", "LevelAt", "NoiseAt", "Objective", "best_lags", "worst_of"]
+__all__ = ["MOST", "TIE", "Found", "Lags", "LevelAt", "NoiseAt", "Objective", "best_lags", "worst_of"]

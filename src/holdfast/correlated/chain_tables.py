@@ -16,7 +16,7 @@ SETTLED = 1e-13
 """Laws whose logarithms differ by at most this count as one; the reported influence is raised to cover it."""
 
 #: A chain whose law has not settled keeps the law of every record; more numbers than this do not fit.
-_LAWS = 200_000_000
+_LAWS = 40_000_000
 #: Log ratios of so many records at once.
 _CHUNK = 4_000_000
 

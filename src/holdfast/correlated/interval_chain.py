@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from holdfast import check
 from holdfast.bounds.correlated.effective_size import effective_n_chain
+from holdfast.bounds.correlated.quilt_terms import QuiltTerms
 from holdfast.bounds.exact import up
 from holdfast.correlated.chain_model import TIMES, Charge
-from holdfast.correlated.chain_quilts import Found, Lags, LevelAt, NoiseAt, Objective, best_lags, worst_of
+from holdfast.correlated.chain_quilts import TIE, Found, Lags, LevelAt, NoiseAt, Objective, best_lags, worst_of
 from holdfast.correlated.model import ZEROS, QuiltModel, check_record, check_records
 from holdfast.correlated.quilt import Between, Quilt, Surcharge, check_surcharge
 from holdfast.correlated.transition import Array
@@ -172,7 +173,10 @@ class IntervalChain(QuiltModel):
     def _worst(self, price: Objective, charge: Charge) -> Found:
         middle = (self.n - 1) // 2
         found = self._search(middle, price, charge)
+        ceiling = float(price(np.array([float(self.n)]), np.array([0.0]))[0])
         widest = price.largest_size(found.price)
+        if found.price >= ceiling * (1 - TIE):
+            return found
         if middle + 1 > widest and self.n - middle > widest:
             return found  # lags cut to the room of another record cost no more
 
@@ -182,7 +186,6 @@ class IntervalChain(QuiltModel):
                 sizes.astype(np.float64), self._surcharge(records, np.array([left]), np.array([right]), charge)
             )
 
-        ceiling = float(price(np.array([float(self.n)]), np.array([0.0]))[0])
         return worst_of(np.arange(self.n), found, prices, lambda record: self._search(record, price, charge), ceiling)
 
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
@@ -216,6 +219,16 @@ class IntervalChain(QuiltModel):
         ]
         deltas = np.minimum.accumulate([min(up(d, 64), 1.0) for d in deltas]).tolist()
         return effective_n_chain(self.n, deltas) if deltas[-1] < 1 else 1.0
+
+    def terms(self, left: int, right: int) -> QuiltTerms:
+        """One pair of lags for every record, cut to its room: the numbers that Theorems 1 and 2 need."""
+        left, right = (
+            check.whole(name, lag, at_least=1, at_most=self.n) for name, lag in (("left", left), ("right", right))
+        )
+        osc = self.oscillation(np.array([left, right]))
+        both = up(float(osc.sum()), 8) * (1 + 1e-12)
+        plain = min(both, up(float(osc[0]) + self._first, 8) * (1 + 1e-12))
+        return QuiltTerms(min(left + right - 1, self.n), plain, min(both, 2 * plain), min(max(left, right), self.n))
 
     def notes(self) -> tuple[str, ...]:
         """What a certificate must say about the class."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, overload
 
 from holdfast import check
@@ -36,7 +37,7 @@ class Between(Sequence[int]):
         return max(self.stop - self.start - (self.start <= self.without < self.stop), 0)
 
     def __contains__(self, item: object) -> bool:
-        return isinstance(item, int) and self.start <= item < self.stop and item != self.without
+        return isinstance(item, Integral) and self.start <= int(item) < self.stop and int(item) != self.without
 
     def __iter__(self) -> Iterator[int]:
         return (j for j in range(self.start, self.stop) if j != self.without)
