@@ -128,7 +128,7 @@ def effective_n_chain(n: int, deltas: Sequence[float], tail: Tail = "markov", ru
     Returns
     -------
     float
-        Rounded down. Time: milliseconds; a tenth of a second for a chain that needs a million lags to forget. Lags
+        Rounded down. Time: milliseconds; up to a second for a chain that needs a million lags to forget. Lags
         beyond those enter by their sum.
 
     Examples
