@@ -1,0 +1,182 @@
+"""Processes that ask, are killed, and ask again. Run as a program of its own, so that it may fork: no threads before.
+
+`python -m tests.guard.ledger.processes MODE WHERE KEYFILE` prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import alembic.command
+
+from holdfast.errors import BudgetExhausted
+from holdfast.guard.ledger import faults, postgres, schema, sqlite
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.store import open_store
+from tests.guard.ledger.stores import DATASET, spend, spend_all
+
+LOADED = (alembic.command, postgres, schema, sqlite)
+"""Imported before the first fork, so that no child has to."""
+QUESTIONS = 4
+LIMIT = 150
+PROCESSES, THREADS = 2, 8
+KILLS = 100
+READY = "ready"
+
+
+def child(where: str, key: str, work: Callable[[Any, Callable[[Any], None]], None]) -> tuple[int, int]:
+    """Fork a process that opens the store and works; its id, and where what it says can be read."""
+    receiving, sending = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(sending)
+        return process, receiving
+    status = 1
+    try:
+        os.close(receiving)
+        with open_store(where, key=key) as store:
+            # One write a line: it arrives whole or not at all, whenever the process is killed.
+            work(store, lambda said: (os.write(sending, json.dumps(said).encode() + b"\n"), None)[1])
+        status = 0
+    except BaseException as error:
+        print(repr(error), file=sys.stderr)
+    finally:
+        os._exit(status)
+
+
+def ended(process: int, receiving: int) -> tuple[int, list[Any]]:
+    """Wait for the end of a child; the signal or status it ended with, and the lines it got out."""
+    with os.fdopen(receiving, "rb") as pipe:
+        lines = [json.loads(line) for line in pipe.read().splitlines(keepends=True) if line.endswith(b"\n")]
+    return os.waitpid(process, 0)[1], lines
+
+
+def ask_all(ledger: Ledger, say: Callable[[Any], None]) -> None:
+    for number in range(QUESTIONS):
+        say([f"k{number}", ledger.submit(spend(f"k{number}", QUESTIONS))])
+
+
+def at_every_point(where: str, key: str) -> list[dict[str, Any]]:
+    """Kill a process at every named step, at its first and at its third question; then ask again with the same keys."""
+    found = []
+    for name in faults.POINTS:
+        if not name.startswith("ledger."):
+            continue
+        for turn in (1, 3):
+            dataset = f"{name}-{turn}"
+
+            def killed(store: Any, say: Any, name: str = name, turn: int = turn, dataset: str = dataset) -> None:
+                count = 0
+
+                def pull_the_plug(reached: str) -> None:
+                    nonlocal count
+                    count += reached == name
+                    if count == turn:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+                ledger = store.ledger(dataset)
+                faults.set_hook(pull_the_plug)
+                ask_all(ledger, say)
+
+            status, before = ended(*child(where, key, killed))
+            again, after = ended(*child(where, key, lambda store, say, d=dataset: ask_all(store.ledger(d), say)))
+            found.append(
+                {"dataset": dataset, "turn": turn, "killed": status, "before": before, "again": again, "after": after}
+            )
+    return found
+
+
+def under_load(where: str, key: str) -> list[Any]:
+    """Kill a process with four busy threads at a random moment, again and again; all that was ever released."""
+    chance, released = random.Random(8), []
+    for round_ in range(KILLS):
+
+        def busy(store: Any, say: Any, round_: int = round_) -> None:
+            ledger = store.ledger(DATASET)
+            ledger.submit(spend(f"r{round_}", 10**9))  # everything is warm
+            say(READY)
+
+            def client(name: str) -> None:
+                for number in range(10**6):
+                    name_of_question = f"{name}-{number}"
+                    say([name_of_question, ledger.submit(spend(name_of_question, 10**9))])
+
+            for thread in range(4):
+                threading.Thread(target=client, args=(f"r{round_}t{thread}",), daemon=True).start()
+            time.sleep(60)
+
+        process, receiving = child(where, key, busy)
+        first = os.read(receiving, len(json.dumps(READY)) + 1)  # its first line: the store is open
+        time.sleep(chance.uniform(0.0, 0.03))
+        os.kill(process, signal.SIGKILL)
+        status, lines = ended(process, os.dup(receiving))
+        os.close(receiving)
+        assert status == signal.SIGKILL
+        assert json.loads(first) == READY
+        released += lines
+    return released
+
+
+def to_the_limit(where: str, key: str) -> list[int]:
+    """Several processes with several threads each spend one budget; what each released."""
+
+    def clients(store: Any, say: Any) -> None:
+        ledger, mine = store.ledger(DATASET), f"p{os.getpid()}"
+
+        def client(number: int) -> None:
+            for value in spend_all(ledger, f"{mine}-{number}", LIMIT):
+                say(value)
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    started = [child(where, key, clients) for _ in range(PROCESSES)]
+    released = []
+    for process, receiving in started:
+        status, lines = ended(process, receiving)
+        assert status == 0
+        released += lines
+    return released
+
+
+def forked(where: str, key: str) -> list[Any]:
+    """A process that has an open ledger forks; parent and child go on with it at once."""
+    store = open_store(where, key=key)
+    ledger = store.ledger(DATASET)
+    ledger.submit(spend("before", 100))
+    receiving, sending = os.pipe()
+    process = os.fork()
+    names = [f"{'parent' if process else 'child'}-{number}" for number in range(10)]
+    values = [ledger.submit(spend(name, 100)) for name in names]
+    if not process:
+        os.write(sending, json.dumps(values).encode())
+        os._exit(0)
+    os.close(sending)
+    status, lines = os.waitpid(process, 0)[1], os.read(receiving, 10**5)
+    assert status == 0
+    return [1, *values, *json.loads(lines)]
+
+
+MODES: dict[str, Callable[[str, str], Any]] = {
+    "points": at_every_point,
+    "load": under_load,
+    "limit": to_the_limit,
+    "fork": forked,
+}
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(MODES[sys.argv[1]](sys.argv[2], sys.argv[3])))
+    except BudgetExhausted as error:
+        sys.exit(str(error))
