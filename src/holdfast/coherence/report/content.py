@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from holdfast import check
 from holdfast.coherence.report.distributions import MIN_CELL, Distribution, distribution
+from holdfast.coherence.report.repeats import Repeats, Utility, own_and_chance, repeats, utilities
 from holdfast.coherence.report.words import PARTIAL, SINGLE
 from holdfast.coherence.significance import Significance
 from holdfast.coherence.trials import Trials
@@ -59,8 +58,10 @@ class Report:
         Rows of the heat map, worst first.
     too_small : tuple of (str, str)
         Groups that were not measured, with their sizes; small sizes as "<10".
-    distributions, curves : tuple
+    distributions, curves, repeats : tuple
         Of the offenders.
+    utilities : tuple of Utility
+        Of each learner and lens: held-out AUC beside the largest excess.
     problems, notes, limits : tuple of str
         What failed; what else a reader must know; what this very audit cannot show.
     theory : tuple of str
@@ -81,6 +82,8 @@ class Report:
     too_small: tuple[tuple[str, str], ...]
     distributions: tuple[Distribution, ...]
     curves: tuple[Curve, ...]
+    repeats: tuple[Repeats, ...]
+    utilities: tuple[Utility, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
     limits: tuple[str, ...]
@@ -111,6 +114,8 @@ class Report:
             "offenders": [[f.learner, f.lens, f.group] for f in self.offenders],
             "distributions": [shown.to_dict() for shown in self.distributions],
             "curves": [curve.to_dict() for curve in self.curves],
+            "repeats": [repeat.to_dict() for repeat in self.repeats],
+            "utilities": [utility.to_dict() for utility in self.utilities],
             "limits": list(self.limits),
             "theory": list(self.theory),
             "setting": dict(self.setting),
@@ -146,6 +151,7 @@ def build(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from holdfast.coherence import Audit, Target, curators, learners, run
     >>> from holdfast.coherence.significance import significance
     >>> from holdfast.coherence.verdict import verdict
@@ -189,6 +195,8 @@ def build(
         too_small=tuple((n, f"<{min_cell}" if size < min_cell else str(size)) for n, size in found.too_small),
         distributions=tuple(distribution(trials, i, j, g, min_cell) for i, j, g in where),
         curves=tuple(c for f, (_, _, g) in zip(chosen, where, strict=True) if (c := _curve(found, f, g)) is not None),
+        repeats=tuple(r for f, (_, _, g) in zip(chosen, where, strict=True) if (r := repeats(found, f, g)) is not None),
+        utilities=utilities(trials, judged.findings),
         problems=problems,
         notes=tuple(line for line in judged.messages if line not in problems),
         limits=limits,
@@ -217,14 +225,10 @@ def _lens(trials: Trials, name: str) -> int:
 
 def _curve(found: Significance, finding: GroupFinding, group: int) -> Curve | None:
     """Shares above each alpha: of predictors on their own splits, and on the splits of others, which is chance."""
-    case = found.case(finding.learner, finding.lens)
-    if case.cross is None:
+    known = own_and_chance(found, finding, group)
+    if known is None:
         return None
-    table = case.cross[:, :, group]
-    off = table[~np.eye(len(table), dtype=bool)]
-    own, others = case.distance[np.isfinite(case.distance[:, group]), group], off[np.isfinite(off)]
-    if not own.size or not others.size:
-        return None
+    own, others = known
     above = tuple(float((own > alpha).mean()) for alpha in _ALPHAS)
     noise = tuple(float((others > alpha).mean()) for alpha in _ALPHAS)
     return Curve(finding.learner, finding.lens, finding.group, _ALPHAS, above, noise)

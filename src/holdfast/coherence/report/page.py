@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from holdfast.coherence.report import svg
+from holdfast.coherence.report import svg, svg_order
 from holdfast.coherence.report.content import Report, plain_number, probability
 from holdfast.coherence.report.style import STYLE
 from holdfast.coherence.report.words import CAN, CANNOT
@@ -19,6 +19,7 @@ SECTIONS = (
     ("offenders", "Worst offenders"),
     ("heat-map", "Groups by lens"),
     ("distributions", "Distributions"),
+    ("splits", "Split by split"),
     ("sensitivity", "Sensitivity to alpha"),
     ("limits", "What this audit can and cannot show"),
     ("setting", "How it was run"),
@@ -33,6 +34,7 @@ def html(report: Report) -> str:
         "offenders": _offenders(report),
         "heat-map": _heat_map(report),
         "distributions": _distributions(report),
+        "splits": _splits(report),
         "sensitivity": _sensitivity(report),
         "limits": _limits(report),
         "setting": _setting(report),
@@ -186,13 +188,43 @@ def _distributions(report: Report) -> str:
         if shown.edges:
             bars = svg.overlay(shown.edges, shown.inside, shown.outside, f"Predictions, {name}")
             running = svg.cumulative(shown.edges, shown.inside, shown.outside, f"Cumulative shares, {name}")
+            ordered = svg_order.sorted_pair(shown.edges, shown.inside, shown.outside, f"Sorted predictions, {name}")
             parts.append(
                 f'<div class="charts"><figure>{bars}<figcaption>Share of either half at each prediction.</figcaption>'
                 f"</figure><figure>{running}<figcaption>Cumulative; the area between is the distance of these averages."
+                f"</figcaption></figure><figure>{ordered}<figcaption>The same predictions in order, lowest first."
                 "</figcaption></figure></div>"
             )
         parts.append(f'<p class="small soft">{escape(shown.note)}</p>')
     return "".join(parts) if report.distributions else "<p>Nothing was measured.</p>"
+
+
+def _splits(report: Report) -> str:
+    parts, alpha = [], report.verdict.alpha
+    if report.repeats:
+        parts.append(
+            '<p class="small soft">Solid: the distance in each split, smallest first. Dashed: the floor, which is what '
+            "the same predictors show on splits they were not trained on. Dotted: alpha.</p>"
+        )
+        drawn = []
+        for one in report.repeats:
+            name = f"{one.group} · {one.learner} · {one.lens}"
+            chart = svg_order.sorted_distances(one.distances, one.chance, alpha, f"Sorted distances, {name}")
+            caption = f"{name}; {one.size:,} members, {len(one.distances)} splits"
+            drawn.append(f"<figure>{chart}<figcaption>{escape(caption)}</figcaption></figure>")
+        parts.append(f'<div class="charts">{"".join(drawn)}</div>')
+    else:
+        parts.append("<p>There are not enough splits to compare with each other.</p>")
+    if report.utilities:
+        several = len({one.lens for one in report.utilities}) > 1
+        points = [(u.auc, u.excess, f"{u.learner} · {u.lens}" if several else u.learner) for u in report.utilities]
+        chart = svg_order.scatter(points, alpha, "Largest excess against held-out AUC")
+        caption = (
+            "Largest excess over the floor among the groups, against how well the predictor ranks people it was not "
+            f"trained on (AUC, mean over the splits of {report.rows:,} rows; one half is guessing). Dotted: alpha."
+        )
+        parts.append(f'<div class="charts"><figure>{chart}<figcaption>{escape(caption)}</figcaption></figure></div>')
+    return "".join(parts)
 
 
 def _sensitivity(report: Report) -> str:
