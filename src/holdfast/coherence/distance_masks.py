@@ -25,6 +25,7 @@ NARROW = 46_340
 COUNTED = 64
 #: Products that are added up in one call: a longer one would start threads, and the sum would depend on their number.
 _ADDED = 8192
+_LOWEST = np.uint64(0x0101010101010101)
 
 
 def overlapping(
@@ -69,12 +70,15 @@ def _packed(order: Whole, masks: Iterator[Any], rows: int | None = None) -> Iter
 
 
 def _each(eight: tuple[Bytes, int]) -> Iterator[Bools]:
-    """The masks of one pack, one by one, in memory that is used again."""
+    """The masks of one pack, one by one, in memory that is used again. Eight rows shift as one number, bytes slowly."""
     packed, count = eight
-    bits, held = np.empty_like(packed), np.empty(packed.size, dtype=np.bool_)
+    padded = np.zeros(-(-packed.size // 8), dtype=np.uint64)
+    padded.view(np.uint8)[: packed.size] = packed
+    bits = np.empty_like(padded)
     for bit in range(count):
-        np.bitwise_and(packed, np.uint8(1 << bit), out=bits)
-        yield np.not_equal(bits, 0, out=held)
+        np.right_shift(padded, np.uint64(bit), out=bits)
+        np.bitwise_and(bits, _LOWEST, out=bits)
+        yield bits.view(np.bool_)[: packed.size]
 
 
 class _Listed:
@@ -87,23 +91,26 @@ class _Listed:
         n = values.size
         self.values_sorted = values
         self.inside: NDArray[Any] = inside.astype(np.int32 if n <= NARROW else np.int64)
-        self.steps: NDArray[Any] = np.empty_like(self.inside)
+        self.places: NDArray[Any] = np.arange(1, n + 1, dtype=self.inside.dtype)
+        self.seen: NDArray[Any] = np.empty_like(self.inside)
+        self.due: NDArray[Any] = np.empty_like(self.inside)
         self.values, self.gaps = np.empty(n), np.empty(n)
 
     def __call__(self, mask: Bools) -> tuple[float, int, int]:
         members = mask.nonzero()[0]
         size = members.size
-        steps = self.inside.take(members, out=self.steps[:size], mode="clip")
-        n_in = int(np.add.reduce(steps))
+        seen = self.inside.take(members, out=self.seen[:size], mode="clip")
+        np.add.accumulate(seen, out=seen)
+        n_in = int(seen[-1]) if size else 0
         if n_in in (0, size):
             return np.nan, n_in, size - n_in
-        steps *= size
-        steps -= n_in  # a member inside: the number outside up; one outside: the number inside down
-        np.abs(np.add.accumulate(steps, out=steps), out=steps)
+        seen *= size
+        seen -= np.multiply(self.places[:size], n_in, out=self.due[:size])
+        np.abs(seen, out=seen)
         values = self.values_sorted.take(members, out=self.values[:size], mode="clip")
         gaps = np.subtract(values[1:], values[:-1], out=self.gaps[: size - 1])
         heights = values[:-1]  # not needed any more
-        np.copyto(heights, steps[:-1])
+        np.copyto(heights, seen[:-1])
         area = float(np.dot(gaps[:_ADDED], heights[:_ADDED]))
         for i in range(_ADDED, size - 1, _ADDED):
             area += float(np.dot(gaps[i : i + _ADDED], heights[i : i + _ADDED]))
