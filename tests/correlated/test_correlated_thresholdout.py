@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.bounds.correlated.algorithm1 import algorithm_1_epsilon
+from holdfast.bounds.correlated.algorithm1 import algorithm_1_epsilon, noise_failure
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms
 from holdfast.bounds.registry import catalogue
 from holdfast.correlated import CorrelatedThresholdout, MarkovChain
@@ -130,6 +130,12 @@ def test_plans_are_certified_and_nearly_tight(quilt: QuiltTerms) -> None:
     assert answer.guarantee.parameters["blanket"] == quilt.size
     with pytest.raises(GuaranteeUnavailable, match=r"needs about \d+"):
         CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=quilt, n=int(0.9 * run.n))
+
+
+def test_with_rows_without_end_only_noise_can_fail() -> None:
+    """At a billion records the failure is the exact union bound of Theorem 2's noise (V9), less the room of the grid."""
+    run = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=QuiltTerms(), n=10**9)
+    assert 0.95 * noise_failure(0.05, 1000, 10) <= run.failure <= noise_failure(0.05, 1000, 10)
 
 
 def test_the_best_of_several_quilts_is_taken() -> None:

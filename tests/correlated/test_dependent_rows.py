@@ -149,6 +149,20 @@ def test_one_width(norm: float, n: int, share: float) -> None:
 
 
 @FUZZ
+@given(st.floats(1, 1e6), st.floats(1, 1e6), st.floats(0, 1), st.floats(1e-12, 0.99))
+def test_ratio_and_bias_are_paid(size: float, ratio: float, bias: float, share: float) -> None:
+    """The route's width is the theorem's, and its limits are that far from the mean, in units of the range."""
+    route = Route("chain", size, ratio, bias)
+    width = fixed_question_width(size, share, ratio, bias)
+    assert route.half_width(math.log(share)) == pytest.approx(width, rel=1e-12)
+    low, high = route.ends(10.0, 7, math.log(share), -100.0, 100.0)
+    assert (low, high) == pytest.approx((max(-100.0, 10 - 200 * width), min(100.0, 10 + 200 * width)), rel=1e-9)
+    assert route.ends(10.0, 7, math.log(share), -100.0, 100.0, "lower")[1] == 100.0
+    one = route.half_width(math.log(share), "lower")
+    assert one == pytest.approx(fixed_question_width(size, min(2 * share, 1 - 1e-12), ratio, bias), rel=1e-5)
+
+
+@FUZZ
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=30), st.floats(0, 0.95))
 def test_groups_lie_between_blocks_and_rows(sizes: list[int], phi: float) -> None:
     rows = DependentRows.groups(sizes, lambda k: DependentRows.autoregressive(k, phi))

@@ -188,3 +188,21 @@ def test_wrong_questions_cost_nothing() -> None:
     assert panel.remaining["questions"] == 2
     with pytest.raises(InvalidParameter, match="data frame"):
         Panel([1, 2, 3], group="person")
+
+
+def test_an_error_on_the_holdout_shows_no_row() -> None:
+    panel = Panel(pd.DataFrame(table()), source=Seeded(5), group="person", questions=3)
+    public = set(panel.public["person"])
+
+    def quotes(rows: Any) -> Any:
+        strangers = [name for name in rows["person"] if name not in public]
+        if strangers:
+            raise ValueError(strangers[0])
+        return rows["ill"]
+
+    with pytest.raises(QuestionRefused, match="raised ValueError on the holdout") as caught:
+        panel.ask(quotes)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert "p0" not in str(caught.value)
+    assert panel.remaining["questions"] == 3

@@ -237,9 +237,16 @@ class Panel:
             return self._table.column(question)[rows]
         if not callable(question):
             raise InvalidParameter(f"question must be a column's name or a function, got a {type(question).__name__}")
-        if public is not None:
+        if public is None:
+            found = _array(question(self._table.part(rows)))
+        else:
             self._alone(question, public)
-        found = _array(question(self._table.part(rows)))
+            try:
+                found = _array(question(self._table.part(rows)))
+            except Exception as error:  # its message may quote a guarded row
+                raise QuestionRefused(
+                    f"the question raised {type(error).__name__} on the holdout and not on the public part"
+                ) from None
         if found.shape != (len(rows),):
             raise InvalidParameter(f"question must give one value a row, got shape {found.shape}")
         return found
