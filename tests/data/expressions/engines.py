@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from holdfast.data.expressions import ibis_columns, numpy_columns, polars_columns, python_rows
-from holdfast.data.expressions.checked import Expression
+from holdfast.data.expressions.checking import Expression
 from tests.data.expressions.odd_rows import SCHEMA
 
 Rows = list[dict[str, Any]]

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from holdfast.data.expressions import checked, tree
-from holdfast.data.expressions.checked import Expression
+from holdfast.data.expressions.checking import Expression
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.data.expressions import tree
-from holdfast.data.expressions.checked import Expression, checked
+from holdfast.data.expressions.checking import Expression, checked
 from holdfast.data.expressions.json_form import from_json, to_json
-from holdfast.data.expressions.parse import parse
+from holdfast.data.expressions.parsing import parse
 from holdfast.data.expressions.text_form import to_text
 from holdfast.data.schema import Schema
 

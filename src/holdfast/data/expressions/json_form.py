@@ -29,7 +29,7 @@ def to_json(node: tree.Node) -> Any:
 
     Examples
     --------
-    >>> from holdfast.data.expressions.parse import parse
+    >>> from holdfast.data.expressions.parsing import parse
     >>> to_json(parse("age between 18 and 30"))
     {'between': [{'column': 'age'}, 18.0, 30.0]}
     """
@@ -78,7 +78,7 @@ def from_json(data: Any) -> tree.Node:
 
 
 def _read(data: Any, depth: int) -> tree.Node:
-    if depth > limits.DEEPEST:
+    if depth >= limits.DEEPEST:
         raise InvalidParameter(f"expression must be at most {limits.DEEPEST} levels deep")
     if data is None:
         return tree.Null()

@@ -11,11 +11,14 @@ LONGEST_TEXT = 20_000
 
 MOST_TOKENS = 8_000
 DEEPEST = 100
-"""Nodes on the way from the root to a leaf; also brackets inside brackets."""
+"""Nodes on the way from the root to a leaf. A sum of a hundred terms is as deep."""
+
+MOST_BRACKETS = 30
+"""Brackets, calls and cases inside each other in text, and signs before each other: the parser recurses there."""
 
 MOST_NODES = 2_000
-MOST_COPIES = 10_000
-"""Nodes after compilation: some functions mention an argument twice in SQL."""
+MOST_COPIES = 2_000
+"""Nodes after compilation: some functions mention an argument twice in SQL, and so it doubles with each level."""
 
 LARGEST_EXPONENT = 100
 LARGEST = 2.0**LARGEST_EXPONENT
@@ -35,6 +38,7 @@ __all__ = [
     "LARGEST_EXPONENT",
     "LARGEST_RESULT_EXPONENT",
     "LONGEST_TEXT",
+    "MOST_BRACKETS",
     "MOST_COPIES",
     "MOST_NODES",
     "MOST_TOKENS",

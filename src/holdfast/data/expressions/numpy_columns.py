@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.data.expressions import limits, tree
-from holdfast.data.expressions.checked import Expression
+from holdfast.data.expressions.checking import Expression
 from holdfast.data.expressions.python_rows import SPELT, evaluate_call
 from holdfast.data.schema import Column
 from holdfast.errors import InvalidParameter

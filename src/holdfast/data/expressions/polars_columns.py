@@ -7,7 +7,7 @@ from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 from holdfast.data.expressions import limits, tree
-from holdfast.data.expressions.checked import Expression
+from holdfast.data.expressions.checking import Expression
 from holdfast.data.expressions.python_rows import LOWER, UPPER
 from holdfast.data.schema import Column, Schema
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.data.expressions import limits, tree
-from holdfast.data.expressions.checked import Expression
+from holdfast.data.expressions.checking import Expression
 from holdfast.data.schema import Kind
 from holdfast.errors import InvalidParameter
 

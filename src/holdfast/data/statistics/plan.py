@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.data.expressions import tree
-from holdfast.data.expressions.checked import Expression, checked
+from holdfast.data.expressions.checking import Expression, checked
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 

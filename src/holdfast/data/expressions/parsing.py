@@ -76,11 +76,15 @@ def parse(text: str) -> tree.Node:
         found = parser.parser().parse(tokens, text)
     except SqlglotError as error:
         raise _unreadable() from error
-    except RecursionError as error:
-        raise InvalidParameter(f"expression must be at most {limits.DEEPEST} levels deep") from error
+    except RecursionError as error:  # only where the caller had used up most of Python's own limit
+        raise _too_nested() from error
     if len(found) != 1 or found[0] is None:
         raise _unreadable()
     return _turn(found[0], 0)
+
+
+def _too_nested() -> InvalidParameter:
+    return InvalidParameter(f"expression must have at most {limits.MOST_BRACKETS} brackets inside each other")
 
 
 def _unreadable() -> InvalidParameter:
@@ -133,8 +137,8 @@ def _tokens(text: Any) -> list[Any]:
             open_brackets += (written == "(") - (written == ")")
         else:
             raise _refused(written)
-        if open_brackets > limits.DEEPEST:
-            raise InvalidParameter(f"expression must be at most {limits.DEEPEST} levels deep")
+        if open_brackets > limits.MOST_BRACKETS:
+            raise _too_nested()
     if text[at:].strip(" \t\r\n"):
         raise InvalidParameter("expression must have no comments")
     _refuse_odd_runs([token.token_type.name for token in tokens])
@@ -146,8 +150,8 @@ def _refuse_odd_runs(kinds: list[str]) -> None:
     prefixes = 0
     for kind, after in zip(kinds, [*kinds[1:], "R_PAREN"], strict=True):
         prefixes = prefixes + 1 if kind in ("NOT", "DASH") else 0
-        if prefixes > limits.DEEPEST:
-            raise InvalidParameter(f"expression must be at most {limits.DEEPEST} levels deep")
+        if prefixes > limits.MOST_BRACKETS:
+            raise _too_nested()
         if (kind == "COMMA" and after in ("COMMA", "R_PAREN")) or (kind == "L_PAREN" and after == "COMMA"):
             raise _refused(",")
 
@@ -191,7 +195,7 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
     """A sqlglot node of an allowed kind, with the allowed parts only, as a node of the language."""
     from sqlglot import exp
 
-    if depth > limits.DEEPEST:
+    if depth >= limits.DEEPEST:
         raise InvalidParameter(f"expression must be at most {limits.DEEPEST} levels deep")
     below = depth + 1
 
@@ -208,7 +212,7 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
     kind = type(node)
     if kind is exp.Paren:
         only("this")
-        return _turn(node.this, below)
+        return _turn(node.this, depth)
     if kind is exp.Column:
         only("this")
         identifier = node.this
