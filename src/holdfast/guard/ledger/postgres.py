@@ -19,7 +19,7 @@ from holdfast import check
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger.entry import Head
 from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql import HEAD, SQLBackend, SQLSource
+from holdfast.guard.ledger.sql import HEAD, SQLBackend, SQLSource, is_lost
 from holdfast.guard.ledger.sql_store import SQLStore
 
 _LOCKING_HEAD = HEAD.with_for_update()
@@ -128,9 +128,7 @@ def _explain(error: SQLAlchemyError) -> str:
     state = getattr(getattr(error, "orig", None), "sqlstate", None)
     if state in _MEANINGS:
         return _MEANINGS[state]
-    if isinstance(error, DBAPIError) and (
-        error.connection_invalidated or state is None or state.startswith(("08", "57"))
-    ):
+    if is_lost(error) or (isinstance(error, DBAPIError) and state is None):
         return "the connection to the ledger's database was lost, or could not be made"
     return f"the ledger's database could not be used ({state or type(error).__name__})"
 

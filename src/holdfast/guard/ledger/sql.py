@@ -200,7 +200,7 @@ class SQLBackend(Backend):
             self._engine.dispose(close=False)
             self._connection, self._pid = None, os.getpid()
         try:
-            head = twice(self._locked)
+            head = twice(self._engine, self._locked)
         except SQLAlchemyError as error:
             self._fail(error, NOTHING_WRITTEN)
         except LedgerConflict:
@@ -328,7 +328,7 @@ class SQLBackend(Backend):
     def reading(self) -> Iterator[tuple[Head, Source]]:
         """A snapshot on a connection of its own."""
         try:
-            connection, head = twice(self._glance)
+            connection, head = twice(self._engine, self._glance)
             with connection:
                 yield head, SQLSource(connection, self._ledger, self._dataset, self._remembered.at(head))
         except SQLAlchemyError as error:
@@ -340,7 +340,7 @@ class SQLBackend(Backend):
             self._snapshot(connection)
             return connection, SQLSource(connection, self._ledger, self._dataset).head()
         except BaseException:
-            connection.close()
+            give_up(connection)
             raise
 
     def entries(self, first: int, last: int | None) -> Iterator[Entry]:
@@ -364,10 +364,7 @@ class SQLBackend(Backend):
         connection, self._connection = self._connection, None
         self._remembered = Remembered()
         if connection is not None:
-            with suppress(SQLAlchemyError):
-                connection.invalidate()
-            with suppress(SQLAlchemyError):
-                connection.close()
+            give_up(connection)
 
     def _fail(self, error: SQLAlchemyError, outcome: str) -> NoReturn:
         # The error's own text may hold stored states: only what it means is passed on.
@@ -378,14 +375,30 @@ class SQLBackend(Backend):
         self._drop()
 
 
-def twice(begin: Callable[[], T]) -> T:
+def twice(engine: Engine, begin: Callable[[], T]) -> T:
     """Begin, and once more if the connection turns out to be lost: it had nothing in hand yet."""
     try:
         return begin()
     except DBAPIError as error:
-        if not error.connection_invalidated:
+        if not is_lost(error):
             raise
+    engine.dispose()  # what took this connection is likely to have taken those in the pool
     return begin()
+
+
+def is_lost(error: SQLAlchemyError) -> bool:
+    """Whether an error means that the connection is gone, or on its way: the server may say so before it hangs up."""
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    hung_up = isinstance(error, DBAPIError) and error.connection_invalidated
+    return hung_up or (isinstance(state, str) and state.startswith(("08", "57P")))
+
+
+def give_up(connection: Connection) -> None:
+    """Close a connection for good, so that the pool does not hand it out again."""
+    with suppress(SQLAlchemyError):
+        connection.invalidate()
+    with suppress(SQLAlchemyError):
+        connection.close()
 
 
 def _upsert(make: Callable[..., Any], table: Table, columns: tuple[str, ...]) -> Any:
@@ -395,4 +408,4 @@ def _upsert(make: Callable[..., Any], table: Table, columns: tuple[str, ...]) ->
     )
 
 
-__all__ = ["HEAD", "SQLBackend", "SQLSource", "entry_of", "twice"]
+__all__ = ["HEAD", "SQLBackend", "SQLSource", "entry_of", "give_up", "is_lost", "twice"]

@@ -14,7 +14,7 @@ from holdfast.errors import LedgerUnavailable
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.schema import VERSION, bring_up_to_date, stored_version
 from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql import SQLBackend, entry_of, twice
+from holdfast.guard.ledger.sql import SQLBackend, entry_of, give_up, twice
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow, Store
 from holdfast.guard.ledger.tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
 
@@ -63,7 +63,7 @@ class SQLStore(Store):
     @contextmanager
     def _connected(self, outcome: str) -> Iterator[Connection]:
         try:
-            with twice(self._connect) as connection:
+            with twice(self._engine, self._connect) as connection:
                 yield connection
         except SQLAlchemyError as error:
             raise LedgerUnavailable(f"{self._explain(error)}; {outcome}") from None
@@ -77,7 +77,7 @@ class SQLStore(Store):
             connection.execute(select(1))
             connection.rollback()
         except BaseException:
-            connection.close()
+            give_up(connection)
             raise
         return connection
 
