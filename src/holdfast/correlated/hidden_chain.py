@@ -20,15 +20,18 @@ from holdfast.correlated.window_model import Lags, Stretch, WindowModel
 from holdfast.errors import InvalidParameter
 
 CELLS = 2**18
+_READINGS = 4
 
 
 class HiddenChain(WindowModel):
     """A chain of hidden states, each read through a noisy emission; the readings are the records.
 
-    Quilts hold hidden states: nobody knows them, they are never changed, and they do not count (specification 2.5). A
-    quilt is a hidden state on each side of the record. What may be known in between is readings, over which the
-    influence is maximised. The surcharge is twice the influence. (The record's own state would separate too, but the
-    states next to it are no larger a quilt and hear less of the record.)
+    Hidden states may sit anywhere: nobody knows them, they are never changed, and they do not count (specification
+    2.5). A quilt lies on each side of the record, from some distance on: a few readings and then a hidden state, which
+    separates all that follows. The more readings before the hidden state, the less the quilt hears of the record
+    (derived: they and what follows are a noisy reading of the hidden state at their edge), so up to four are taken if
+    the tables bear it. What may be known in between is readings, over which the influence is maximised. The surcharge
+    is twice the influence.
 
     Parameters
     ----------
@@ -51,10 +54,10 @@ class HiddenChain(WindowModel):
     --------
     >>> sensor = HiddenChain([[0.8, 0.2], [0.2, 0.8]], [[0.7, 0.3], [0.3, 0.7]], n=10_000)
     >>> quilt = sensor.worst_quilt(1.0)
-    >>> quilt.size, quilt.quilt, round(quilt.influence, 6)
-    (9, (14995, 15005), 0.137287)
+    >>> quilt.size, len(quilt.quilt), round(quilt.influence, 6)
+    (5, 10, 0.246352)
     >>> round(sensor.epsilon_dp(1.0), 6), round(sensor.effective_n())
-    (0.080603, 2500)
+    (0.101459, 2500)
     """
 
     def __init__(
@@ -111,20 +114,36 @@ class HiddenChain(WindowModel):
         start: Any = "stationary" if self._stationary else self._laws[0]
         return MarkovChain(self._transition, self.n, start).effective_n()
 
-    def _side_bound(self, lag: int) -> float:
+    def _side_bound(self, record: int, lag: int, after: bool) -> float:
+        # Of the hidden state at this lag; readings and states beyond it say less.
         return path_bound([self._reading] + [self._step] * lag)
 
     def _room(self, record: int) -> tuple[int, int]:
         return record, self.n - 1 - record
 
+    def _margin(self, record: int, lags: Lags) -> int:
+        """How many readings on each side come before the hidden state: what the tables bear, at most 4."""
+        hidden, seen = self._emission.shape
+        used = math.log(hidden * hidden * seen) + (self._size(record, lags) - 1) * math.log1p(seen)
+        left = math.log(self._cells) - used
+        return min(_READINGS, int(left / (2 * math.log(seen)))) if seen > 1 and left > 0 else 0
+
+    def _side(self, edge: int, far: int) -> tuple[int, ...]:
+        """Readings from `edge` outwards and the hidden state at `far`; at an end of the sequence just the readings."""
+        step = 1 if far >= edge else -1
+        readings = tuple(j for j in range(edge, far, step) if 0 <= j < self.n)
+        return (*readings, self.n + far) if 0 <= far < self.n else readings
+
     def _nodes(self, record: int, lags: Lags) -> tuple[int, ...]:
-        left = () if lags.before is None else (self.n + record - lags.before,)
-        right = () if lags.after is None else (self.n + record + lags.after,)
-        return left + right
+        margin = self._margin(record, lags)
+        left = () if lags.before is None else self._side(record - lags.before, record - lags.before - margin)
+        right = () if lags.after is None else self._side(record + lags.after, record + lags.after + margin)
+        return tuple(sorted(left + right))
 
     def _span(self, record: int, lags: Lags) -> tuple[int, int]:
-        low = 0 if lags.before is None else record - lags.before
-        high = self.n - 1 if lags.after is None else record + lags.after
+        margin = self._margin(record, lags)
+        low = 0 if lags.before is None else max(0, record - lags.before - margin)
+        high = self.n - 1 if lags.after is None else min(self.n - 1, record + lags.after + margin)
         return low, high
 
     def _stretch(self, low: int, high: int) -> Stretch:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,29 @@ from holdfast.correlated.model import QuiltModel, check_record
 from holdfast.correlated.network import Network
 from holdfast.correlated.quilt import Quilt
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+
+
+@dataclass(frozen=True)
+class _Others(Sequence[int]):
+    """The records of a part but one; no list of them is made."""
+
+    part: list[int]
+    without: int
+
+    def __len__(self) -> int:
+        return len(self.part) - 1
+
+    def __iter__(self) -> Iterator[int]:
+        return (j for j in self.part if j != self.without)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[int, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> int | tuple[int, ...]:
+        return tuple(self)[index]
 
 
 class Ising(QuiltModel):
@@ -119,7 +143,7 @@ class Ising(QuiltModel):
         part = self._part_of[i]
         if len(part) > 1:
             yield Quilt(i, tuple(sorted(self._graph[i])), (), self.blanket_influence(i), 1)
-        yield Quilt(i, (), tuple(j for j in part if j != i), 0.0, len(part))
+        yield Quilt(i, (), _Others(part, i), 0.0, len(part))
 
     def effective_n(self) -> float:
         """Rows that the check of a fixed mean question is worth: parts are independent blocks (3.9, row A)."""

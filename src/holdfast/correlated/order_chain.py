@@ -112,10 +112,13 @@ class OrderChain(WindowModel):
         late = 0 if self._stationary else self.order - 1
         return effective_n_chain(self.n, [1.0] * late + deltas)
 
-    def _side_bound(self, lag: int) -> float:
+    def _side_bound(self, record: int, lag: int, after: bool) -> float:
         # The block that starts `lag` steps away is reached through this many kernels between whole blocks; steps that
-        # are left over only mix the rows of the last one.
-        return path_bound([self._diameter] * ((lag - 1) // self.order + 1))
+        # are left over only mix the rows of the last one. A given start may tie the first r records in any way, so the
+        # first block is theirs and ends later than the record.
+        if after and not self._stationary:
+            lag -= max(0, self.order - 1 - record)
+        return path_bound([self._diameter] * ((lag - 1) // self.order + 1)) if lag > 0 else math.inf
 
     def _room(self, record: int) -> tuple[int, int]:
         # Fewer than r records beyond a quilt may end the sequence: a stationary one goes on unseen on both sides, so

@@ -44,6 +44,15 @@ class Lags:
     after: int | None
 
 
+@dataclass(frozen=True)
+class _Goal:
+    """What a search minimises: a quilt's price, the least price of any size, and the influence that can still win."""
+
+    price: Callable[[Quilt], float]
+    least: Callable[[int], float]
+    limit: Callable[[int, float], float]
+
+
 class WindowModel(QuiltModel):
     """A homogeneous sequence of records; a subclass says what lies in a window and bounds its influence.
 
@@ -62,7 +71,7 @@ class WindowModel(QuiltModel):
         self._n = n
         self._settled = settled
         self._cells = check.whole("cells", cells, at_least=4)
-        self._exact: dict[tuple[int | None, ...], float | None] = {}
+        self._exact: dict[tuple[int | None, ...], tuple[float, bool]] = {}
         self._largest_exact = int(math.log2(self._cells)) if settled is not None or n <= _POSITIONS else 0
 
     @property
@@ -71,8 +80,8 @@ class WindowModel(QuiltModel):
         return self._n
 
     @abstractmethod
-    def _side_bound(self, lag: int) -> float:
-        """Evidence-proof bound on the influence towards one side at this lag."""
+    def _side_bound(self, record: int, lag: int, after: bool) -> float:
+        """Evidence-proof bound on the influence of the record towards one side at this lag."""
 
     @abstractmethod
     def _room(self, record: int) -> tuple[int, int]:
@@ -126,40 +135,53 @@ class WindowModel(QuiltModel):
         right = self.n - 1 - record if lags.after is None else lags.after - 1
         return 1 + left + right
 
-    def _quilt(self, record: int, lags: Lags) -> Quilt:
+    def _quilt(self, record: int, lags: Lags, limit: float = math.inf) -> Quilt:
         low = 0 if lags.before is None else record - lags.before + 1
         high = self.n if lags.after is None else record + lags.after
-        influence = self._influence_of(record, lags)
+        influence = self._influence_of(record, lags, limit)
         nearby = Between(low, high, without=record)
         return Quilt(record, self._nodes(record, lags), nearby, influence, self._size(record, lags))
 
-    def _influence_of(self, record: int, lags: Lags) -> float:
-        """The exact influence where its tables fit, and never more than Birkhoff's bound."""
+    def _influence_of(self, record: int, lags: Lags, limit: float) -> float:
+        """The exact influence where its tables fit and it is below the limit, and never more than Birkhoff's bound."""
         if lags.before is None and lags.after is None:
             return 0.0
-        bound = sum(self._side_bound(lag) for lag in (lags.before, lags.after) if lag is not None)
         low, high = self._span(record, lags)
         place = low if self._settled is None else min(low, self._settled)
         key = (lags.before, lags.after, record - low, high - record, place)
-        if key not in self._exact:
-            self._exact[key] = self._window_influence(record, lags)
-        found = self._exact[key]
-        return bound if found is None else min(found, bound)
+        value, exact = self._exact.get(key, (0.0, False))  # either exact, or only known to be at least that
+        if not exact and value < limit:
+            value, exact = self._exact[key] = self._window_influence(record, lags, limit)
+        bound = self._bound(record, lags)
+        return min(value, bound) if exact else bound
 
-    def _window_influence(self, record: int, lags: Lags) -> float | None:
+    def _bound(self, record: int, lags: Lags) -> float:
+        """Birkhoff's bound; the sides add up by the chain rule, since each holds whatever is known."""
+        before = 0.0 if lags.before is None else self._side_bound(record, lags.before, after=False)
+        return before + (0.0 if lags.after is None else self._side_bound(record, lags.after, after=True))
+
+    def _window_influence(self, record: int, lags: Lags, limit: float) -> tuple[float, bool]:
+        """The exact influence, or a number that it is at least: the limit, or infinity where tables do not fit."""
         if self._size(record, lags) > self._largest_exact:
-            return None  # each nearby record at least doubles the work
+            return math.inf, False  # each nearby record at least doubles the work
         stretch = self._stretch(*self._span(record, lags))
         low = 0 if lags.before is None else record - lags.before + 1
         high = self.n if lags.after is None else record + lags.after
         quilt = [stretch.place[node] for node in self._nodes(record, lags)]
         known = [stretch.place[node] for node in range(low, high) if node != record]
         try:
-            return largest_influence(
-                stretch.factors, stretch.sizes, stretch.place[record], quilt, known, cells=self._cells
+            found = largest_influence(
+                stretch.factors,
+                stretch.sizes,
+                stretch.place[record],
+                quilt,
+                known,
+                limit=limit,
+                cells=self._cells,
             )
         except TooWide:
-            return None
+            return math.inf, False
+        return (limit, False) if found is None else (found, True)
 
     def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
         """`I(X_quilt <- X_record | X_known)` in nats, exactly, by elimination over the stretch between them.
@@ -194,12 +216,12 @@ class WindowModel(QuiltModel):
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
         """The quilt of `record` that maximises `(epsilon - surcharge) / size` among the windows."""
         epsilon = check.real("epsilon", epsilon, above=0)
-        return self._searched(check_record(record, self.n), *self._best(epsilon, surcharge))
+        return self._searched(check_record(record, self.n), self._best(epsilon, surcharge))
 
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
         """The quilt of `record` that minimises `size * epsilon_dp + surcharge` among the windows."""
         epsilon_dp = check.real("epsilon_dp", epsilon_dp, above=0)
-        return self._searched(check_record(record, self.n), *self._cheapest(epsilon_dp, surcharge))
+        return self._searched(check_record(record, self.n), self._cheapest(epsilon_dp, surcharge))
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
         """The best quilt of the record that needs most noise.
@@ -208,46 +230,53 @@ class WindowModel(QuiltModel):
         that they need no more; only the rest are searched.
         """
         epsilon = check.real("epsilon", epsilon, above=0)
-        return self._worst(*self._best(epsilon, surcharge))
+        return self._worst(self._best(epsilon, surcharge))
 
     def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
         """The cheapest quilt of the record that leaks most at `epsilon_dp`."""
         epsilon_dp = check.real("epsilon_dp", epsilon_dp, above=0)
-        return self._worst(*self._cheapest(epsilon_dp, surcharge))
+        return self._worst(self._cheapest(epsilon_dp, surcharge))
 
-    def _best(self, epsilon: float, rule: Surcharge) -> tuple[Callable[[Quilt], float], Callable[[int], float]]:
-        """A price to minimise, and the least price of any quilt of some size."""
-        rule = check_surcharge(rule)
-        return lambda quilt: quilt.score(epsilon, rule), lambda size: size / epsilon
+    def _best(self, epsilon: float, rule: Surcharge) -> _Goal:
+        times = 4.0 if check_surcharge(rule) == "paper" else 2.0
+        return _Goal(
+            price=lambda quilt: quilt.score(epsilon, rule),
+            least=lambda size: size / epsilon,
+            limit=lambda size, price: (epsilon - size / price) / times,
+        )
 
-    def _cheapest(self, epsilon_dp: float, rule: Surcharge) -> tuple[Callable[[Quilt], float], Callable[[int], float]]:
-        rule = check_surcharge(rule)
-        return lambda quilt: quilt.epsilon_bdp(epsilon_dp, rule), lambda size: size * epsilon_dp
+    def _cheapest(self, epsilon_dp: float, rule: Surcharge) -> _Goal:
+        times = 4.0 if check_surcharge(rule) == "paper" else 2.0
+        return _Goal(
+            price=lambda quilt: quilt.epsilon_bdp(epsilon_dp, rule),
+            least=lambda size: size * epsilon_dp,
+            limit=lambda size, price: (price - size * epsilon_dp) / times,
+        )
 
-    def _searched(self, record: int, price: Callable[[Quilt], float], least: Callable[[int], float]) -> Quilt:
+    def _searched(self, record: int, goal: _Goal) -> Quilt:
         best = self._quilt(record, Lags(None, None))
-        lowest = price(best)
+        lowest = goal.price(best)
         for size, lags in self._listed(record):
-            if least(size) >= lowest:
+            if goal.least(size) >= lowest:
                 break
-            quilt = self._quilt(record, lags)
-            if price(quilt) < lowest:
-                best, lowest = quilt, price(quilt)
+            quilt = self._quilt(record, lags, goal.limit(size, lowest))
+            if goal.price(quilt) < lowest:
+                best, lowest = quilt, goal.price(quilt)
         return best
 
-    def _worst(self, price: Callable[[Quilt], float], least: Callable[[int], float]) -> Quilt:
+    def _worst(self, goal: _Goal) -> Quilt:
         middle = self.n // 2
-        worst = self._searched(middle, price, least)
+        worst = self._searched(middle, goal)
         if worst.size == self.n:  # no record can do worse than its trivial quilt
             return worst
-        high = price(worst)
+        high = goal.price(worst)
         lags = self._lags_of(worst)
         for record in self._scanned(middle, lags):
-            if price(self._cut_to_room(record, lags)) <= high:
+            if goal.price(self._cut_to_room(record, lags)) <= high:
                 continue
-            found = self._searched(record, price, least)
-            if price(found) > high:
-                worst, high = found, price(found)
+            found = self._searched(record, goal)
+            if goal.price(found) > high:
+                worst, high = found, goal.price(found)
         return worst
 
     def _lags_of(self, quilt: Quilt) -> Lags:
