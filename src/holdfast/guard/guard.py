@@ -14,8 +14,7 @@ from typing import Any, Self
 
 from holdfast.data.sample import Sample
 from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused
-from holdfast.guard import ahead, settling
-from holdfast.guard.accounts import read
+from holdfast.guard import ahead, settling, stewarding
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimate import Estimate
 from holdfast.guard.ledger import faults
@@ -24,7 +23,6 @@ from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.ledger.store import Store, open_store
 from holdfast.guard.opening import begin
-from holdfast.guard.overriding import override
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Question
 from holdfast.guard.settling import Asked
@@ -193,27 +191,20 @@ class Guard:
         }
 
     def describe(self) -> dict[str, Any]:
-        """Everything about the guard that may be shown: schema, rows, policy, status, progress."""
-        standing = self._ledger.look(Standing.of)
-        whole = self._ledger.look(lambda view: read(view.account, standing.policy)[1])
-        return standing.to_dict() | {
-            "dataset": self.dataset,
-            "engine": self._sample.engine,
-            "progress": whole.progress.to_dict(),
-            "remaining": whole.remaining(standing.policy.most_questions()),
-        }
+        """Everything about the guard that may be shown: schema, rows, policy, status, progress, what is left."""
+        return stewarding.describe(self._ledger) | {"engine": self._sample.engine}
 
     def pause(self, reason: str = "") -> None:
         """Answer nothing until `resume`; recorded."""
-        self._change("paused", reason, lambda standing: standing.with_status("paused"))
+        stewarding.set_status(self._ledger, "paused", reason)
 
     def resume(self, reason: str = "") -> None:
         """Answer again; recorded."""
-        self._change("resumed", reason, lambda standing: standing.with_status("open"))
+        stewarding.set_status(self._ledger, "open", reason)
 
     def close(self, reason: str = "") -> None:
         """Answer nothing any more; recorded, and for good."""
-        self._change("closed", reason, lambda standing: standing.with_status("closed"))
+        stewarding.set_status(self._ledger, "closed", reason)
 
     def override(self, policy: Policy, reason: str) -> None:
         """Put another policy in the place of the one the ledger was opened with: the steward's act, recorded.
@@ -221,9 +212,7 @@ class Guard:
         What was spent stays spent. The intervals before it keep their promise; those after it say that they are not
         certified, because a cap that is raised after answers were seen is not a cap.
         """
-        if not isinstance(reason, str) or not reason.strip():
-            raise InvalidParameter("reason must be a text: an override is recorded with its reason")
-        self._ledger.submit(lambda transaction: override(transaction, policy, reason))
+        stewarding.override(self._ledger, policy, reason)
 
     def shut(self) -> None:
         """Let go of the sample and, if this guard opened it, of the store."""
@@ -274,18 +263,6 @@ class Guard:
         key = self._ledger.key
         receipt = None if key is None else Receipt.of(entry, key).to_dict()
         return settling.stored_answer(entry, repeated, receipt)
-
-    def _change(self, kind: str, reason: str, change: Any) -> None:
-        if not isinstance(reason, str):
-            raise InvalidParameter("reason must be a text")
-
-        def work(transaction: Any) -> None:
-            standing = Standing.of(transaction)
-            if standing.status == "closed":
-                raise LedgerConflict("this guard is closed for good")
-            change(standing).put(transaction, kind, {"reason": reason})
-
-        self._ledger.submit(work)
 
     def __repr__(self) -> str:
         return f"Guard({self.dataset[:16]}..., n={self._sample.n}, engine={self._sample.engine})"
