@@ -112,6 +112,11 @@ def test_what_independent_rows_would_certify_is_not_certified_here() -> None:
         plan.n, plan.threshold, plan.sigma, 10, quilt=QuiltTerms(1, 3.58), claim=Claim(0.1, 0.05, 1000)
     )
     assert (run.certified, run.failure) == (False, 1.0)
+    enough = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=QuiltTerms())
+    printed = CorrelatedThresholdout(
+        enough.n, 0.075, enough.sigma, 10, quilt=QuiltTerms(), claim=Claim(0.1, 0.05, 1000, certified=False)
+    )
+    assert (enough.certified, printed.certified) == (True, False)
     with pytest.raises(InvalidParameter, match="quilt"):
         CorrelatedThresholdout(plan.n, plan.threshold, plan.sigma, 10, claim=Claim(0.1, 0.05, 1000))
 
@@ -120,7 +125,7 @@ def test_what_independent_rows_would_certify_is_not_certified_here() -> None:
 def test_plans_are_certified_and_nearly_tight(quilt: QuiltTerms) -> None:
     run = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=quilt)
     assert run.certified
-    assert run.failure <= 0.05
+    assert 0.75 * 0.05 <= run.failure <= 0.05
     assert run.threshold == pytest.approx(0.075)
     assert run.sigma == pytest.approx(0.0003690652927, rel=2e-3)  # V6, less the room of the grid
     answer = run.query_means(0.7, 0.72)
@@ -133,7 +138,7 @@ def test_plans_are_certified_and_nearly_tight(quilt: QuiltTerms) -> None:
 
 
 def test_with_rows_without_end_only_noise_can_fail() -> None:
-    """At a billion records the failure is the exact union bound of Theorem 2's noise (V9), less the room of the grid."""
+    """At a billion records the failure is the union bound of Theorem 2's noise (V9), less the room of the grid."""
     run = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=QuiltTerms(), n=10**9)
     assert 0.95 * noise_failure(0.05, 1000, 10) <= run.failure <= noise_failure(0.05, 1000, 10)
 

@@ -179,6 +179,17 @@ def test_a_gap_shrinks_the_bias(n: int, gap: int) -> None:
     assert 0 < far <= near <= 1
 
 
+def test_groups_multiply_ratios_and_average_biases() -> None:
+    started = DependentRows.groups([5, 5, 9], lambda k: DependentRows.stationary(k, 0.5, start_ratio=2.0))
+    assert list(started.routes) == [GROUPS]
+    assert started.routes[GROUPS].start_ratio == pytest.approx(8.0)
+    later = DependentRows.groups([5, 5, 9], lambda k: DependentRows.chain(k, [0.5], gap=1))
+    five, nine = (DependentRows.chain(k, [0.5], gap=1).routes[CHAIN].bias for k in (5, 9))
+    assert later.routes[GROUPS].bias == pytest.approx((10 * five + 9 * nine) / 19)
+    with pytest.raises(GuaranteeUnavailable, match="too far"):
+        DependentRows.groups([2] * 2000, lambda k: DependentRows.stationary(k, 0.5, start_ratio=2.0))
+
+
 def test_start_ratio_is_exact() -> None:
     matrix = np.array([[0.9, 0.1], [0.4, 0.6]])
     for last, gap in itertools.product((0, 1), (1, 2, 5)):

@@ -78,6 +78,22 @@ def test_wrong_models_fall(model: SeriesModel, draw: object) -> None:
     assert sum(refuted(model, draw(rng), seed) for seed in range(10)) >= 9  # type: ignore[operator]
 
 
+def test_the_bounds_are_no_wider_than_declared() -> None:
+    """Pairs of rows, so that lag 1 is all there is: correlation 0.7 against 0.5, and coefficient 0.8 against 0.4."""
+    rng = np.random.default_rng(14)
+    assert refuted(Autoregressive(0.5), autoregressive(rng, 2000, 2, 0.7))
+    assert not refuted(Autoregressive(0.7), autoregressive(rng, 2000, 2, 0.7))
+    assert refuted(Mixing((0.4,)), flips(rng, 2000, 2, 0.1))
+    assert not refuted(Mixing((0.8,)), flips(rng, 2000, 2, 0.1))
+
+
+def test_only_rows_of_one_group_are_compared() -> None:
+    """The last row of each group is the first of the next one; inside a group all is independent."""
+    values = np.random.default_rng(15).standard_normal(1001)
+    pairs = np.column_stack([values[:-1], values[1:]])
+    assert check_model({"x": pairs.ravel()}, Independent(), groups=np.repeat(np.arange(1000), 2)).passed
+
+
 def test_one_series() -> None:
     rng = np.random.default_rng(13)
     series = autoregressive(rng, 1, 3000, 0.8).ravel()

@@ -66,6 +66,8 @@ def test_a_random_split_is_refused() -> None:
         check_split(mixed[:100], mixed[100:], groups=groups)
     with pytest.raises(GuaranteeUnavailable, match="not all earlier"):
         check_split(mixed[:100], mixed[100:], time=np.arange(200))
+    with pytest.raises(GuaranteeUnavailable, match="not all earlier"):
+        check_split([0, 1], [2, 3], time=[1, 2, 2, 3])
     with pytest.raises(GuaranteeUnavailable, match="both sides and training rows"):
         check_split(mixed[:100], mixed[100:], groups=groups, time=time)
     accepted = check_split(mixed[:100], mixed[100:], groups=groups, accept_random=True)
