@@ -19,7 +19,7 @@ class _Chain(Backend):
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.head = Head()
-        self.signature: str | None = None
+        self.mark: str | None = None
         self.rows: list[Entry] = []
         self.accounts: dict[str, StateRow] = {}
         self.secrets: dict[str, StateRow] = {}
@@ -29,6 +29,9 @@ class _Chain(Backend):
 
     def begin(self) -> Head:
         return self.head  # a ledger has one leader, and a store in memory one ledger for a data set
+
+    def signature(self) -> str | None:
+        return self.mark
 
     def account(self, name: str) -> str | None:
         found = self.accounts.get(name)
@@ -56,7 +59,7 @@ class _Chain(Backend):
             return
         (changes, signature), self._next = self._next, None
         with self.lock:
-            self.head, self.signature = changes.head, signature
+            self.head, self.mark = changes.head, signature
             self.rows += changes.entries
             self.accounts |= {n: StateRow(n, None, text, at) for n, (text, at) in changes.accounts.items()}
             self.secrets |= {n: StateRow(n, salt, text, at) for n, (salt, text, at) in changes.secrets.items()}
@@ -90,7 +93,7 @@ class _Rows:
         self._secrets: dict[str, list[StateRow]] = {}
         for dataset, chain in sorted(chains.items()):
             with chain.lock:
-                self._heads.append(HeadRow(dataset, dataset, chain.head, chain.signature))
+                self._heads.append(HeadRow(dataset, dataset, chain.head, chain.mark))
                 self._entries[dataset] = list(chain.rows)
                 self._accounts[dataset] = [row for _, row in sorted(chain.accounts.items())]
                 self._secrets[dataset] = [row for _, row in sorted(chain.secrets.items())]
@@ -120,10 +123,6 @@ class MemoryStore(Store):
 
     def _backend(self, dataset: str) -> Backend:
         return self._chains.setdefault(dataset, _Chain())
-
-    def signature(self, dataset: str) -> str | None:
-        """The signature of a chain's head."""
-        return self._chains[dataset].signature
 
     def datasets(self) -> list[str]:
         """Every data set that has a chain here, in order."""

@@ -5,6 +5,7 @@ Looking whether they are takes one small query; Alembic is imported only when th
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 VERSION = "0001"
 """The newest of `migrations/versions`; a test keeps the two alike."""
+
+_ALEMBIC = threading.Lock()
+"""Alembic keeps what it is doing in a module: one at a time in a process."""
 
 _FOLDER = Path(__file__).parent / "migrations"
 
@@ -42,7 +46,8 @@ def bring_up_to_date(connection: Connection) -> None:
     settings.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     settings.attributes["connection"] = connection
     try:
-        command.upgrade(settings, "head")
+        with _ALEMBIC:
+            command.upgrade(settings, "head")
     except CommandError as error:
         raise LedgerConflict(
             f"the ledger's tables are of version {found!r}, which this release does not know; use a newer release"

@@ -30,6 +30,7 @@ _REMEMBERED = 4096
 
 _E = ENTRIES.c
 HEAD = select(HEADS.c.sequence, HEADS.c.hash, HEADS.c.signer).where(HEADS.c.ledger == bindparam("ledger"))
+_SIGNATURE = select(HEADS.c.signature).where(HEADS.c.ledger == bindparam("ledger"))
 _LATEST = select(ENTRIES).where(_E.ledger == bindparam("ledger")).order_by(_E.sequence.desc()).limit(1)
 _BY_KEY = _LATEST.where(_E.key == bindparam("key"), _E.analyst == bindparam("analyst"))
 _BY_KEY_OF_NOBODY = _LATEST.where(_E.key == bindparam("key"), _E.analyst.is_(None))
@@ -94,6 +95,11 @@ class SQLSource(Source):
         if row is None:
             raise LedgerConflict("the head of this ledger is gone from its store; run `holdfast verify`")
         return Head(row.sequence, row.hash, row.signer)
+
+    def signature(self) -> str | None:
+        """The signature of the head."""
+        row = self._one(_SIGNATURE)
+        return None if row is None else row.signature
 
     def account(self, name: str) -> str | None:
         """The state of an account."""
@@ -297,6 +303,10 @@ class SQLBackend(Backend):
             self._drop()
 
     # -- reading -------------------------------------------------------------------------------------------------
+
+    def signature(self) -> str | None:
+        """The signature of the head, inside the lock."""
+        return self._ask(lambda source: source.signature())
 
     def account(self, name: str) -> str | None:
         """The state of an account, inside the lock."""

@@ -93,11 +93,6 @@ class SQLStore(Store):
                 connection.commit()
         return self._chain(int(ledger), dataset)
 
-    def signature(self, dataset: str) -> str | None:
-        """The stored signature of a chain's head."""
-        with self._connected("nothing was read") as connection:
-            return connection.execute(select(HEADS.c.signature).where(HEADS.c.dataset == dataset)).scalar()
-
     def datasets(self) -> list[str]:
         """Every data set that has a chain here, in order."""
         with self._connected("nothing was read") as connection:

@@ -81,17 +81,13 @@ class Store(ABC):
             self._check_open()
             if dataset not in self._ledgers:
                 backend = self._backend(dataset)
-                _check_tail(dataset, backend, self.signature(dataset))
+                _check_tail(dataset, backend)
                 self._ledgers[dataset] = Ledger(dataset, backend, self._key, new_key=self._new_key)
             return self._ledgers[dataset]
 
     @abstractmethod
     def _backend(self, dataset: str) -> Backend:
         """The chain of a data set in this store, begun if there is none."""
-
-    @abstractmethod
-    def signature(self, dataset: str) -> str | None:
-        """The stored signature of a chain's head."""
 
     @abstractmethod
     def datasets(self) -> list[str]:
@@ -122,9 +118,10 @@ class Store(ABC):
         self.close()
 
 
-def _check_tail(dataset: str, backend: Backend, signature: str | None) -> None:
+def _check_tail(dataset: str, backend: Backend) -> None:
     with backend.reading() as (head, source):
         last = source.entry(head.sequence) if head.sequence else None
+        signature = source.signature()
     broken = head.sequence > 0 and (last is None or last.hash != head.hash or last.computed_hash() != head.hash)
     if not broken and head.signer is not None:
         broken = not is_signed(head.signer, head_message(dataset, head), signature or "")

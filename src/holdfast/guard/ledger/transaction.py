@@ -20,6 +20,9 @@ from holdfast.guard.ledger.entry import Entry, Head, account_digest, canonical, 
 class Source(Protocol):
     """What a store answers about one chain at one moment. Texts are canonical JSON."""
 
+    def signature(self) -> str | None:
+        """The signature of the head."""
+
     def account(self, name: str) -> str | None:
         """The state of an account."""
 

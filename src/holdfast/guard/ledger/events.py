@@ -1,0 +1,148 @@
+"""What a ledger's answers were, as events in the style of the dp_accounting library, and a tight report from them.
+
+The events need no other library; `to_dp_accounting` makes objects of them where dp_accounting is installed. Costs are
+for neighbours that replace one row, so the accountant to feed is `RdpAccountant` with `REPLACE_ONE`. Two traps of
+dp_accounting 0.4.4: its `PLDAccountant` with `REPLACE_ONE` doubles the sensitivity of Gaussian events, and composes
+several randomised responses as if they were one. `pld_report` builds its distributions itself and has neither.
+
+The report is for reading afterwards. It is not a budget: composing by privacy loss distributions is proved for costs
+fixed in advance, and a guard's are chosen along the way. The guard's own filters decide what is admitted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from holdfast import check
+from holdfast.accounting import GDP, ZCDP, ApproxDP, Cost, PointwiseDP, PureDP
+from holdfast.bounds.conversions import zcdp_to_dp
+from holdfast.bounds.exact import decimal_fraction, float_down, up
+from holdfast.errors import GuaranteeUnavailable, HoldfastError
+from holdfast.guard.ledger.entry import Entry
+from holdfast.strict_json import to_canonical_json
+
+
+def costs_of(entries: Iterable[Entry]) -> list[tuple[Cost | None, int]]:
+    """Each cost that was paid and how often; None stands for answers without noise, which are not private.
+
+    A question that was reserved first is counted where it was paid, and not again where it was answered.
+    """
+    counted: Counter[str] = Counter()
+    for entry in entries:
+        body = entry.body
+        if entry.kind in ("reserved", "answered") and "paid" not in body:
+            counted[to_canonical_json(body.get("cost"))] += 1
+    read = {text: _read(text) for text in counted}
+    return [(read[text], count) for text, count in counted.items()]
+
+
+def to_events(costs: Iterable[tuple[Cost | None, int]]) -> list[dict[str, Any]]:
+    """The costs as events: a name of dp_accounting's, its parameters, and how often.
+
+    A pure cost is a binary randomised response: every such mechanism can be made from one (Kairouz, Oh and Viswanath
+    2015). A `GDP` cost is a Gaussian mechanism of noise multiplier `1/mu`. Approximate, point-wise and Renyi
+    costs have no event, and answers without noise are not private.
+
+    Examples
+    --------
+    >>> to_events([(PureDP(1.0), 3), (GDP(0.5), 1), (None, 2)])
+    [{'event': 'RandomizedResponseDpEvent', 'noise_parameter': 0.537..., 'num_buckets': 2, 'count': 3},
+     {'event': 'GaussianDpEvent', 'noise_multiplier': 2.0, 'count': 1}, {'event': 'NonPrivateDpEvent', 'count': 2}]
+    """
+    return [_event(cost) | {"count": count} for cost, count in costs]
+
+
+def _event(cost: Cost | None) -> dict[str, Any]:
+    match cost:
+        case PureDP(epsilon):
+            share = math.nextafter(2 / (up(math.exp(epsilon), 2) + 1), 0.0) if epsilon < 700 else 0.0
+            return {"event": "RandomizedResponseDpEvent", "noise_parameter": share, "num_buckets": 2}
+        case GDP(mu) if mu > 0:
+            return {"event": "GaussianDpEvent", "noise_multiplier": float_down(1 / decimal_fraction(mu))}
+        case ZCDP(rho):
+            return {"event": "ZCDpEvent", "rho": rho, "xi": 0.0}
+        case None:
+            return {"event": "NonPrivateDpEvent"}
+        case _ if cost.is_zero:
+            return {"event": "NoOpDpEvent"}
+    return {"event": "NonPrivateDpEvent" if cost.kind == "bits" else "UnsupportedDpEvent"}
+
+
+def to_dp_accounting(events: Iterable[Mapping[str, Any]]) -> Any:
+    """One `ComposedDpEvent` of dp_accounting, for its `RdpAccountant(neighboring_relation=REPLACE_ONE)`."""
+    try:
+        from dp_accounting import dp_event  # type: ignore[import-untyped]
+    except ImportError:
+        raise HoldfastError("dp_accounting is not installed: `pip install dp-accounting`") from None
+    made = []
+    for event in events:
+        values = {name: value for name, value in event.items() if name not in ("event", "count")}
+        one = getattr(dp_event, event["event"])(**values)
+        made.append(one if event["count"] == 1 else dp_event.SelfComposedDpEvent(one, event["count"]))
+    return dp_event.ComposedDpEvent(made)
+
+
+def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[str, Any]:
+    """The `epsilon` at `delta` that these costs amount to, had they been fixed in advance; for reading, not for gating.
+
+    Pure, approximate and Gaussian costs are composed by their privacy loss distributions (dp_accounting's arithmetic,
+    which rounds against us). A zCDP cost has no such distribution: their rhos are summed, converted at half of `delta`
+    and added, the distributions then getting the other half.
+
+    Raises
+    ------
+    GuaranteeUnavailable
+        Where some answer was not private, or a cost has neither form.
+    """
+    delta = check.probability("delta", delta)
+    try:
+        from dp_accounting.pld import common, privacy_loss_distribution  # type: ignore[import-untyped]
+    except ImportError:
+        raise HoldfastError("dp_accounting is not installed: `pip install dp-accounting`") from None
+    composed, rho, count = None, 0.0, 0
+    for cost, times in costs:
+        count += times
+        match cost:
+            case PureDP(epsilon):
+                made = common.DifferentialPrivacyParameters(epsilon, 0.0)
+            case ApproxDP(epsilon, own) | PointwiseDP(epsilon, own):
+                made = common.DifferentialPrivacyParameters(epsilon, own)
+            case GDP(mu):
+                made = mu
+            case ZCDP(each):
+                rho = up(rho + up(each * times))
+                continue
+            case _:
+                what = "answers without noise" if cost is None else f"{type(cost).__name__} costs"
+                raise GuaranteeUnavailable(f"the ledger holds {what}, which have no privacy loss distribution")
+        if cost.is_zero:
+            continue
+        one = (
+            privacy_loss_distribution.from_gaussian_mechanism(1 / made)
+            if isinstance(made, float)
+            else privacy_loss_distribution.from_privacy_parameters(made)
+        ).self_compose(times)
+        composed = one if composed is None else composed.compose(one)
+    share = delta / 2 if rho and composed is not None else delta
+    epsilon = 0.0 if composed is None else float(composed.get_epsilon_for_delta(share))
+    if rho:
+        epsilon = up(epsilon + zcdp_to_dp(rho, share))
+    return {
+        "epsilon": epsilon,
+        "delta": delta,
+        "answers": count,
+        "neighbours": "replace one row",
+        "holds_for": "costs that were fixed in advance; what was admitted adaptively is bounded by the guard's filter",
+    }
+
+
+def _read(text: str) -> Cost | None:
+    plain = json.loads(text)
+    return None if plain is None else Cost.from_dict(plain)
+
+
+__all__ = ["costs_of", "pld_report", "to_dp_accounting", "to_events"]
