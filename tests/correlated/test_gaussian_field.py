@@ -163,6 +163,28 @@ def test_large_fields_of_mixed_sign_get_a_bound_that_covers_every_known_set():
             assert field.shift(i, known) <= found.value * (1 + 1e-12)
 
 
+def test_chains_of_any_sign_are_exact_at_any_length():
+    rng = np.random.default_rng(14)
+    for n in (1, 2, 5, 6):
+        for _ in range(5):
+            ties, weights, reach = rng.normal(size=n - 1), rng.normal(size=n), rng.random(n) + 0.1
+            diagonal = np.abs(np.append(ties, 0)) + np.abs(np.append(0, ties)) + 0.1 + rng.random(n)
+            precision = np.diag(diagonal) + np.diag(ties, 1) + np.diag(ties, -1)
+            covariance = np.linalg.inv(precision)
+            found = GaussianField(precision).worst_shift(weights, reach)
+            assert found.value == pytest.approx(brute_worst(covariance, weights, reach)[0], rel=1e-9)
+            assert reach[found.record] * brute(covariance, weights, found.record, found.known) == pytest.approx(
+                found.value
+            )
+    alternating = GaussianField.autoregressive(50_000, -0.5)
+    worst = alternating.worst_shift()
+    assert worst.value == pytest.approx(1.0, rel=1e-9)
+    assert worst.method == "every known set"
+    both = alternating.leakage([(np.ones(50_000), 1.0), (np.ones(50_000), 2.0)])
+    assert both.value == pytest.approx(1.5, rel=1e-9)
+    assert both.method == "upper bound"
+
+
 def test_strong_ties_of_mixed_sign_are_refused():
     with pytest.raises(GuaranteeUnavailable, match="mixed sign"):
         GaussianField.autoregressive(100, [0.5, 0.2, -0.1]).worst_shift()

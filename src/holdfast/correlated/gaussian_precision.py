@@ -53,6 +53,11 @@ class Precision:
         self._bands[row - col, col] = values
         self._factor(name)
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the band is that of the given order of the records."""
+        return self._order is None
+
     def _narrow(self) -> npt.NDArray[np.int64] | None:
         coo = self.matrix.tocoo()
         if np.abs(coo.row - coo.col).max(initial=0) <= 1:
@@ -69,7 +74,7 @@ class Precision:
         from scipy.linalg import LinAlgError, cholesky_banded, lapack
 
         if self.band <= 1:
-            side = self._bands[1, :-1] if self.band else np.zeros(max(self.n - 1, 0))
+            side = self._bands[1, :-1] if self.band else np.zeros(max(self.n - 1, 1))
             self._pivots, self._steps, failed = lapack.dpttrf(self._bands[0], side)
             failed = bool(failed) or not (self._pivots > 0).all()
         else:
@@ -122,7 +127,7 @@ class Precision:
         """Pivots from the left and from the right meet at each node; they count its own entry twice."""
         from scipy.linalg import lapack
 
-        side = self._bands[1, :-1] if self.band else np.zeros(max(self.n - 1, 0))
+        side = self._bands[1, :-1] if self.band else np.zeros(max(self.n - 1, 1))
         back = lapack.dpttrf(self._bands[0][::-1], side[::-1])[0][::-1]
         return np.asarray(1.0 / (self._pivots + back - self._bands[0]))
 

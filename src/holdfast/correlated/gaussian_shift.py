@@ -6,7 +6,7 @@ every `i` and every `S`. Three ways to it, from the sharpest on:
 
 - *no frustration*: after flipping the signs of some records all ties are positive and all weights point one way. Then
   whoever knows nothing learns most, and one solve gives all shifts.
-- *every known set*: small parts are enumerated.
+- *every known set*: small parts are enumerated, and on chains the nearest known record on each side decides.
 - *upper bound*: if the matrix with all ties made positive is still positive definite, its field dominates.
 """
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from holdfast.correlated.gaussian_path import path_shifts
 from holdfast.correlated.gaussian_precision import Array, Precision
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
@@ -126,6 +127,8 @@ def worst_leak(precision: Precision, weights: Array, scales: Array, reach: Array
     if len(open_parts):
         record = int(np.argmax(np.where(fits, total, -1.0)))
         best = Leak(float(total[record]), record, (), "nothing known")
+    if frustrated.any() and (found := _along_a_chain(precision, weights, scales, reach)):
+        return found
     for part in np.flatnonzero(frustrated):
         nodes = np.flatnonzero(labels == part)
         found = (
@@ -136,6 +139,25 @@ def worst_leak(precision: Precision, weights: Array, scales: Array, reach: Array
         if found.value > best.value:
             best = found
     return Leak(best.value * _UP, best.record, best.known, best.method)
+
+
+def _along_a_chain(precision: Precision, weights: Array, scales: Array, reach: Array) -> Leak | None:
+    """The worst case of one query of a chain; several get the sum of their own worst cases, record by record."""
+    if precision.band > 1 or not precision.in_order:
+        return None
+    sides = [path_shifts(precision.matrix.diagonal(), precision.matrix.diagonal(1), w) for w in weights.T]
+    total, lags = np.zeros(precision.n), []
+    for side, scale in zip(sides, scales, strict=True):
+        if side is None:
+            return None
+        total += reach * side[0] / scale
+        lags.append(side[1:])
+    i = int(np.argmax(total))
+    if len(lags) > 1:
+        return Leak(float(total[i]) * _UP, i, None, "upper bound")
+    before, after = (int(lag[i]) for lag in lags[0])
+    known = (*((i - before,) if before else ()), *((i + after,) if after else ()))
+    return Leak(float(total[i]) * _UP, i, known, "every known set")
 
 
 def _frustrated(matrix: Any, weights: Array, labels: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
