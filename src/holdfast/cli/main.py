@@ -24,7 +24,20 @@ from holdfast.errors import (
     QuestionRefused,
 )
 
-COMMANDS = ("audit", "bound", "correct", "demo", "epsilon", "plan", "reproduce", "simulate", "test", "verify")
+COMMANDS = (
+    "ask",
+    "audit",
+    "bound",
+    "correct",
+    "demo",
+    "epsilon",
+    "guard",
+    "plan",
+    "reproduce",
+    "simulate",
+    "test",
+    "verify",
+)
 
 #: Commands whose exit status is a verdict, and what wrong usage of them ends with.
 _WRONG_USAGE = {"audit": 64}
