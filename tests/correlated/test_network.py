@@ -35,7 +35,7 @@ def test_v26_a_known_leaf_raises_the_influence_and_the_quilt_counts_it():
     assert quilt.nearby == (1, 3)
     assert quilt.size == 3
     assert quilt.influence == pytest.approx(1.039879815, abs=5e-10)
-    bound = tree_bound(network._factors, (2,) * 4, network.graph, 0, [2])
+    bound = tree_bound(network._law.factors, (2,) * 4, network.graph, 0, [2])
     assert bound == pytest.approx(2.004420750, abs=5e-9)
 
 

@@ -146,7 +146,7 @@ def test_the_tree_bound_holds_whatever_is_known():
         tables = oracle.random_tables(rng, parents)
         network, law = Network.bayesian(tables), oracle.joint_of(parents, tables)
         for quilt, nearby in oracle.every_quilt(near, 3):
-            bound = tree_bound(network._factors, (2,) * 5, network.graph, 3, quilt)
+            bound = tree_bound(network._law.factors, (2,) * 5, network.graph, 3, quilt)
             assert oracle.quilt_influence(law, 3, quilt, nearby) <= bound * (1 + 1e-12) + 1e-12
 
 

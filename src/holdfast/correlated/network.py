@@ -12,10 +12,11 @@ import numpy.typing as npt
 from holdfast import check
 from holdfast.bounds.correlated.effective_size import effective_n_blocks
 from holdfast.correlated.elimination import CELLS, TooWide, marginal
-from holdfast.correlated.graph import Graph, components, directed_cycle, graph_of, is_tree
-from holdfast.correlated.model import ZEROS, QuiltModel, check_record
+from holdfast.correlated.graph import Graph, directed_cycle, graph_of, is_tree
+from holdfast.correlated.model import ZEROS, QuiltModel
 from holdfast.correlated.network_factors import Factor
 from holdfast.correlated.network_influence import largest_influence, set_influence, tree_bound
+from holdfast.correlated.network_law import NetworkLaw, Node
 from holdfast.correlated.network_quilts import Cut, best_cut, cheapest_cut, check_cut, cuts
 from holdfast.correlated.network_tables import bayesian_tables, markov_tables, records_first
 from holdfast.correlated.quilt import Quilt, Surcharge
@@ -23,8 +24,6 @@ from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 QUILTS = 256
 """Connected sets that the search lists for each record before it turns to spheres."""
-
-Node = int | str
 
 
 class Network(QuiltModel):
@@ -57,43 +56,12 @@ class Network(QuiltModel):
     record 0: quilt {}, 4 records at once, influence 0
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        sizes: Sequence[int],
-        factors: Sequence[Factor],
-        graph: Graph,
-        rows: int,
-        *,
-        kind: str,
-        independent_parts: bool,
-        cells: int,
-        most_quilts: int,
-        plain: Mapping[str, Any],
-    ) -> None:
-        self._names = tuple(names)
-        self._number = {name: j for j, name in enumerate(self._names)}
-        self._sizes = tuple(sizes)
-        self._factors = tuple(factors)
-        self._graph = graph
-        self._rows = rows
+    def __init__(self, law: NetworkLaw, *, kind: str, cells: int, most_quilts: int, plain: Mapping[str, Any]) -> None:
+        self._law = law
         self._kind = kind
         self._cells = check.whole("cells", cells, at_least=4)
         self._most_quilts = check.whole("most_quilts", most_quilts, at_least=0)
-        self._parts = components(graph)
-        self._part_of = {node: tuple(part) for part in self._parts for node in part}
         self._plain = dict(plain)
-        if len(self._parts) > 1 and not independent_parts:
-            shown = "; ".join(self._shown(part) for part in self._parts[:3])
-            raise InvalidParameter(
-                f"network must be connected, got {len(self._parts)} parts with no edge between them ({shown}"
-                f"{'; ...' if len(self._parts) > 3 else ''}); if records of different parts really are independent, "
-                "say independent_parts=True"
-            )
-        self._factors_of = {
-            part[0]: tuple(f for f in self._factors if not f.variables or self._part_of[f.variables[0]] == tuple(part))
-            for part in self._parts
-        }
         self._known: dict[Cut, tuple[float, bool]] = {}
 
     @classmethod
@@ -147,18 +115,8 @@ class Network(QuiltModel):
             "hidden": list(names[rows:]),
             "tables": {m: [[names[p] for p in parents[j]], arrays[j].tolist()] for j, m in enumerate(names)},
         }
-        return cls(
-            names,
-            sizes,
-            factors,
-            graph_of(len(names), scopes),
-            rows,
-            kind="Bayesian network",
-            independent_parts=independent_parts,
-            cells=cells,
-            most_quilts=most_quilts,
-            plain=plain,
-        )
+        law = NetworkLaw(names, sizes, factors, graph_of(len(names), scopes), rows, independent_parts)
+        return cls(law, kind="Bayesian network", cells=cells, most_quilts=most_quilts, plain=plain)
 
     @classmethod
     def markov(
@@ -197,58 +155,36 @@ class Network(QuiltModel):
             "sizes": dict(zip(names, counts, strict=True)),
             "factors": [[[names[v] for v in scope], t.tolist()] for scope, t in zip(scopes, arrays, strict=True)],
         }
-        network = cls(
-            names,
-            counts,
-            logs,
-            graph_of(len(names), scopes),
-            rows,
-            kind="Markov network",
-            independent_parts=independent_parts,
-            cells=cells,
-            most_quilts=most_quilts,
-            plain=plain,
-        )
-        network._check_possible()
-        return network
-
-    def _check_possible(self) -> None:
-        for part, factors in self._factors_of.items():
-            try:
-                total = float(marginal(factors, (), self._sizes, self._cells).logs)
-            except TooWide:
-                continue  # only blocks are used then, which need no law
-            if np.isneginf(total):
-                raise InvalidParameter(
-                    f"factors must leave something possible, but around node {self._names[part]} nothing is"
-                )
+        law = NetworkLaw(names, counts, logs, graph_of(len(names), scopes), rows, independent_parts)
+        law.check_possible(check.whole("cells", cells, at_least=4))
+        return cls(law, kind="Markov network", cells=cells, most_quilts=most_quilts, plain=plain)
 
     @property
     def n(self) -> int:
         """How many records."""
-        return self._rows
+        return self._law.rows
 
     @property
     def names(self) -> tuple[str, ...]:
         """The nodes' names by number, records first."""
-        return self._names
+        return self._law.names
 
     @property
     def graph(self) -> Graph:
         """The moral graph; `graph[i]` are the neighbours of node `i`."""
-        return self._graph
+        return self._law.graph
 
     def describe(self) -> str:
         """One line that says what is declared."""
-        hidden = len(self._names) - self._rows
-        edges = sum(map(len, self._graph)) // 2
+        hidden = len(self.names) - self.n
+        edges = sum(map(len, self.graph)) // 2
         extra = f" and {hidden} hidden nodes" if hidden else ""
-        parts = f", {len(self._parts)} independent parts" if len(self._parts) > 1 else ""
-        return f"{self._kind} of {self._rows} records{extra}, {edges} edges in its moral graph{parts}"
+        parts = f", {len(self._law.parts)} independent parts" if len(self._law.parts) > 1 else ""
+        return f"{self._kind} of {self.n} records{extra}, {edges} edges in its moral graph{parts}"
 
     def to_dict(self) -> dict[str, Any]:
         """The declaration as plain data."""
-        return {"model": self._kind.lower(), "n": self._rows} | self._plain
+        return {"model": self._kind.lower(), "n": self.n} | self._plain
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
@@ -262,15 +198,15 @@ class Network(QuiltModel):
         >>> Network.bayesian(pair).blanket("a")
         (1,)
         """
-        return tuple(sorted(self._graph[self._record(record)]))
+        return tuple(sorted(self.graph[self._law.record(record)]))
 
     def law(self, nodes: Sequence[Node]) -> npt.NDArray[np.float64]:
         """The joint law of a few nodes as a table, one axis for each, in the order given."""
-        wanted = self._nodes("nodes", nodes)
+        wanted = self._law.nodes("nodes", nodes)
         if len(set(wanted)) != len(wanted):
             raise InvalidParameter("nodes must be different from each other")
         try:
-            logs = marginal(self._factors, wanted, self._sizes, self._cells).logs
+            logs = marginal(self._law.factors, wanted, self._law.sizes, self._cells).logs
         except TooWide:
             raise _too_wide(self._cells) from None
         table = np.exp(logs - np.max(logs))
@@ -281,18 +217,18 @@ class Network(QuiltModel):
 
         The quilt may hold hidden nodes, the known set may not.
         """
-        i = self._record(record)
-        q, k = set(self._nodes("quilt", quilt)), set(self._nodes("known", known))
+        i = self._law.record(record)
+        q, k = set(self._law.nodes("quilt", quilt)), set(self._law.nodes("known", known))
         for name, group in (("quilt", q), ("known", k)):
             if i in group:
                 raise InvalidParameter(f"{name} must not hold the record itself, which is {record}")
         if q & k:
             raise InvalidParameter("quilt and known must have no node in common")
-        if any(node >= self._rows for node in k):
+        if any(node >= self.n for node in k):
             raise InvalidParameter("known must hold records only: nobody knows a hidden node")
-        part = set(self._part_of[i])
+        part = set(self._law.part_of[i])
         try:
-            return set_influence(self._law(i), self._sizes, i, sorted(q & part), sorted(k & part), self._cells)
+            return set_influence(self._law.of(i), self._law.sizes, i, sorted(q & part), sorted(k & part), self._cells)
         except TooWide:
             raise _too_wide(self._cells) from None
 
@@ -306,9 +242,9 @@ class Network(QuiltModel):
         remote : collection
             Nodes that the quilt is meant to separate from the record; it is an error if it does not.
         """
-        i = self._record(record)
-        nodes, far = self._nodes("quilt", quilt), self._nodes("remote", remote)
-        cut = check_cut(self._graph, i, nodes, self._rows, remote=far)
+        i = self._law.record(record)
+        nodes, far = self._law.nodes("quilt", quilt), self._law.nodes("remote", remote)
+        cut = check_cut(self.graph, i, nodes, self.n, remote=far)
         found = self._influence(cut)
         if found is None:
             raise _too_wide(self._cells)
@@ -316,7 +252,7 @@ class Network(QuiltModel):
 
     def quilts(self, record: Node) -> Iterator[Quilt]:
         """All quilts that the search may use, with their influences, by increasing size."""
-        for cut in self._cuts(self._record(record)):
+        for cut in self._cuts(self._law.record(record)):
             found = self._influence(cut) if cut.quilt else 0.0
             if found is not None:
                 yield Quilt(cut.record, cut.quilt, cut.nearby, found, cut.size)
@@ -328,12 +264,12 @@ class Network(QuiltModel):
         every table fits; otherwise more cautious. No sharper surcharge than twice the influence is known off chains.
         """
         epsilon = check.real("epsilon", epsilon, above=0)
-        return best_cut(self._cuts(self._record(record)), self._influence, epsilon, surcharge)
+        return best_cut(self._cuts(self._law.record(record)), self._influence, epsilon, surcharge)
 
     def cheapest_quilt(self, record: Node, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
         """The quilt of `record` that minimises `size * epsilon_dp + surcharge`."""
         epsilon_dp = check.real("epsilon_dp", epsilon_dp, above=0)
-        return cheapest_cut(self._cuts(self._record(record)), self._influence, epsilon_dp, surcharge)
+        return cheapest_cut(self._cuts(self._law.record(record)), self._influence, epsilon_dp, surcharge)
 
     def effective_n(self) -> float:
         """Rows that the check of a fixed mean question is worth: the parts are independent blocks (3.9, row A).
@@ -341,7 +277,7 @@ class Network(QuiltModel):
         Inside one part nothing is proved for a general network, so a connected one is worth a single row. For the
         noise route colour the quilts (`colour_quilts`).
         """
-        return effective_n_blocks([k for part in self._parts if (k := sum(node < self._rows for node in part))])
+        return effective_n_blocks([k for part in self._law.parts if (k := sum(node < self.n for node in part))])
 
     def notes(self) -> tuple[str, ...]:
         """What a certificate must say: zeros that make the blanket of some record infinitely influenced.
@@ -352,7 +288,7 @@ class Network(QuiltModel):
         >>> Network.bayesian(copies).notes()[0][:46]
         'some value of a record rules out a value of an'
         """
-        if not any(np.isneginf(factor.logs).any() for factor in self._factors):
+        if not any(np.isneginf(factor.logs).any() for factor in self._law.factors):
             return ()
         for record in range(self.n):
             try:
@@ -362,11 +298,8 @@ class Network(QuiltModel):
                 continue
         return ()
 
-    def _law(self, node: int) -> tuple[Factor, ...]:
-        return self._factors_of[self._part_of[node][0]]
-
     def _cuts(self, record: int) -> Iterator[Cut]:
-        return cuts(self._graph, record, self._rows, self._most_quilts)
+        return cuts(self.graph, record, self.n, self._most_quilts)
 
     def _influence(self, cut: Cut, limit: float = math.inf) -> float | None:
         """The influence of a cut; None where it is at least `limit`, or where no bound is known within the cap."""
@@ -378,36 +311,15 @@ class Network(QuiltModel):
         return value if exact and (value < limit or limit == math.inf) else None
 
     def _exact_or_bound(self, cut: Cut, limit: float) -> float | None:
-        law = self._law(cut.record)
-        known = [node for node in cut.nearby if node < self._rows]
+        law = self._law.of(cut.record)
+        known = [node for node in cut.nearby if node < self.n]
         try:
-            return largest_influence(law, self._sizes, cut.record, cut.quilt, known, limit=limit, cells=self._cells)
+            return largest_influence(law, self._law.sizes, cut.record, cut.quilt, known, limit=limit, cells=self._cells)
         except TooWide:
-            if not is_tree(self._graph, self._part_of[cut.record]):
+            if not is_tree(self.graph, self._law.part_of[cut.record]):
                 return None
-            bound = tree_bound(law, self._sizes, self._graph, cut.record, cut.quilt)
+            bound = tree_bound(law, self._law.sizes, self.graph, cut.record, cut.quilt)
             return bound if bound < limit or math.isinf(limit) else None
-
-    def _record(self, record: Any) -> int:
-        if isinstance(record, str):
-            number = self._node("record", record)
-            if number >= self._rows:
-                raise InvalidParameter(f"record must be a row of the database, but {record!r} is hidden")
-            return number
-        return check_record(record, self._rows)
-
-    def _node(self, where: str, node: Any) -> int:
-        if isinstance(node, str):
-            if node not in self._number:
-                raise InvalidParameter(f"{where} must name nodes of the network, got {node!r}")
-            return self._number[node]
-        return check.whole(where, node, at_least=0, at_most=len(self._names) - 1)
-
-    def _nodes(self, where: str, nodes: Collection[Node]) -> tuple[int, ...]:
-        return tuple(self._node(f"{where}[{j}]", node) for j, node in enumerate(nodes))
-
-    def _shown(self, part: Sequence[int]) -> str:
-        return ", ".join(self._names[node] for node in part[:3]) + (", ..." if len(part) > 3 else "")
 
 
 def _too_wide(cells: int) -> GuaranteeUnavailable:
