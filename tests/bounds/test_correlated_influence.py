@@ -22,6 +22,7 @@ from holdfast.bounds.correlated import (
     variance_inflation,
     windowed_influence,
 )
+from holdfast.bounds.correlated.threshold_advice import chance_overrules
 from holdfast.errors import InvalidParameter
 from tests.bounds.correlated_laws import enumerated_influence, joint_law, stationary
 
@@ -171,6 +172,29 @@ def test_inflation_is_the_variance_of_a_mean() -> None:
         assert variance_inflation(product) == pytest.approx(exact, rel=0.01)
     assert variance_inflation(0.7, 0.0) == pytest.approx(1.0)
     assert recommended_threshold(10_000) == pytest.approx(0.04)
+
+
+def test_threshold_for_questions_is_where_chance_stops() -> None:
+    """The closed form of the tail against quadrature, and the returned threshold against its own definition."""
+    for deviation, sigma in ((0.0242, 0.0025), (1.0, 3.0), (2.0, 0.01)):
+        for at in (0.0, 0.5, 2.0, 4.0):
+            t = at * (deviation + sigma)
+            x = np.linspace(-60 * sigma, 60 * sigma, 20_001)
+            law = (2 * np.exp(-np.abs(x) / (2 * sigma)) - np.exp(-np.abs(x) / sigma)) / (6 * sigma)
+            tail = np.array([0.5 * math.erfc((t - y) / (deviation * math.sqrt(2))) for y in x])
+            found = float(np.sum(law * tail) * (x[1] - x[0]))
+            assert chance_overrules(t, deviation, sigma) == pytest.approx(found, rel=2e-4)
+    for n, inflation, questions in ((10_000, 2.92, 10_012), (400, 1.0, 5), (10**9, 50.0, 10**7)):
+        threshold = recommended_threshold(n, inflation, questions=questions)
+        deviation, sigma = math.sqrt(2 * inflation / n), 0.25 / math.sqrt(n)
+        assert 2 * questions * chance_overrules(threshold, deviation, sigma) == pytest.approx(0.05, rel=1e-6)
+        assert recommended_threshold(n, inflation, questions=10 * questions) > threshold
+        assert recommended_threshold(n, inflation, questions=questions, false_alarms=0.2) < threshold
+        assert recommended_threshold(n, inflation, questions=questions, sigma=4 * sigma) > threshold
+    with pytest.raises(InvalidParameter, match="questions must"):
+        recommended_threshold(100, questions=0)
+    with pytest.raises(InvalidParameter, match="false_alarms must"):
+        recommended_threshold(100, questions=5, false_alarms=1.5)
 
 
 def test_cost_of_algorithm_1_by_its_scales() -> None:

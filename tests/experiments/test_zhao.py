@@ -11,7 +11,7 @@ import pytest
 from holdfast.experiments.registry import Settings, experiments
 from holdfast.experiments.zhao_counterexamples import chain_tail
 from holdfast.experiments.zhao_data import CorrelatedSample, CorrelatedSetting
-from holdfast.experiments.zhao_figures import ADJUSTED, SCENARIOS, STANDARD, USUAL, repeat
+from holdfast.experiments.zhao_figures import ADJUSTED, SCALED, SCENARIOS, STANDARD, USUAL, repeat, threshold_of
 from tests.bounds.correlated_laws import law_of_sum
 
 
@@ -41,16 +41,22 @@ def test_independent_records_overfit_and_algorithm_1_does_not() -> None:
     found = repeat(SCENARIOS[0], replace(SCENARIOS[0].setting, n=2000, d=2000), 3, Settings(seed=1), 0.0)
     assert found.excess(STANDARD, "holdout").value > 8
     assert found.excess(USUAL, "holdout").value < 5
-    assert ADJUSTED not in found.runs
+    assert found.excess(ADJUSTED, "holdout").value < 2.5
+    assert SCALED not in found.runs
 
 
 def test_correlated_records_need_the_adjusted_threshold() -> None:
-    """S3 at n = d = 4000: the usual threshold fails the limit that the adjusted one passes."""
+    """S3 at n = d = 4000: the usual threshold fails the limits that the scaled and the adjusted one pass."""
     found = repeat(SCENARIOS[3], replace(SCENARIOS[3].setting, n=4000, d=4000), 3, Settings(seed=2), 0.6)
     assert found.excess(STANDARD, "holdout").value > 15
     assert found.excess(USUAL, "holdout").value > 6
-    assert found.excess(ADJUSTED, "holdout").value < 5.5
-    assert found.excess(ADJUSTED, "holdout").value < found.excess(USUAL, "holdout").value / 2
+    assert found.excess(SCALED, "holdout").value < 5.5
+    assert found.excess(SCALED, "holdout").value < found.excess(USUAL, "holdout").value / 2
+    assert found.excess(ADJUSTED, "holdout").value < 2
+    thresholds = [threshold_of(arm, found.setting) for arm in (USUAL, SCALED, ADJUSTED)]
+    assert thresholds == sorted(thresholds)
+    over = [float(np.mean([run.over for run in found.runs[arm]])) for arm in (USUAL, SCALED, ADJUSTED)]
+    assert over[0] > 300 > 100 > over[1] > 5 > 1 > over[2]  # chance overrules a tenth, a hundredth, nothing
 
 
 def test_the_data_are_as_correlated_as_they_say() -> None:

@@ -85,6 +85,11 @@ class GaussianField:
         """How many records."""
         return self._precision.n
 
+    @property
+    def is_first_order(self) -> bool:
+        """Whether it was declared as a first-order autoregression, for which an effective size is proved."""
+        return self._operator_norm is not None
+
     def describe(self) -> str:
         """One line that says what is declared."""
         ties = (self._precision.matrix.nnz - self.n) // 2

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast import check
+from holdfast.bounds.correlated.quilt_terms import QuiltTerms
 from holdfast.correlated.elimination import TooWide
 from holdfast.correlated.model import QuiltModel, check_record
 from holdfast.correlated.network_factors import Factor
@@ -107,6 +108,22 @@ class WindowModel(QuiltModel):
             if lag is not None:
                 check.whole(name, lag, at_least=1, at_most=most)
         return self._quilt(i, Lags(before, after))
+
+    def terms(self, left: int, right: int) -> QuiltTerms:
+        """One pair of lags for every record, cut to its room: the numbers that Theorems 1 and 2 need.
+
+        Birkhoff's bounds of the two sides, which hold for every record and whatever is known. Records whose places
+        differ by the larger lag are in each other's quilt or beyond it. Where the first few records may be tied in any
+        way a cut window reaches that many farther, so as many are added to its size and to the number of colours.
+        """
+        left, right = (
+            check.whole(name, lag, at_least=1, at_most=self.n) for name, lag in (("left", left), ("right", right))
+        )
+        tied = self.n - 1 - self._room(self.n - 1)[0]
+        ahead = max(self._side_bound(record, right, True) for record in (0, self.n // 2))
+        influence = self._side_bound(self.n // 2, left, False) + ahead
+        size, colours = left + right - 1 + tied, max(left, right) + tied
+        return QuiltTerms(min(size, self.n), influence, None, min(colours, self.n))
 
     def quilts(self, record: int) -> Iterator[Quilt]:
         """Quilts by increasing size, the trivial one last; each with its exact influence or a bound."""

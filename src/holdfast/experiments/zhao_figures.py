@@ -1,4 +1,9 @@
-"""`zhao-figures`: a holdout reused on correlated data: as it is, through Algorithm 1, with an adjusted threshold."""
+"""`zhao-figures`: a holdout reused on correlated data: as it is, through Algorithm 1, with an adjusted threshold.
+
+Two adjustments are measured. The scaled threshold is the usual one in standard errors, `4 sqrt(inflation/n)`: as many
+false alarms as the usual one on independent records, and each tells more. The adjusted threshold is the one that chance
+does not pass in all the questions asked (`correlated.recommended-threshold` with `questions`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,8 @@ from holdfast.experiments.zhao_data import CorrelatedSample, CorrelatedSetting
 from holdfast.noise import Seeded
 
 SOURCE = "Zhao (2017), Adaptive Statistical Learning with Bayesian Differential Privacy, Figures 2 and 3"
-STANDARD, USUAL, ADJUSTED = "standard", "Algorithm 1", "Algorithm 1, adjusted"
+STANDARD, USUAL = "standard", "Algorithm 1"
+SCALED, ADJUSTED = "Algorithm 1, scaled threshold", "Algorithm 1, adjusted threshold"
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,9 @@ class Scenario:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The holdouts that are compared; where records are independent nothing is to be adjusted."""
-        return (STANDARD, USUAL, ADJUSTED) if self.setting.inflation > 1.01 else (STANDARD, USUAL)
+        """The holdouts that are compared; where records are independent nothing is to be scaled."""
+        scaled = (SCALED,) if self.setting.inflation > 1.01 else ()
+        return (STANDARD, USUAL, *scaled, ADJUSTED)
 
 
 SCENARIOS = (
@@ -48,13 +55,13 @@ SCENARIOS = (
         "S3",
         "no signal, records correlated",
         CorrelatedSetting(attributes=0.5, records=0.7, labels=0.7),
-        {STANDARD: 15.03, USUAL: 7.63, ADJUSTED: 0.60},
+        {STANDARD: 15.03, USUAL: 7.63, SCALED: 0.60},
     ),
     Scenario(
         "S4",
         "signal, records correlated",
         CorrelatedSetting(signal=20, attributes=0.5, records=0.7, labels=0.7),
-        {STANDARD: 15.28, USUAL: 7.38, ADJUSTED: 2.66},
+        {STANDARD: 15.28, USUAL: 7.38, SCALED: 2.66},
     ),
 )
 
@@ -80,6 +87,10 @@ class Found:
         """How much better than in the population the classifier of 500 attributes looks, in points."""
         return Mean.of(100 * (self.curve(arm, curve) - self.curve(arm, "population"))[:, -1])
 
+    def most_told(self, arm: str) -> float:
+        """The largest mean, over the numbers of attributes, of what was told too much, in points."""
+        return float(100 * (self.curve(arm, "told") - self.curve(arm, "population")).mean(axis=0).max())
+
 
 def algorithm_1(setting: CorrelatedSetting, threshold: float, seed: int) -> Answerer:
     """Algorithm 1 with `sigma = 1/(4 sqrt(n))` and a budget that cannot run out. No theorem covers such a run.
@@ -98,6 +109,13 @@ def algorithm_1(setting: CorrelatedSetting, threshold: float, seed: int) -> Answ
     return lambda train, means: holdout.query_batch(train, means).values
 
 
+def threshold_of(arm: str, setting: CorrelatedSetting) -> float:
+    """The threshold of a holdout: usual, scaled to the variance of a mean, or adjusted to all the questions asked."""
+    if arm == ADJUSTED:
+        return recommended_threshold(setting.n, setting.inflation, questions=setting.d + len(KS))
+    return recommended_threshold(setting.n, setting.inflation if arm == SCALED else 1.0)
+
+
 def repeat(scenario: Scenario, setting: CorrelatedSetting, count: int, settings: Settings, done: float) -> Found:
     """Every holdout on the same `count` samples."""
     runs: dict[str, list[Run]] = {arm: [] for arm in scenario.arms}
@@ -108,16 +126,15 @@ def repeat(scenario: Scenario, setting: CorrelatedSetting, count: int, settings:
         for arm in scenario.arms:
             answerer: Answerer = shown_as_is
             if arm != STANDARD:
-                threshold = recommended_threshold(setting.n, setting.inflation if arm == ADJUSTED else 1.0)
-                answerer = algorithm_1(setting, threshold, int(rng.integers(2**62)))
+                answerer = algorithm_1(setting, threshold_of(arm, setting), int(rng.integers(2**62)))
             runs[arm].append(analyse(sample, answerer))
     return Found(scenario, setting, {arm: tuple(found) for arm, found in runs.items()})
 
 
 @experiment(
     "zhao-figures",
-    title="Correlated records: Algorithm 1 at the usual threshold overfits; with a threshold for their variance it "
-    "does not",
+    title="Correlated records: Algorithm 1 at the usual threshold overfits; at one that chance does not pass it does "
+    "not",
     source=SOURCE,
 )
 def zhao_figures(settings: Settings) -> Outcome:
@@ -129,7 +146,8 @@ def zhao_figures(settings: Settings) -> Outcome:
         setting = replace(scenario.setting, n=rows, d=rows)
         found.append(repeat(scenario, setting, count, settings, i / len(SCENARIOS)))
     settings.progress(1.0, "done")
-    checks = [check for one in found for check in _checks(one)] + [_as_independent(found)]
+    limit = 2.0 if settings.quick else 1.0
+    checks = [check for one in found for check in _checks(one, limit)] + [_as_independent(found)]
     parameters = {
         "runs": count,
         "records and attributes": {one.scenario.name: one.setting.n for one in found},
@@ -145,29 +163,32 @@ def zhao_figures(settings: Settings) -> Outcome:
     )
 
 
-def _checks(found: Found) -> list[Check]:
+def _checks(found: Found, limit: float) -> list[Check]:
     """Limits hold at the quick size too; the reading of the holdout itself is less noisy than what was told."""
     name, standard = found.scenario.name, found.excess(STANDARD, "holdout")
-    usual = found.excess(USUAL, "holdout")
-    checks = [Check(f"{name}: the reused holdout overfits by more than 8 points", standard.value > 8, _text(standard))]
-    if ADJUSTED not in found.runs:
+    usual, adjusted = found.excess(USUAL, "holdout"), found.excess(ADJUSTED, "holdout")
+    checks = [
+        Check(f"{name}: the reused holdout overfits by more than 8 points", standard.value > 8, _text(standard)),
+        Check(f"{name}: with the adjusted threshold by less than {limit:g}", adjusted.value < limit, _text(adjusted)),
+    ]
+    if SCALED not in found.runs:
         return [*checks, Check(f"{name}: Algorithm 1 by less than 5 points", usual.value < 5, _text(usual))]
-    adjusted = found.excess(ADJUSTED, "holdout")
-    ratio = usual.value / max(adjusted.value, 0.01)
+    scaled = found.excess(SCALED, "holdout")
     return [
         *checks,
         Check(f"{name}: Algorithm 1 at the usual threshold by more than 6 points", usual.value > 6, _text(usual)),
-        Check(f"{name}: with the adjusted threshold by less than 5.5", adjusted.value < 5.5, _text(adjusted)),
-        Check(f"{name}: the adjusted threshold removes more than half", ratio > 2, f"factor {ratio:.1f}"),
+        Check(
+            f"{name}: with the scaled threshold by less than half of it", scaled.value < usual.value / 2, _text(scaled)
+        ),
     ]
 
 
 def _as_independent(found: list[Found]) -> Check:
-    """The adjusted threshold leaves on correlated records what the usual one leaves on independent ones."""
-    correlated, independent = found[3].excess(ADJUSTED, "holdout"), found[0].excess(USUAL, "holdout")
+    """The scaled threshold leaves on correlated records little more than the usual one on independent ones."""
+    correlated, independent = found[3].excess(SCALED, "holdout"), found[0].excess(USUAL, "holdout")
     more = correlated.value - independent.value
     return Check(
-        "S3, adjusted: less than 2 points more than on independent records",
+        "S3, scaled threshold: less than 2 points more than on independent records",
         more < 2,
         f"{correlated.value:+.2f} against {independent.value:+.2f} points",
     )
@@ -189,11 +210,13 @@ def _summary(found: list[Found], full: bool) -> Table:
                 "told": round(100 * float(one.curve(arm, "told")[:, -1].mean()), 2),
                 "on the holdout": round(100 * float(one.curve(arm, "holdout")[:, -1].mean()), 2),
                 "population": round(100 * float(one.curve(arm, "population")[:, -1].mean()), 2),
+                "threshold": None if arm == STANDARD else round(threshold_of(arm, one.setting), 4),
                 "told too much": f"{told.value:+.2f}±{told.error:.2f}",
+                "at most, any k": f"{one.most_told(arm):+.1f}",
                 "overfit": f"{holdout.value:+.2f}±{holdout.error:.2f}",
                 "overrulings": None if arm == STANDARD else round(float(np.mean([run.over for run in runs])), 1),
             }
-            rows.append(row | ({"told too much, notes": one.scenario.recorded[arm]} if full else {}))
+            rows.append(row | ({"told too much, notes": one.scenario.recorded.get(arm)} if full else {}))
     title = "Classifiers of 500 attributes: accuracy in per cent; too much and overfit in points, ± one standard error"
     return Table("summary", title, tuple(rows[0]), tuple(rows))
 
@@ -212,15 +235,17 @@ def _curves(found: list[Found]) -> Table:
 
 def _finding(found: list[Found]) -> str:
     correlated = next(one for one in found if one.scenario.name == "S3")
-    usual, adjusted = correlated.excess(USUAL, "holdout"), correlated.excess(ADJUSTED, "holdout")
+    usual, scaled, adjusted = (correlated.excess(arm, "holdout") for arm in (USUAL, SCALED, ADJUSTED))
     told, told_adjusted = correlated.excess(USUAL, "told"), correlated.excess(ADJUSTED, "told")
     plain = found[0].excess(USUAL, "holdout")
     return (
         f"Without signal, on independent records Algorithm 1 lets the holdout overfit by {plain.value:+.1f} points at "
         f"k=500; on correlated records with the same threshold by {usual.value:+.1f} (told {told.value:+.1f}), with "
-        f"the threshold for their variance by {adjusted.value:+.1f} (told {told_adjusted.value:+.1f}). The plain "
-        f"holdout overfits by {correlated.excess(STANDARD, 'holdout').value:+.1f}. None of these runs is covered by a "
-        f"theorem."
+        f"the threshold scaled to their standard error by {scaled.value:+.1f}, and with the one that chance does not "
+        f"pass in all the questions asked by {adjusted.value:+.1f} (told {told_adjusted.value:+.1f}). The price of the "
+        f"last is that a training value off by up to the threshold passes: told too much by "
+        f"{correlated.most_told(ADJUSTED):+.1f} at the worst k. The plain holdout overfits by "
+        f"{correlated.excess(STANDARD, 'holdout').value:+.1f}. None of these runs is covered by a theorem."
     )
 
 
@@ -250,4 +275,4 @@ def _chart(found: list[Found]) -> Any:
     return alt.vconcat(*panels, title="A holdout reused on independent and on correlated records")
 
 
-__all__ = ["SCENARIOS", "Found", "Scenario", "algorithm_1", "repeat", "zhao_figures"]
+__all__ = ["SCENARIOS", "Found", "Scenario", "algorithm_1", "repeat", "threshold_of", "zhao_figures"]

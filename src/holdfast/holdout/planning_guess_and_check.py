@@ -9,7 +9,7 @@ import math
 
 from holdfast.bounds.one_question.families import Family, least_tolerance
 from holdfast.bounds.one_question.inputs import LEAST_LOG_SHARE
-from holdfast.holdout.families import MEAN_FAMILIES
+from holdfast.holdout.families import MEAN_FAMILIES, MeanFamily
 from holdfast.holdout.mean_interval import FINEST, MeanInterval
 from holdfast.holdout.planning_use import Found, Use, method
 
@@ -19,6 +19,8 @@ _TABLE = 128
 
 class Run:
     """A run on `n` rows with one family, in units of the range; without a guess at the middle, the worst place.
+
+    The family may be one of those for independent rows, by name, or the interval of dependent ones.
 
     Hoeffding's width is the same everywhere but at the very ends, so it is always taken at the middle.
 
@@ -31,9 +33,10 @@ class Run:
     widths fall smoothly with the rows.
     """
 
-    def __init__(self, n: int, use: Use, family: Family) -> None:
+    def __init__(self, n: int, use: Use, family: Family | MeanFamily) -> None:
         self.use, self.family = use, family
-        self.interval = MeanInterval(MEAN_FAMILIES[family], n, 0.0, 1.0)
+        known = family if isinstance(family, MeanFamily) else MEAN_FAMILIES[family]
+        self.interval = MeanInterval(known, n, 0.0, 1.0)
         curved = self.interval.family.curved
         self.guess = use.guess if curved and use.guess is not None else 0.5
         span = (math.pi / 2 if curved else 1.0) / (2 * FINEST)
@@ -79,6 +82,8 @@ class Run:
         share = self.log_share(failures)
         if share < LEAST_LOG_SHARE:  # nothing is left that an interval could be made of
             return max(self.guess, 1 - self.guess)
+        if isinstance(self.family, MeanFamily):
+            return self.interval.half_width(self.guess, share)
         return least_tolerance(self.family, self.guess, self.interval.n, share)
 
     def corrected(self, failures: int) -> float:

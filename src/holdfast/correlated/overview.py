@@ -1,0 +1,322 @@
+"""What a declared model says, on one page: influence, quilt, noise, what rows are worth and how many are needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast import check
+from holdfast.bounds.correlated.run_plan import RunPlan, plan_run
+from holdfast.bounds.exact import up
+from holdfast.bounds.interval.width import MOST
+from holdfast.bounds.one_question.inputs import Side
+from holdfast.bounds.search import first_at_least
+from holdfast.correlated.blocks import Blocks
+from holdfast.correlated.chain import MarkovChain
+from holdfast.correlated.chain_class import ModelClass
+from holdfast.correlated.dependent_rows import BLOCKS, CHAIN, STATIONARY, DependentRows
+from holdfast.correlated.gaussian_field import GaussianField
+from holdfast.correlated.ising import Ising
+from holdfast.correlated.model_file import Model
+from holdfast.correlated.network import Network
+from holdfast.correlated.quilt import Quilt, Surcharge, check_surcharge
+from holdfast.correlated.route import Route
+from holdfast.correlated.run_terms import run_terms
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+from holdfast.holdout.families import MeanFamily
+from holdfast.holdout.planning_guess_and_check import Run
+from holdfast.holdout.planning_use import Use
+
+_NO_DP = "a Gaussian field has no DP level: only linear queries are covered, by their exact leakage"
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What a release costs under the model.
+
+    `epsilon_dp` and `quilt` are None for Gaussian fields, which have `shift` instead: how far a sum moves with one
+    record, at the worst record and the worst that may be known.
+    """
+
+    epsilon_bdp: float
+    epsilon_dp: float | None
+    surcharge: Surcharge
+    sensitivity: float
+    noise_scale: float
+    quilt: Quilt | None
+    shift: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "epsilon_bdp": self.epsilon_bdp,
+            "epsilon_dp": self.epsilon_dp,
+            "surcharge": self.surcharge,
+            "sensitivity": self.sensitivity,
+            "noise_scale": self.noise_scale,
+            "influence": None if self.quilt is None else self.quilt.influence,
+            "quilt": None if self.quilt is None else self.quilt.to_dict(),
+            "shift": self.shift,
+        }
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """What the certified holdout for dependent rows (`DependentHoldout`) reaches.
+
+    `half_width` is the least tolerance of a check while nothing has failed, for values in [0, 1]; `after_failures` that
+    of the last question after all planned failures. `needed` is how many independent rows the records must be worth for
+    the wanted tolerance after all failures, and `records` about how many records of this kind that takes.
+    """
+
+    effective_n: float
+    rule: str
+    questions: int
+    confidence: float
+    failures: int
+    half_width: float
+    after_failures: float
+    needed: float | None = None
+    records: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "effective_n": self.effective_n,
+            "rule": self.rule,
+            "questions": self.questions,
+            "confidence": self.confidence,
+            "failures": self.failures,
+            "half_width": self.half_width,
+            "after_failures": self.after_failures,
+            "needed_effective_n": self.needed,
+            "needed_records": self.records,
+        }
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The answers of `overview`; what is not there has its reason in `missing`."""
+
+    description: str
+    n: int
+    privacy: Privacy | None
+    holdout: Holdout | None
+    tau: float | None
+    run: RunPlan | None
+    missing: dict[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def refusal(self) -> str:
+        """Why the answer is no; empty where it is not.
+
+        It is no where no part has an answer, and where an accuracy was asked for that neither the certified holdout nor
+        Algorithm 1 reaches with these records.
+        """
+        if self.privacy is None and self.holdout is None:
+            return "; ".join(self.missing.values())
+        if self.tau is None:
+            return ""
+        checked = self.holdout is not None and self.holdout.after_failures <= self.tau
+        if checked or (self.run is not None and self.run.n <= self.n):
+            return ""
+        reasons = []
+        if self.holdout is None:
+            reasons.append(self.missing["holdout"])
+        else:
+            more = self.holdout.records
+            reasons.append(
+                f"the certified holdout reaches {self.holdout.after_failures:.4g}"
+                + (f" and would need about {more:,.0f} records" if more is not None and math.isfinite(more) else "")
+            )
+        if self.run is None:
+            reasons.append(self.missing["algorithm 1"])
+        elif not self.run.feasible:
+            reasons.append(f"Algorithm 1 cannot: {self.run.reason}")
+        else:
+            reasons.append(f"Algorithm 1 needs {self.run.n:,} records")
+        return f"{self.n:,} records of this model do not certify {self.tau:g}: " + "; ".join(reasons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "model": self.description,
+            "n": self.n,
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "holdout": None if self.holdout is None else self.holdout.to_dict(),
+            "tau": self.tau,
+            "algorithm_1": None if self.run is None else self.run.to_dict(),
+            "missing": dict(self.missing),
+            "notes": list(self.notes),
+            "feasible": not self.refusal,
+            "refusal": self.refusal or None,
+        }
+
+
+def overview(
+    model: Model,
+    *,
+    epsilon_bdp: float | None = None,
+    epsilon_dp: float | None = None,
+    sensitivity: float = 1.0,
+    surcharge: Surcharge = "sharp",
+    record: int | None = None,
+    questions: int = 100,
+    confidence: float = 0.95,
+    failures: int = 10,
+    tau: float | None = None,
+    budget: int = 10,
+) -> Overview:
+    """What a model says about releases, about checks, and about how many records a wanted accuracy takes.
+
+    Parameters
+    ----------
+    model : DependenceModel
+        Of any kind.
+    epsilon_bdp, epsilon_dp : float, optional
+        The Bayesian level that is wanted (1 by default), or the DP level that was spent.
+    sensitivity : float
+        Of the query: how far one record can move it.
+    surcharge : str
+        "sharp", "two" or "paper".
+    record : int, optional
+        Show the quilt of this record instead of the one that decides.
+    questions, confidence, failures
+        The plan of the certified holdout.
+    tau : float, optional
+        A wanted accuracy of every answer, in (0, 1): says how many records it takes, by the certified holdout and by
+        Algorithm 1 with `budget` overrulings (`correlated.holdout-size`).
+    budget : int
+        Overrulings of Algorithm 1, at most `questions`.
+
+    Examples
+    --------
+    >>> found = overview(MarkovChain([[0.9, 0.1], [0.4, 0.6]], 30_000), tau=0.1, questions=1000)
+    >>> round(found.privacy.epsilon_dp, 6), found.privacy.quilt.size, round(found.privacy.noise_scale, 4)
+    (0.075242, 11, 13.2904)
+    >>> round(found.holdout.effective_n), found.holdout.rule, round(found.holdout.half_width, 4)
+    (10000, 'stationary chain by its gap', 0.0255)
+    >>> found.run.n > 10**6, found.refusal
+    (True, '')
+    """
+    if epsilon_bdp is not None and epsilon_dp is not None:
+        raise InvalidParameter("give epsilon_bdp, the level that is wanted, or epsilon_dp, the one spent, and not both")
+    check_surcharge(surcharge)
+    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    if epsilon_dp is not None:
+        epsilon_dp = check.real("epsilon_dp", epsilon_dp, above=0)
+    wanted = check.real("epsilon_bdp", 1.0 if epsilon_bdp is None else epsilon_bdp, above=0)
+    use = Use(
+        check.whole("questions", questions, at_least=1, at_most=MOST),
+        check.whole("failures", failures, at_least=0, at_most=MOST),
+        check.probability("confidence", confidence),
+    )
+    if tau is not None:
+        tau = check.real("tau", tau, above=0, below=1)
+        budget = check.whole("budget", budget, at_least=1, at_most=use.questions)
+    missing: dict[str, str] = {}
+    privacy = _try(missing, "privacy", lambda: _privacy(model, wanted, epsilon_dp, sensitivity, surcharge, record))
+    holdout = _try(missing, "holdout", lambda: _holdout(model, use, tau))
+    run = None
+    if tau is not None:
+        run = _try(missing, "algorithm 1", lambda: _run(model, tau, use, budget))
+    notes = () if isinstance(model, GaussianField) else model.notes()
+    return Overview(model.describe(), model.n, privacy, holdout, tau, run, missing, notes)
+
+
+def _try(missing: dict[str, str], name: str, make: Any) -> Any:
+    try:
+        return make()
+    except GuaranteeUnavailable as error:
+        missing[name] = str(error)
+        return None
+
+
+def _privacy(
+    model: Model,
+    wanted: float,
+    spent: float | None,
+    sensitivity: float,
+    surcharge: Surcharge,
+    record: int | None,
+) -> Privacy:
+    if isinstance(model, GaussianField):
+        if spent is not None:
+            raise GuaranteeUnavailable(_NO_DP)
+        scale = model.noise_scale(wanted, sensitivity)
+        return Privacy(wanted, None, surcharge, sensitivity, scale, None, model.worst_shift().value)
+    level = model.epsilon_dp(wanted, surcharge) if spent is None else spent
+    bayesian = wanted if spent is None else model.epsilon_bdp(spent, surcharge)
+    if record is not None:
+        quilt = model.best_quilt(record, bayesian, surcharge)
+    elif spent is None:
+        quilt = model.worst_quilt(bayesian, surcharge)
+    else:
+        quilt = model.dearest_quilt(spent, surcharge)
+    return Privacy(bayesian, level, surcharge, sensitivity, up(sensitivity / level), quilt)
+
+
+def _holdout(model: Model, use: Use, tau: float | None) -> Holdout:
+    rows, rule = dependent_rows(model)
+    run = Run(rows.n, use, _narrowest(rows))
+    after = run.tolerance(run.worst)
+    found = rows.effective_n
+    needed = records = None
+    if tau is not None:
+        needed = _needed(tau, use)
+        records = float(math.ceil(rows.n * needed / found)) if math.isfinite(needed) else math.inf
+    return Holdout(found, rule, use.questions, use.confidence, use.failures, run.tolerance(0), after, needed, records)
+
+
+def dependent_rows(model: Model) -> tuple[DependentRows, str]:
+    """The model as a declaration for the certified holdout, and the rule that gives its effective size.
+
+    Examples
+    --------
+    >>> dependent_rows(Blocks([4] * 10))[1]
+    'independent blocks'
+    """
+    if isinstance(model, MarkovChain) and model.stationary:
+        rows = DependentRows.markov(model.n, model.matrix)
+        return rows, max(rows.routes.values(), key=lambda route: route.effective_n).name
+    rows = DependentRows.of(model)
+    if isinstance(model, ModelClass):
+        return rows, "least of its models"
+    if isinstance(model, (Blocks, Network, Ising)):
+        return rows, BLOCKS
+    if isinstance(model, GaussianField):
+        return rows, STATIONARY if model.is_first_order else BLOCKS
+    return rows, CHAIN
+
+
+def _narrowest(rows: DependentRows) -> MeanFamily:
+    """The interval of each share's narrowest route, as the holdout uses it."""
+
+    def ends(mean: float, n: int, log_share: float, low: float, high: float, side: Side) -> tuple[float, float]:
+        return rows.narrowest(log_share).ends(mean, n, log_share, low, high, side)
+
+    return MeanFamily("narrowest", ends, curved=any(route.blocks is not None for route in rows.routes.values()))
+
+
+def _needed(tau: float, use: Use) -> float:
+    """How many independent rows the records must be worth for this tolerance after all failures; by Hoeffding."""
+
+    def spare(log_size: float) -> float:
+        size = math.exp(log_size)
+        run = Run(math.ceil(size), use, Route("wanted", size).family)
+        return tau - run.tolerance(run.worst)
+
+    top = math.log(MOST)
+    return math.exp(first_at_least(spare, 0.0, 0.0, top)) if spare(top) >= 0 else math.inf
+
+
+def _run(model: Model, tau: float, use: Use, budget: int) -> RunPlan:
+    terms = run_terms(model)
+    if not terms:
+        raise GuaranteeUnavailable("Algorithm 1 has no planner here: no quilt of one shape is known for all records")
+    return plan_run(tau, use.beta, use.questions, budget, terms)
+
+
+__all__ = ["Holdout", "Overview", "Privacy", "dependent_rows", "overview"]
