@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -31,6 +33,7 @@ def session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     folder = tempfile.mkdtemp(prefix="holdfast-spark-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     logging = os.path.join(folder, "log4j2.properties")
     with open(logging, "w") as file:
         file.write(_QUIET)

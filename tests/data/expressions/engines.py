@@ -1,7 +1,8 @@
-"""The same rows in every engine, and the values of expressions there: one list a expression, in row order."""
+"""The same rows in every engine, and the values of expressions there: one list an expression, in row order."""
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -43,11 +44,11 @@ def by_numpy(rows: Rows, expressions: list[Expression]) -> Values:
     return found
 
 
-def by_polars(rows: Rows, expressions: list[Expression]) -> Values:
+def by_polars(rows: Rows, expressions: list[Expression], engine: Any = "auto") -> Values:
     frame = pl.DataFrame(pl.from_arrow(arrow(rows))).lazy().select(polars_columns.read(SCHEMA))
-    compiled = [polars_columns.compile(expression).alias(f"v{at}") for at, expression in enumerate(expressions)]
-    values = frame.select(pl.lit(0).repeat_by(1).first().alias("_"), pl.col("x").alias("__"), *compiled).collect()
-    return [values[f"v{at}"].to_list() for at in range(len(expressions))]
+    compiled = {f"v{at}": polars_columns.compile(expression) for at, expression in enumerate(expressions)}
+    values = frame.with_columns(**compiled).collect(engine=engine)
+    return [values[name].to_list() for name in compiled]
 
 
 def by_ibis(backend: Any, table: Any, expressions: list[Expression], at_once: int = 8) -> Values:
@@ -73,6 +74,27 @@ def fill_postgres(url: str, rows: Rows) -> None:
         with connection.cursor() as cursor, cursor.copy("copy rows from stdin") as copy:
             for at, row in enumerate(rows):
                 copy.write_row([at, *(row[c.name] for c in SCHEMA)])
+
+
+def by_postgres(url: str, rows: Rows, expressions: list[Expression]) -> Values:
+    import ibis
+
+    fill_postgres(url, rows)
+    backend = ibis.connect(url)
+    try:
+        return by_ibis(backend, backend.table("rows"), expressions)
+    finally:
+        backend.disconnect()
+
+
+def by_spark(session: Any, rows: Rows, expressions: list[Expression]) -> Values:
+    import ibis
+
+    session.createDataFrame(arrow(rows)).createOrReplaceTempView("odd_rows")
+    backend = ibis.pyspark.connect(session)
+    found = by_ibis(backend, backend.table("odd_rows"), expressions, at_once=40)
+    gc.collect()  # pyspark leaves a socket for each answer, which says so when it is collected: here, not elsewhere
+    return found
 
 
 def by_duckdb(rows: Rows, expressions: list[Expression]) -> Values:

@@ -79,7 +79,7 @@ def checked(node: tree.Node, schema: Schema, most_nodes: int = limits.MOST_NODES
         if nodes > most_nodes:
             raise InvalidParameter(f"expression must have at most {most_nodes} parts")
         depths.extend((below, depth + 1) for below in tree.children(here))
-    checker = _Checker(schema)
+    checker = _Checker(schema, limits.MOST_COPIES if most_nodes <= limits.MOST_NODES else most_nodes)
     top = checker.facts_of(node)
     if top.kind is None:
         raise InvalidParameter("expression must have a value, got null")
@@ -87,8 +87,8 @@ def checked(node: tree.Node, schema: Schema, most_nodes: int = limits.MOST_NODES
 
 
 class _Checker:
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+    def __init__(self, schema: Schema, most_copies: int) -> None:
+        self.schema, self.most_copies = schema, most_copies
         self.kinds: dict[str, Kind] = {}
         self.facts: dict[tree.Node, Facts] = {}
 
@@ -101,8 +101,8 @@ class _Checker:
                     "expression must stay between 2**-1000 and 2**1000 in size on every row that columns between "
                     "2**-100 and 2**100 allow; clip its parts to smaller ranges"
                 )
-            if known.copies > limits.MOST_COPIES:
-                raise InvalidParameter(f"expression must have at most {limits.MOST_COPIES} parts once it is compiled")
+            if known.copies > self.most_copies:
+                raise InvalidParameter(f"expression must have at most {self.most_copies} parts once it is compiled")
         return known
 
     def _find(self, node: tree.Node) -> Facts:
