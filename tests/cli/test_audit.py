@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars
 import pytest
+from sklearn.neighbors import KNeighborsClassifier
 
 from holdfast.cli.main import run
 from holdfast.coherence.report import SECTIONS
@@ -173,6 +175,15 @@ def test_a_hanging_curator_is_ended(people: Path) -> None:
     assert {failure["kind"] for failure in _numbers(page)["failures"]} == {"curator-hung", "not-run"}
 
 
+def test_a_hanging_learner_is_ended(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda self, x, y: time.sleep(60))
+    words = ["--target", "ill=1", "--learner", "nearest-neighbour", "--splits", "1", "--learner-time-limit", "0.3"]
+    status, page = _audit(people, *words)
+    assert status == 3
+    assert "the learner ran past its limit of 0.3 s and was ended" in _page(page).words
+    assert _numbers(page)["failures"][0]["kind"] == "learner-hung"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -191,6 +202,7 @@ def test_a_hanging_curator_is_ended(people: Path) -> None:
         (["--alpha", "3"], "--alpha"),
         (["--splits", "0"], "--splits"),
         (["--splits", "many"], "--splits"),
+        (["--learner-time-limit", "0"], "--learner-time-limit must be"),
         (["--release", "x.csv"], "need --inside"),
         (["--min-size", "5"], "--min-size must be at least --min-cell"),
         (["--no-such-option"], "--no-such-option"),

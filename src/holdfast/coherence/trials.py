@@ -140,7 +140,8 @@ class Trials:
     def __repr__(self) -> str:
         state = "complete"
         if self.partial:
-            state = f"PARTIAL, {len(self.failures)} failures, {np.count_nonzero(self.emptied)} groups emptied"
+            emptied = np.count_nonzero(self.emptied)
+            state = f"PARTIAL, {len(self.failures)} failures" + (f", {emptied} groups emptied" if emptied else "")
         return (
             f"Trials({self.splits} splits, {len(self.learners)} learners, {len(self.lenses)} lenses, "
             f"{len(self.groups)} groups, {self.rows.size} rows, {state})"
