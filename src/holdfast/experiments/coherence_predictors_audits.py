@@ -14,7 +14,7 @@ from holdfast.coherence import run as run_audit
 from holdfast.coherence.groups import EVERYONE
 from holdfast.coherence.significance import significance
 from holdfast.coherence.table import Table as Rows
-from holdfast.coherence.verdict import Verdict, verdict
+from holdfast.coherence.verdict import INCOHERENT, Verdict, verdict
 from holdfast.experiments.acs_data import DISABILITY, TARGET
 from holdfast.experiments.coherence_predictors_pairs import GROUP, GROUPS, Pair
 
@@ -58,6 +58,14 @@ class Row:
         return gap / self.floor if self.floor > 0 else 0.0 if gap <= 0 else float("inf")
 
     @property
+    def incoherent(self) -> str:
+        """Groups found incoherent, worst excess first; the first three, and how many more."""
+        names = [
+            f"{f.group} ({f.mean:.3f}, floor {f.floor:.3f})" for f in self.judged.findings if f.status == INCOHERENT
+        ]
+        return "; ".join(names[:3]) + (f"; {len(names) - 3} more" if len(names) > 3 else "")
+
+    @property
     def group_status(self) -> str:
         """The verdict on the group."""
         return next(f.status for f in self.judged.findings if f.group == GROUP)
@@ -86,6 +94,7 @@ class Row:
             "floor of largest": short(self.largest_floor),
             "splits above alpha": short(self.raw),
             "omnibus p": short(self.omnibus),
+            "incoherent groups": self.incoherent,
             "AUC held out": short(self.auc_outside),
             "AUC released": short(self.auc_inside),
         }
