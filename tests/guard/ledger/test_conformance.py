@@ -148,6 +148,30 @@ def test_one_failing_function_does_not_undo_those_it_shares_a_commit_with(store:
     check_spent(store, 3)
 
 
+def test_what_was_announced_is_found_as_what_was_not(store: Store) -> None:
+    ledger = store.ledger(DATASET)
+
+    def work(transaction: Transaction) -> tuple[object, ...]:
+        early = transaction.find_key("ann", "k0"), transaction.find_key("bob", "k0"), transaction.find_question("new")
+        transaction.append("reserved", {}, analyst="ann", key="k0", question="new")
+        last = transaction.append("answered", {}, analyst="bob", key="k0", question="new")
+        assert transaction.find_question("new") == last
+        assert transaction.find_key("bob", "k0") == last
+        return early
+
+    def look(view: View) -> tuple[object, ...]:
+        return view.find_key("ann", "k0"), view.find_key("bob", "k0"), view.find_question("new")
+
+    ledger.submit(spend("k0", 9))
+    first = next(ledger.entries())
+    announced = {"keys": [("ann", "k0"), ("bob", "k0"), (None, "k0")], "questions": ["new", "qk0"]}
+    assert ledger.submit(work, **announced) == (first, None, None)
+    _, second, third = ledger.entries()
+    assert ledger.look(look) == (second, third, third)
+    # Several entries with one key or question: the latest, announced or not.
+    assert ledger.submit(look, **announced) == ledger.submit(look) == (second, third, third)
+
+
 def test_a_state_without_an_entry_is_refused(store: Store) -> None:
     ledger = store.ledger(DATASET)
     with pytest.raises(LedgerConflict, match="account:whole was put after the last entry"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
 
 from holdfast.guard.ledger.entry import Entry, Head
@@ -23,6 +23,9 @@ class Backend(ABC, Source):
     @abstractmethod
     def begin(self) -> Head:
         """Lock the chain against every other writer, and return where it ends."""
+
+    def find_all(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
+        """Look up what will be looked up: a store far away can do so at once."""
 
     @abstractmethod
     def write(self, changes: Changes, signature: str | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Generic, TypeVar
 
 from holdfast import check
@@ -22,6 +22,7 @@ from holdfast.guard.ledger.signing import SigningKey, head_message
 from holdfast.guard.ledger.transaction import Changes, Transaction, View
 
 T = TypeVar("T")
+Keys = Collection[tuple[str | None, str]]
 
 LARGEST_GROUP = 64
 """Questions that share a commit: enough to hide its cost, few enough that the first of them does not wait long."""
@@ -30,10 +31,10 @@ LARGEST_GROUP = 64
 class _Request(Generic[T]):
     """One call of `submit`, waiting for a leader or for its result."""
 
-    __slots__ = ("error", "lead", "turn", "value", "work")
+    __slots__ = ("error", "keys", "lead", "questions", "turn", "value", "work")
 
-    def __init__(self, work: Callable[[Transaction], T]) -> None:
-        self.work = work
+    def __init__(self, work: Callable[[Transaction], T], keys: Keys, questions: Collection[str]) -> None:
+        self.work, self.keys, self.questions = work, keys, questions
         self.turn = threading.Event()
         self.lead = False
         self.value: T | None = None
@@ -64,12 +65,20 @@ class Ledger:
         """What signs receipts and heads; None where the ledger is not signed."""
         return self._key
 
-    def submit(self, work: Callable[[Transaction], T]) -> T:
+    def submit(self, work: Callable[[Transaction], T], *, keys: Keys = (), questions: Collection[str] = ()) -> T:
         """Run `work` alone, make what it did durable, and only then return what it returned.
 
         No other thread or process changes the chain meanwhile. If `work` raises, what it did is dropped and the error
         is raised here; others that share the commit are not touched. `work` should be short, must not submit to the
         same ledger, and may run in another thread of this process.
+
+        Parameters
+        ----------
+        work : callable
+            Takes the `Transaction`.
+        keys, questions : collections, optional
+            The (analyst, key) pairs and the digests that `work` is going to look up. Those of all who share a commit
+            are then looked up in one query, which saves a database far away two trips for each.
 
         Raises
         ------
@@ -81,7 +90,7 @@ class Ledger:
             self._start()
         if self._leader == threading.get_ident():
             raise LedgerConflict("submit cannot be called from within submit on the same ledger")
-        request: _Request[T] = _Request(work)
+        request: _Request[T] = _Request(work, keys, questions)
         with self._mutex:
             self._waiting.append(request)
             request.lead, self._busy = not self._busy, True
@@ -140,6 +149,7 @@ class Ledger:
             signer = self._signer(head)
             changes = Changes(head)
             faults.reach(faults.LOCKED)
+            backend.find_all({k for r in group for k in r.keys}, {q for r in group for q in r.questions})
             for request in group:
                 self._decide(request, changes, signer)
             if not changes.entries:

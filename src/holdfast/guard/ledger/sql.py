@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NoReturn, TypeVar
 
-from sqlalchemy import Connection, Engine, Row, Select, Table, and_, bindparam, insert, select, update
+from sqlalchemy import Connection, Engine, Row, Select, Table, and_, bindparam, insert, select, union_all, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from holdfast.errors import LedgerConflict, LedgerUnavailable
@@ -35,6 +35,10 @@ _LATEST = select(ENTRIES).where(_E.ledger == bindparam("ledger")).order_by(_E.se
 _BY_KEY = _LATEST.where(_E.key == bindparam("key"), _E.analyst == bindparam("analyst"))
 _BY_KEY_OF_NOBODY = _LATEST.where(_E.key == bindparam("key"), _E.analyst.is_(None))
 _BY_QUESTION = _LATEST.where(_E.question == bindparam("question"))
+_ALL = union_all(
+    select(ENTRIES).where(_E.ledger == bindparam("ledger"), _E.key.in_(bindparam("keys", expanding=True))),
+    select(ENTRIES).where(_E.ledger == bindparam("ledger"), _E.question.in_(bindparam("questions", expanding=True))),
+)
 _ENTRY = select(ENTRIES).where(_E.ledger == bindparam("ledger"), _E.sequence == bindparam("sequence"))
 _RANGE = (
     select(ENTRIES)
@@ -66,8 +70,11 @@ class Remembered:
         head: Head | None = None,
         accounts: dict[str, str | None] | None = None,
         secrets: dict[str, tuple[str, str] | None] | None = None,
+        keys: dict[tuple[str | None, str], Entry | None] | None = None,
+        questions: dict[str, Entry | None] | None = None,
     ) -> None:
         self.head, self.accounts, self.secrets = head, accounts or {}, secrets or {}
+        self.keys, self.questions = keys or {}, questions or {}
 
     def at(self, head: Head) -> Remembered:
         """What is remembered at `head`: this, or nothing."""
@@ -80,6 +87,15 @@ class Remembered:
         accounts = self.accounts | {name: text for name, (text, _) in changes.accounts.items()}
         hidden = self.secrets | {name: (salt, text) for name, (salt, text, _) in changes.secrets.items()}
         return Remembered(changes.head, accounts, hidden)
+
+    def learn(self, keys: Iterable[tuple[str | None, str]], questions: Iterable[str], found: Iterable[Entry]) -> None:
+        """Remember what entries have these keys and questions: the latest of `found`, which are in order, or none."""
+        self.keys, self.questions = dict.fromkeys(keys), dict.fromkeys(questions)
+        for entry in found:
+            if entry.key is not None and (entry.analyst, entry.key) in self.keys:
+                self.keys[entry.analyst, entry.key] = entry
+            if entry.question in self.questions:
+                self.questions[entry.question] = entry
 
 
 class SQLSource(Source):
@@ -123,17 +139,29 @@ class SQLSource(Source):
 
     def by_key(self, analyst: str | None, key: str) -> Entry | None:
         """The latest entry with a key."""
+        if (analyst, key) in self.remembered.keys:
+            return self.remembered.keys[analyst, key]
         if analyst is None:
             return self._entry(self._one(_BY_KEY_OF_NOBODY, key=key))
         return self._entry(self._one(_BY_KEY, key=key, analyst=analyst))
 
     def by_question(self, question: str) -> Entry | None:
         """The latest entry with a question's digest."""
+        if question in self.remembered.questions:
+            return self.remembered.questions[question]
         return self._entry(self._one(_BY_QUESTION, question=question))
 
     def entry(self, sequence: int) -> Entry | None:
         """The entry with a number."""
         return self._entry(self._one(_ENTRY, sequence=sequence))
+
+    def find_all(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
+        """Look all of these up at once and remember them, for as long as this transaction lasts."""
+        if keys or questions:
+            values = {"ledger": self._ledger, "keys": [key for _, key in keys], "questions": list(questions)}
+            rows = self._connection.execute(_ALL, values)
+            found = sorted((entry_of(self._dataset, row) for row in rows), key=lambda entry: entry.sequence)
+            self.remembered.learn(keys, questions, found)
 
     def chunk(self, first: int, last: int) -> list[Entry]:
         """Entries in order."""
@@ -327,6 +355,10 @@ class SQLBackend(Backend):
     def entry(self, sequence: int) -> Entry | None:
         """The entry with a number, inside the lock."""
         return self._ask(lambda source: source.entry(sequence))
+
+    def find_all(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
+        """Look all of these up at once, inside the lock."""
+        self._ask(lambda source: source.find_all(keys, questions))
 
     def _ask(self, question: Callable[[SQLSource], T]) -> T:
         try:
