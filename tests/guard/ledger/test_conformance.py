@@ -36,6 +36,7 @@ def test_what_was_submitted_is_there_when_opened_again(opened: Reopen) -> None:
     def work(transaction: Transaction) -> Entry:
         assert transaction.dataset == DATASET
         transaction.put_account("whole", {"spent": "0.1"})
+        transaction.put_account('Åsa "the first"', {"spent": "0.1"})
         transaction.put_secret("tree", {"nodes": [1, 2]})
         return transaction.append("answered", body, analyst="Åsa", key="k-1", question="d1")
 
@@ -51,12 +52,13 @@ def test_what_was_submitted_is_there_when_opened_again(opened: Reopen) -> None:
             view.entry(1),
         )
 
+    assert ledger.look(lambda view: view.account('Åsa "the first"')) == {"spent": "0.1"}
     assert ledger.look(read) == ({"spent": "0.1"}, {"nodes": [1, 2]}, made, made, made)
     assert made.body == body
     assert made.hash == made.computed_hash()
     assert ledger.head().hash == made.hash
     assert ledger.look(lambda view: view.find_key("ann", "k-1")) is None
-    assert set(made.states) == {"account:whole", "secret:tree"}
+    assert set(made.states) == {"account:whole", 'account:Åsa "the first"', "secret:tree"}
 
 
 def test_reads_see_the_writes_of_the_same_transaction(store: Store) -> None:

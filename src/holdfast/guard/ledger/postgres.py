@@ -19,7 +19,9 @@ from holdfast import check
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger.entry import Head
 from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql import HEAD, SQLBackend, SQLSource, is_lost
+from holdfast.guard.ledger.sql import SQLBackend
+from holdfast.guard.ledger.sql_connection import is_lost
+from holdfast.guard.ledger.sql_source import HEAD, SQLSource
 from holdfast.guard.ledger.sql_store import SQLStore
 
 _LOCKING_HEAD = HEAD.with_for_update()

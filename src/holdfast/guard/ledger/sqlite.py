@@ -17,7 +17,8 @@ from holdfast import check
 from holdfast.errors import InvalidParameter, LedgerUnavailable
 from holdfast.guard.ledger.entry import Head
 from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql import SQLBackend, SQLSource
+from holdfast.guard.ledger.sql import SQLBackend
+from holdfast.guard.ledger.sql_source import SQLSource
 from holdfast.guard.ledger.sql_store import SQLSnapshot, SQLStore
 
 _MEANINGS = (
