@@ -3,7 +3,7 @@
 Written so that no engine can fail or differ on any row. Divisors are NULL where they are zero, because Spark and
 PostgreSQL raise an error there; `floor` and `ceil` see only numbers that fit in 53 bits, because Ibis casts their
 result to a whole number; `least` and `greatest` are told about NULL, because engines skip it; numbers are written as
-texts and cast, because DuckDB reads `0.1234567890123456` as a decimal, whose cast rounds twice. A truth value stands
+texts and cast, so that no engine reads them as decimals with rules of their own. A truth value stands
 only under `and`, `or`, `not`, `case when` and `coalesce`: Ibis writes `a = b in (...)` without brackets, which engines
 read in different ways.
 """

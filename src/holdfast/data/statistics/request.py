@@ -51,6 +51,8 @@ def checked_kind(node: tree.Node, schema: Schema, *kinds: str) -> Expression:
     if inner.kind not in kinds:
         wanted = " or a ".join("truth value" if kind == "boolean" else kind for kind in kinds)
         raise InvalidParameter(f"expression must be a {wanted}, got a {inner.kind}")
+    if not inner.columns:
+        raise InvalidParameter("expression must read at least one column: what it asks has one answer for all samples")
     return inner
 
 
