@@ -29,6 +29,7 @@ COMMANDS = (
     "audit",
     "bound",
     "correct",
+    "correlated",
     "demo",
     "epsilon",
     "guard",

@@ -17,6 +17,7 @@ from holdfast.correlated.chain import MarkovChain
 from holdfast.correlated.chain_class import ModelClass
 from holdfast.correlated.dependent_rows import BLOCKS, CHAIN, STATIONARY, DependentRows
 from holdfast.correlated.gaussian_field import GaussianField
+from holdfast.correlated.hidden_chain import HiddenChain
 from holdfast.correlated.ising import Ising
 from holdfast.correlated.model_file import Model
 from holdfast.correlated.network import Network
@@ -28,6 +29,7 @@ from holdfast.holdout.families import MeanFamily
 from holdfast.holdout.planning_guess_and_check import Run
 from holdfast.holdout.planning_use import Use
 
+ONE_BLOCK = "one block"
 _NO_DP = "a Gaussian field has no DP level: only linear queries are covered, by their exact leakage"
 
 
@@ -67,7 +69,8 @@ class Holdout:
 
     `half_width` is the least tolerance of a check while nothing has failed, for values in [0, 1]; `after_failures` that
     of the last question after all planned failures. `needed` is how many independent rows the records must be worth for
-    the wanted tolerance after all failures, and `records` about how many records of this kind that takes.
+    the wanted tolerance after all failures, and `records` about how many records of this kind that takes; infinite
+    where all depend on each other as one block, of which more are worth no more.
     """
 
     effective_n: float
@@ -107,6 +110,11 @@ class Overview:
     run: RunPlan | None
     missing: dict[str, str]
     notes: tuple[str, ...]
+    names: tuple[str, ...] | None = None
+
+    def name(self, node: int) -> str:
+        """What a node is called: its name in a network, its number otherwise."""
+        return str(node) if self.names is None else self.names[node]
 
     @property
     def refusal(self) -> str:
@@ -127,10 +135,10 @@ class Overview:
             reasons.append(self.missing["holdout"])
         else:
             more = self.holdout.records
-            reasons.append(
-                f"the certified holdout reaches {self.holdout.after_failures:.4g}"
-                + (f" and would need about {more:,.0f} records" if more is not None and math.isfinite(more) else "")
-            )
+            need = ", and more of one block are worth no more: declare blocks, or how records forget each other"
+            if more is not None and math.isfinite(more):
+                need = f" and would need about {more:,.0f} records"
+            reasons.append(f"the certified holdout reaches {self.holdout.after_failures:.4g}{need}")
         if self.run is None:
             reasons.append(self.missing["algorithm 1"])
         elif not self.run.feasible:
@@ -141,10 +149,14 @@ class Overview:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
+        privacy = None if self.privacy is None else self.privacy.to_dict()
+        if privacy is not None and privacy["quilt"] is not None and self.names is not None:
+            quilt = privacy["quilt"]
+            quilt |= {"names": [self.name(j) for j in quilt["quilt"]], "record_name": self.name(quilt["record"])}
         return {
             "model": self.description,
             "n": self.n,
-            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "privacy": privacy,
             "holdout": None if self.holdout is None else self.holdout.to_dict(),
             "tau": self.tau,
             "algorithm_1": None if self.run is None else self.run.to_dict(),
@@ -162,7 +174,7 @@ def overview(
     epsilon_dp: float | None = None,
     sensitivity: float = 1.0,
     surcharge: Surcharge = "sharp",
-    record: int | None = None,
+    record: int | str | None = None,
     questions: int = 100,
     confidence: float = 0.95,
     failures: int = 10,
@@ -181,8 +193,8 @@ def overview(
         Of the query: how far one record can move it.
     surcharge : str
         "sharp", "two" or "paper".
-    record : int, optional
-        Show the quilt of this record instead of the one that decides.
+    record : int or str, optional
+        Show the quilt of this record, by number or by its name in a network, instead of the one that decides.
     questions, confidence, failures
         The plan of the certified holdout.
     tau : float, optional
@@ -223,7 +235,8 @@ def overview(
     if tau is not None:
         run = _try(missing, "algorithm 1", lambda: _run(model, tau, use, budget))
     notes = () if isinstance(model, GaussianField) else model.notes()
-    return Overview(model.describe(), model.n, privacy, holdout, tau, run, missing, notes)
+    names = model.names if isinstance(model, Network) else None
+    return Overview(model.describe(), model.n, privacy, holdout, tau, run, missing, notes, names)
 
 
 def _try(missing: dict[str, str], name: str, make: Any) -> Any:
@@ -240,8 +253,10 @@ def _privacy(
     spent: float | None,
     sensitivity: float,
     surcharge: Surcharge,
-    record: int | None,
+    record: int | str | None,
 ) -> Privacy:
+    if isinstance(record, str) and not isinstance(model, Network):
+        raise InvalidParameter(f"record must be a number, at least 0 and at most {model.n - 1}, got {record!r:.60}")
     if isinstance(model, GaussianField):
         if spent is not None:
             raise GuaranteeUnavailable(_NO_DP)
@@ -250,7 +265,7 @@ def _privacy(
     level = model.epsilon_dp(wanted, surcharge) if spent is None else spent
     bayesian = wanted if spent is None else model.epsilon_bdp(spent, surcharge)
     if record is not None:
-        quilt = model.best_quilt(record, bayesian, surcharge)
+        quilt = model.best_quilt(record, bayesian, surcharge)  # type: ignore[arg-type]  # a name, of a network's node
     elif spent is None:
         quilt = model.worst_quilt(bayesian, surcharge)
     else:
@@ -266,7 +281,8 @@ def _holdout(model: Model, use: Use, tau: float | None) -> Holdout:
     needed = records = None
     if tau is not None:
         needed = _needed(tau, use)
-        records = float(math.ceil(rows.n * needed / found)) if math.isfinite(needed) else math.inf
+        grows = math.isfinite(needed) and rule != ONE_BLOCK
+        records = float(math.ceil(rows.n * needed / found)) if grows else math.inf
     return Holdout(found, rule, use.questions, use.confidence, use.failures, run.tolerance(0), after, needed, records)
 
 
@@ -278,10 +294,14 @@ def dependent_rows(model: Model) -> tuple[DependentRows, str]:
     >>> dependent_rows(Blocks([4] * 10))[1]
     'independent blocks'
     """
-    if isinstance(model, MarkovChain) and model.stationary:
-        rows = DependentRows.markov(model.n, model.matrix)
-        return rows, max(rows.routes.values(), key=lambda route: route.effective_n).name
+    chain = _chain_of(model)
+    if chain is not None:
+        routes = DependentRows.markov(chain.n, chain.matrix).routes
+        best = max(routes.values(), key=lambda route: route.effective_n)
+        return DependentRows(chain.n, model.describe(), routes), best.name
     rows = DependentRows.of(model)
+    if rows.effective_n <= 1:
+        return rows, ONE_BLOCK
     if isinstance(model, ModelClass):
         return rows, "least of its models"
     if isinstance(model, (Blocks, Network, Ising)):
@@ -289,6 +309,14 @@ def dependent_rows(model: Model) -> tuple[DependentRows, str]:
     if isinstance(model, GaussianField):
         return rows, STATIONARY if model.is_first_order else BLOCKS
     return rows, CHAIN
+
+
+def _chain_of(model: Model) -> MarkovChain | None:
+    """The stationary chain whose two bounds hold for the model: itself, or the hidden one."""
+    if isinstance(model, HiddenChain):
+        plain = model.to_dict()
+        model = MarkovChain(plain["transition"], plain["n"], plain["start"])
+    return model if isinstance(model, MarkovChain) and model.stationary else None
 
 
 def _narrowest(rows: DependentRows) -> MeanFamily:
@@ -313,9 +341,13 @@ def _needed(tau: float, use: Use) -> float:
 
 
 def _run(model: Model, tau: float, use: Use, budget: int) -> RunPlan:
+    if isinstance(model, GaussianField):
+        raise GuaranteeUnavailable("Algorithm 1 has no planner for a Gaussian field: it has no quilts")
     terms = run_terms(model)
     if not terms:
-        raise GuaranteeUnavailable("Algorithm 1 has no planner here: no quilt of one shape is known for all records")
+        raise GuaranteeUnavailable(
+            "Algorithm 1 has no plan here: no quilt of one shape with finite influence is known for all records"
+        )
     return plan_run(tau, use.beta, use.questions, budget, terms)
 
 

@@ -1,0 +1,176 @@
+"""`holdfast correlated`: what a declared dependence between records means: influence, quilt, noise, sample sizes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import typer
+
+from holdfast import check
+from holdfast.cli import output
+from holdfast.cli.progress import progress_bar
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+
+if TYPE_CHECKING:
+    from holdfast.bounds.correlated import RunPlan
+    from holdfast.correlated.model_file import Column
+    from holdfast.correlated.overview import Holdout, Overview, Privacy
+    from holdfast.correlated.quilt import Quilt, Surcharge
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("correlated")(correlated)
+
+
+def correlated(
+    model: Path = typer.Argument(..., metavar="MODEL", help="The model: a JSON or TOML file (docs/correlated.md)."),  # noqa: B008
+    epsilon: float = typer.Option(None, "--epsilon", help="Bayesian DP level that is wanted.  [default: 1]"),
+    epsilon_dp: float = typer.Option(None, "--epsilon-dp", help="Turn around: which Bayesian level did this DP cost?"),
+    sensitivity: float = typer.Option(1.0, "--sensitivity", help="How far one record can move the query."),
+    surcharge: str = typer.Option("sharp", "--surcharge", help="How influence is charged: sharp, two or paper."),
+    record: str = typer.Option(None, "--record", help="Show this record's quilt: its number from 0, or its name."),
+    questions: int = typer.Option(100, "--questions", help="Questions to the holdout in all, fixed in advance."),
+    confidence: float = typer.Option(0.95, "--confidence", help="Probability that every certified answer is right."),
+    failures: int = typer.Option(10, "--failures", help="Failures after which the holdout shall go on."),
+    tau: float = typer.Option(None, "--tau", help="Wanted accuracy of every answer: says how many records it takes."),
+    budget: int = typer.Option(None, "--budget", help="With --tau: overrulings of Algorithm 1.  [default: 10]"),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of tables."),
+) -> None:
+    """Say what dependent records cost and are worth; exit status 3 when they do not certify what was asked."""
+    from holdfast.correlated.model_file import read_model
+    from holdfast.correlated.overview import overview
+    from holdfast.correlated.quilt import check_surcharge
+
+    check_surcharge(surcharge)
+    for name, level in (("--epsilon", epsilon), ("--epsilon-dp", epsilon_dp)):
+        if level is not None:
+            check.real(name, level, above=0)
+    if epsilon is not None and epsilon_dp is not None:
+        raise InvalidParameter(
+            "--epsilon, the level that is wanted, and --epsilon-dp, the one spent, exclude each other"
+        )
+    if budget is not None and tau is None:
+        raise InvalidParameter(f"--budget goes with --tau, the accuracy that is wanted, got --budget {budget}")
+    with progress_bar("model", shown=not as_json) as progress:
+        progress(0.0, "reading")
+        declared = read_model(model, _columns(model.parent))
+        progress(0.2, "searching quilts")
+        found = overview(
+            declared,
+            epsilon_bdp=epsilon,
+            epsilon_dp=epsilon_dp,
+            sensitivity=sensitivity,
+            surcharge=cast("Surcharge", surcharge),
+            record=int(record) if record is not None and record.isdecimal() else record,
+            questions=questions,
+            confidence=confidence,
+            failures=failures,
+            tau=tau,
+            budget=min(10, questions) if budget is None else budget,
+        )
+    if as_json:
+        output.print_json(found.to_dict())
+    else:
+        _print(found)
+    if found.refusal:
+        raise GuaranteeUnavailable(found.refusal)
+
+
+def _columns(folder: Path) -> Column:
+    """Columns of CSV or Parquet files; relative paths start where the model file lies."""
+    from holdfast.cli.count_input import columns
+
+    def read(file: str, name: str) -> list[Any]:
+        return columns([folder / file], [name])[name]
+
+    return read
+
+
+def _print(found: Overview) -> None:
+    output.facts("Declared", [("model", found.description), ("records", f"{found.n:,}")])
+    print()
+    if found.privacy is not None:
+        output.facts("Releases with Laplace noise", _privacy(found, found.privacy))
+    else:
+        output.say(f"Releases: {found.missing['privacy']}.")
+    print()
+    if found.holdout is not None:
+        output.facts("Certified holdout", _holdout(found.holdout, found.tau))
+    else:
+        output.say(f"Certified holdout: {found.missing['holdout']}.")
+    if found.tau is not None:
+        print()
+        if found.run is not None:
+            output.facts(f"Algorithm 1, every answer within {found.tau:g}", _run(found.run, found.n))
+        else:
+            output.say(f"{found.missing['algorithm 1']}.")
+    for note in found.notes:
+        output.say(f"Note: {note}.")
+    output.say("All of this is relative to the declared model, which no data can certify.")
+
+
+def _privacy(model: Overview, found: Privacy) -> list[tuple[str, object]]:
+    sensitivity = found.sensitivity
+    if found.quilt is None:
+        return [
+            ("Bayesian DP level", f"{found.epsilon_bdp:.6g}"),
+            ("a sum moves by", f"{found.shift:.6g} when one record moves by 1, the others following"),
+            ("noise scale", f"{found.noise_scale:.6g} for an equally weighted sum of sensitivity {sensitivity:g}"),
+            ("", f"{sensitivity / found.epsilon_bdp:.6g} if records were independent"),
+        ]
+    assert found.epsilon_dp is not None
+    return [
+        ("Bayesian DP level", f"{found.epsilon_bdp:.6g}"),
+        ("DP level", f"{found.epsilon_dp:.6g} (surcharge {found.surcharge})"),
+        (f"quilt of record {model.name(found.quilt.record)}", _quilt(model, found.quilt)),
+        ("influence", f"{found.quilt.influence:.6g} nats"),
+        ("noise scale", f"{found.noise_scale:.6g} for sensitivity {sensitivity:g}"),
+        ("", f"{sensitivity / found.epsilon_bdp:.6g} if records were independent"),
+        ("", f"{sensitivity * model.n / found.epsilon_bdp:.6g} if all were one block"),
+    ]
+
+
+def _quilt(model: Overview, quilt: Quilt) -> str:
+    together = f"{quilt.size:,} records count together" if quilt.size > 1 else "the record counts alone"
+    if not quilt.quilt:
+        return f"empty; {together}"
+    inside = ", ".join(map(model.name, quilt.quilt[:8])) + (", ..." if len(quilt.quilt) > 8 else "")
+    return f"{{{inside}}}; {together}"
+
+
+def _holdout(found: Holdout, tau: float | None) -> list[tuple[str, object]]:
+    rows: list[tuple[str, object]] = [
+        ("worth", f"{found.effective_n:,.6g} independent record{'s' * (found.effective_n > 1)} ({found.rule})"),
+        ("half-width", f"{_width(found.half_width)} while nothing fails, {found.questions:,} questions"),
+        ("", f"{_width(found.after_failures)} at the last question after {found.failures:,} failures"),
+        ("confidence", f"{100 * found.confidence:g}% for all answers together"),
+    ]
+    if tau is not None and found.needed is not None and found.records is not None:
+        if math.isfinite(found.records):
+            words = f"about {found.records:,.0f} records, worth {found.needed:,.0f}"
+        elif math.isfinite(found.needed):
+            words = "no number of records: more of one block are worth no more"
+        else:
+            words = "more than 10^18 independent records"
+        rows.append((f"for {tau:g}", words))
+    return rows
+
+
+def _width(value: float) -> str:
+    return f"{value:.4g}" if value < 0.5 else "0.5 or more, which says nothing,"
+
+
+def _run(plan: RunPlan, n: int) -> list[tuple[str, object]]:
+    if not plan.feasible:
+        return [("needs", "no number of records is enough"), ("because", plan.reason)]
+    rows: list[tuple[str, object]] = [
+        ("needs", f"{plan.n:,} records" + (f", {n:,} are declared" if plan.n > n else "")),
+        ("runs with", f"threshold {plan.threshold:.6g}, sigma {plan.sigma:.6g}, {plan.budget:,} overrulings"),
+        ("costs", f"epsilon {plan.epsilon_dp:.4g} (DP), {plan.epsilon_bdp:.4g} (Bayesian)"),
+        ("quilt", f"{plan.quilt.size:,} count together, influence {plan.quilt.influence:.4g}"),
+        ("worth", f"{plan.effective_n:,.6g} records, one colour of {plan.quilt.classes:,}"),
+    ]
+    return rows + ([("note", plan.note)] if plan.note else [])
