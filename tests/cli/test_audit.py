@@ -245,6 +245,22 @@ def _with_columns(people: Path, scale: float) -> Path:
     return path
 
 
+def test_the_report_never_overwrites_what_it_reads(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = people.read_bytes()
+    other = people.with_name("other-splits.csv")
+    other.write_bytes(before)
+    same = ["audit", str(people), *FAST]
+    assert run([*same, "--out", str(people.with_suffix(".html"))]) == 64
+    assert "which is read" in capsys.readouterr().err
+    single = ["--release", str(other), "--inside", "sex", "--out", str(people.with_name("other.html"))]
+    assert run([*same, *single]) == 64
+    linked = people.with_name("linked.csv")
+    linked.symlink_to(people)
+    assert run([*same, "--out", str(linked.with_suffix(".html"))]) == 64
+    assert people.read_bytes() == other.read_bytes() == before
+    assert not list(people.parent.glob("*.html"))
+
+
 def test_a_release_already_made_is_judged_as_one_split(people: Path) -> None:
     more = _with_columns(people, 1.0)
     release = str(people.with_name("release.csv"))

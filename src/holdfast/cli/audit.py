@@ -72,7 +72,7 @@ def audit(
     check.whole("--workers", workers, at_least=1, at_most=256)
     if inside is None and (release is not None or predictions is not None):
         raise InvalidParameter("--release and --predictions need --inside: the column that says who was in it")
-    _can_write(places(out)["html"])
+    _can_write(places(out), [path for path in (file, release) if path is not None])
     table = told.read_table(file)
     aimed = told.target_of(target, not_applicable)
     common: dict[str, Any] = {"target": aimed, "seed": seed, "learner_time_limit": learner_limit}
@@ -201,10 +201,16 @@ def _summary(report: Report, found: dict[str, Path]) -> None:
     output.say(f"Report in {found['html']}, numbers in {found['json']}, {found['csv']} and {found['splits']}")
 
 
-def _can_write(page: Path) -> None:
-    """Refuse before hours of work what could not be written after them."""
+def _can_write(found: dict[str, Path], read: list[Path]) -> None:
+    """Refuse before hours of work what could not, or must not, be written after them."""
     import os
 
+    for path in found.values():
+        if any(path.exists() and source.exists() and path.samefile(source) for source in read):
+            raise InvalidParameter(
+                f"--out {found['html']} would write a table over {path}, which is read: give the report another name"
+            )
+    page = found["html"]
     if page.is_dir():
         raise InvalidParameter(f"--out must be a file that ends in .html, and {page} is a folder")
     folder = next(place for place in (page.parent, *page.parent.parents) if place.exists())
