@@ -16,7 +16,7 @@ from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 if TYPE_CHECKING:
     from holdfast.bounds.correlated import RunPlan
     from holdfast.correlated.model_file import Column
-    from holdfast.correlated.overview import Holdout, Overview, Privacy
+    from holdfast.correlated.model_overview import Holdout, Overview, Privacy
     from holdfast.correlated.quilt import Quilt, Surcharge
 
 
@@ -41,7 +41,7 @@ def correlated(
 ) -> None:
     """Say what dependent records cost and are worth; exit status 3 when they do not certify what was asked."""
     from holdfast.correlated.model_file import read_model
-    from holdfast.correlated.overview import overview
+    from holdfast.correlated.model_overview import overview
     from holdfast.correlated.quilt import check_surcharge
 
     check_surcharge(surcharge)

@@ -28,6 +28,7 @@ _HOME = {
     "ModelClass": "chain_class",
     "Network": "network",
     "OrderChain": "order_chain",
+    "Overview": "model_overview",
     "Panel": "panel",
     "Quilt": "quilt",
     "QuiltModel": "model",
@@ -41,6 +42,9 @@ _HOME = {
     "laplace_sum_leakage": "auditor",
     "markov_quilt_noise": "conversion",
     "mechanism_leakage": "auditor",
+    "model_from_dict": "model_file",
+    "overview": "model_overview",
+    "read_model": "model_file",
     "split_groups": "splitting",
     "split_time": "splitting",
     "to_bdp": "conversion",
@@ -66,6 +70,8 @@ if TYPE_CHECKING:
     from holdfast.correlated.interval_chain import IntervalChain
     from holdfast.correlated.ising import Ising
     from holdfast.correlated.model import DependenceModel, QuiltModel
+    from holdfast.correlated.model_file import model_from_dict, read_model
+    from holdfast.correlated.model_overview import Overview, overview
     from holdfast.correlated.network import Network
     from holdfast.correlated.order_chain import OrderChain
     from holdfast.correlated.panel import Panel
@@ -95,6 +101,7 @@ __all__ = [
     "ModelClass",
     "Network",
     "OrderChain",
+    "Overview",
     "Panel",
     "Quilt",
     "QuiltModel",
@@ -108,6 +115,9 @@ __all__ = [
     "laplace_sum_leakage",
     "markov_quilt_noise",
     "mechanism_leakage",
+    "model_from_dict",
+    "overview",
+    "read_model",
     "split_groups",
     "split_time",
     "to_bdp",

@@ -1,0 +1,141 @@
+"""Models from plain data: every kind is read, written data read back the same, mistakes are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.correlated.model_file import KINDS, model_from_dict, read_model
+from holdfast.errors import HoldfastError, InvalidParameter
+
+STEP = [[0.9, 0.1], [0.4, 0.6]]
+KERNEL = [[[0.6, 0.4], [0.45, 0.55]], [[0.55, 0.45], [0.4, 0.6]]]
+TABLES = {"a": [[], [0.5, 0.5]], "b": [["a"], [[0.9, 0.1], [0.2, 0.8]]], "h": [["b"], [[0.7, 0.3], [0.3, 0.7]]]}
+
+MODELS: list[dict[str, Any]] = [
+    {"model": "chain", "transition": STEP, "n": 50},
+    {"model": "chain", "transition": STEP, "n": 50, "start": [1, 0], "respect_support": False},
+    {"model": "interval chain", "low": [[0.8, 0.1], [0.3, 0.5]], "high": [[0.9, 0.2], [0.5, 0.7]], "n": 30},
+    {"model": "inhomogeneous chain", "steps": [STEP, [[0.7, 0.3], [0.2, 0.8]]], "start": [0.5, 0.5]},
+    {"model": "class", "n": 40, "models": [{"transition": STEP}, {"transition": [[0.8, 0.2], [0.3, 0.7]]}]},
+    {"model": "order chain", "kernel": KERNEL, "n": 40},
+    {"model": "hidden chain", "transition": [[0.8, 0.2], [0.2, 0.8]], "emission": [[0.7, 0.3], [0.3, 0.7]], "n": 40},
+    {"model": "blocks", "sizes": [4, 3, 1]},
+    {"model": "bayesian network", "tables": TABLES, "hidden": ["h"]},
+    {"model": "markov network", "sizes": {"a": 2, "b": 2}, "factors": [[["a", "b"], [[2, 1], [1, 2]]]]},
+    {"model": "ising", "n": 4, "couplings": [[0, 1, 0.1], [1, 2, 0.1], [2, 3, -0.1]], "field": 0.5},
+    {"model": "gaussian field", "covariance": [[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]]},
+    {"model": "gaussian field", "precision": [[2, -1], [-1, 2]]},
+    {"model": "gaussian field", "autoregression": [0.5, 0.1], "n": 20, "deviation": 2},
+]
+
+
+@pytest.mark.parametrize("plain", MODELS, ids=lambda plain: str(plain["model"]))
+def test_what_is_written_is_read_back(plain: dict[str, Any]) -> None:
+    model = model_from_dict(plain)
+    again = model_from_dict(json.loads(json.dumps(model.to_dict())))
+    assert again.to_dict() == model.to_dict()
+    assert again.n == model.n
+    assert again.noise_scale(2.0) == pytest.approx(model.noise_scale(2.0), rel=1e-12)
+
+
+def test_every_kind_is_tried() -> None:
+    assert {plain["model"] for plain in MODELS} == set(KINDS)
+
+
+def test_names_of_kinds_are_forgiving() -> None:
+    for name in ("interval-chain", "Interval_Chain", " interval  chain "):
+        assert model_from_dict(MODELS[2] | {"model": name}).n == 30
+
+
+def test_blocks_by_size_and_by_labels() -> None:
+    assert model_from_dict({"model": "blocks", "size": 3, "count": 5}).epsilon_dp(1.5) == pytest.approx(0.5)
+
+    def column(file: str, name: str) -> list[Any]:
+        assert (file, name) == ("people.csv", "home")
+        return ["x", "y", "x", "z", "x"]
+
+    model = model_from_dict({"model": "blocks", "labels": {"file": "people.csv", "column": "home"}}, column)
+    assert model.to_dict()["sizes"] == [3, 1, 1]
+    with pytest.raises(InvalidParameter, match="no reader of files"):
+        model_from_dict({"model": "blocks", "labels": {"file": "people.csv", "column": "home"}})
+    with pytest.raises(InvalidParameter, match="one is missing"):
+        model_from_dict({"model": "blocks", "labels": ["a", None]})
+
+
+def test_public_history_by_state_names() -> None:
+    rng, path = np.random.default_rng(5), [0]
+    for u in rng.random(4000):
+        path.append(int(u < (0.1, 0.6)[path[-1]]))
+    by_number = {"model": "chain", "history": path, "states": 2, "n": 500, "confidence": 0.95}
+    words = ["on" if state else "off" for state in path]
+    by_name = by_number | {"history": {"file": "h.csv", "column": "state"}, "states": ["off", "on"]}
+    found, named = model_from_dict(by_number), model_from_dict(by_name, lambda file, name: words)
+    assert found.to_dict() == named.to_dict()
+    assert found.to_dict()["confidence"] == 0.95
+    # two meters in one file: the step from the last reading of one to the first of the other is no step
+    columns = {"state": ["0", "1", "0", "0"], "meter": ["a", "b", "a", "b"]}
+    where = {"file": "h.csv", "column": "state", "group": "meter"}
+    both = {"model": "chain", "history": where, "states": 2, "n": 5}
+    paths = {"model": "chain", "history": [[0, 0], [1, 0]], "states": 2, "n": 5}
+    assert model_from_dict(both, lambda file, name: columns[name]).to_dict() == model_from_dict(paths).to_dict()
+    with pytest.raises(InvalidParameter, match="declared states"):
+        model_from_dict(by_number | {"history": [0, 1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("plain", "words"),
+    [
+        ([1, 2], "a model must be an object"),
+        ({"n": 5}, "model must be one of chain"),
+        ({"model": "chian"}, "model must be one of chain"),
+        ({"model": "chain", "transition": STEP}, "n is missing"),
+        ({"model": "chain", "n": 5}, "must give one of transition, history, got none"),
+        ({"model": "chain", "transition": STEP, "n": 5, "lenght": 3}, "has no 'lenght'; it has"),
+        ({"model": "chain", "transition": [[0.9, 0.2], [0.4, 0.6]], "n": 5}, "row 0 must sum to 1"),
+        ({"model": "chain", "transition": STEP, "n": 5, "respect_support": "yes"}, "must be true or false"),
+        ({"model": "blocks", "sizes": [2, 0]}, "sizes[1] must be a whole number, at least 1"),
+        ({"model": "blocks", "sizes": [2, 2], "n": 5}, "n must be 4"),
+        ({"model": "blocks", "sizes": [2], "labels": ["a"]}, "got sizes, labels"),
+        ({"model": "class", "models": [{"transition": STEP}]}, "models[0]: n is missing"),
+        ({"model": "class", "n": 3, "models": [{"model": "gaussian field", "autoregression": 0.5}]}, "has no quilts"),
+        ({"model": "bayesian network", "nodes": [{"name": "a"}]}, "nodes[0] must be an object with name, table"),
+        ({"model": "bayesian network", "nodes": [{"name": "a", "table": [1.0]}] * 2}, "got 'a' again"),
+        (
+            {"model": "bayesian network", "tables": {"a": [["b"], [[0.5, 0.5]] * 2], "b": [["a"], [[0.5, 0.5]] * 2]}},
+            "no directed cycle, got a -> b -> a",
+        ),
+        ({"model": "markov network", "sizes": {"a": 2, "b": 2}, "factors": []}, "must be connected, got 2 parts"),
+        ({"model": "ising", "n": 3, "couplings": [[0, 1]]}, "couplings[0] must be a list of two records"),
+        ({"model": "ising", "n": 3, "couplings": [[0, 1, 0.1], [1, 0, 0.2]]}, "couplings[1] must tie a pair"),
+        ({"model": "gaussian field", "precision": [[1, 2], [2, 1]]}, "precision must be positive definite"),
+        ({"model": "gaussian field", "covariance": [[1, 2], [2, 1]]}, "covariance must be positive definite"),
+        ({"model": "gaussian field", "autoregression": 0.5}, "n is missing"),
+        ({"model": "gaussian field", "precision": [[1.0]], "n": 2}, "n must be 1"),
+        ({"model": "gaussian field", "n": 2, "rows": [1], "columns": [0], "values": [1]}, "upper triangle"),
+    ],
+)
+def test_mistakes_are_named(plain: Any, words: str) -> None:
+    with pytest.raises(HoldfastError) as caught:
+        model_from_dict(plain)
+    assert isinstance(caught.value, InvalidParameter)
+    assert words in str(caught.value)
+
+
+def test_files(tmp_path: Path) -> None:
+    toml, other = tmp_path / "m.toml", tmp_path / "m.json"
+    toml.write_text('model = "blocks"\nsizes = [2, 3]\n')
+    other.write_text('{"model": "blocks", "sizes": [2, 3]}')
+    assert read_model(toml).to_dict() == read_model(other).to_dict()
+    other.write_text('{"model": ')
+    with pytest.raises(InvalidParameter, match="must be JSON"):
+        read_model(other)
+    toml.write_text("model = blocks")
+    with pytest.raises(InvalidParameter, match="must be TOML"):
+        read_model(toml)
+    with pytest.raises(InvalidParameter, match="is not a file"):
+        read_model(tmp_path / "none.json")
