@@ -3,107 +3,162 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
+from holdfast.data import arrow_batches
 from holdfast.data.expressions import polars_columns
+from holdfast.data.files import Files
 from holdfast.data.fingerprint import Batch
-from holdfast.data.sample import Sample
-from holdfast.data.schema import Schema
-from holdfast.data.statistics import Statistic
-from holdfast.data.statistics.plan import Exact, Plan
+from holdfast.data.kinds import Declared, settled
+from holdfast.data.passes import Pass
+from holdfast.data.sample import CHANGED, Sample, Sums
+from holdfast.data.schema import Kind, Schema
+from holdfast.data.statistics.plan import Plan
 from holdfast.errors import SampleUnavailable
 
 if TYPE_CHECKING:
     import polars as pl
 
-AT_ONCE = 200
-"""Plans in one polars query: more would only make the query's own plan large."""
-ROWS = 1 << 18
+ROWS = 1 << 17
 """Rows in one batch for fingerprints."""
+GROUPINGS = 16
+"""Passes with cells of their own that share one reading of the rows."""
+_EXACT_AS_DOUBLE = 2**22
+"""Up to this many rows sums of whole numbers up to 2**30 stay below 2**53, so doubles add them exactly, and faster."""
 
 
 class PolarsSample(Sample):
-    """Rows behind a polars frame, eager or lazy. A lazy one is streamed, so that it may be larger than memory."""
+    """Rows behind a polars frame. Files are streamed, so that they may be larger than memory."""
 
     engine = "polars"
+    at_once = 200
 
-    def __init__(self, frame: pl.LazyFrame, schema: Schema, n: int, row_key: str | None = None) -> None:
+    def __init__(
+        self, frame: pl.LazyFrame, schema: Schema, n: int, row_key: str | None = None, files: Files | None = None
+    ) -> None:
         super().__init__(schema, n, row_key)
-        self._frame = frame
+        self._frame, self._files = frame, files
 
-    def measure(self, statistics: Sequence[Statistic]) -> list[Exact]:
-        """Every plan of a chunk in one streamed pass."""
-        plans = [statistic.plan(self.schema) for statistic in statistics]
-        results: list[Exact] = []
-        for start in range(0, len(plans), AT_ONCE):
-            results += self._pass(plans[start : start + AT_ONCE])
-        return results
-
-    def _pass(self, plans: list[Plan]) -> list[Exact]:
+    @classmethod
+    def open(
+        cls, frame: pl.LazyFrame, declared: Declared = None, row_key: str | None = None, files: Files | None = None
+    ) -> Self:
+        """A sample of a frame that is held in memory or scans files."""
         import polars as pl
 
-        columns = sorted({name for plan in plans for name in plan.columns})
-        read = [
-            one
-            for one, column in zip(polars_columns.read(self.schema), self.schema, strict=True)
-            if column.name in columns
-        ]
-        frame = self._frame.select(read) if read else self._frame.select(pl.lit(0.0).alias(""))
-        whole = [i for i, plan in enumerate(plans) if plan.cell is None]
-        sums: dict[int, list[int]] = {}
-        found = self._collect(frame.select([_total(plans[i]).alias(str(i)) for i in whole] + [pl.len().alias("rows")]))
-        if int(found["rows"][0]) != self.n:
-            raise SampleUnavailable("the sample no longer has the number of rows it was opened with")
-        for i in whole:
-            sums[i] = [int(found[str(i)][0] or 0)]
-        for i, plan in enumerate(plans):
-            if plan.cell is not None:
-                cell = polars_columns.compile(plan.cell).cast(pl.Int64).alias("cell")
-                counted = frame.group_by(cell).agg(_total(plan).alias("sum"))
-                cells = [0] * plan.cells
-                for place, total in self._collect(counted).iter_rows():
-                    cells[place] = int(total or 0)
-                sums[i] = cells
-        return [plan.finish(sums[i]) for i, plan in enumerate(plans)]
+        with _reading(files):
+            types = dict(frame.collect_schema())
+        schema = settled({name: _kind(type_) for name, type_ in types.items()}, declared, types)
+        with _reading(files):
+            counted: list[Any] = [pl.len().alias("")]
+            if files is not None and files.format == "csv":
+                # Every cell is read once, so that one that is not of its kind is found now and not by a question.
+                counted += [pl.col(name).null_count() for name in schema.names]
+            n = int(frame.select(counted).collect(engine="streaming")[""][0])
+        return cls(frame, schema, n, row_key, files)
+
+    def _add_up(self, work: Sequence[Pass]) -> Sums:
+        sums: Sums = {}
+        for start in range(0, len(work), GROUPINGS):
+            some = work[start : start + GROUPINGS]
+            for one, found in zip(some, self._collect([self._query(one) for one in some]), strict=True):
+                if sum(found["rows"].to_list()) != self.n:
+                    raise SampleUnavailable(CHANGED)
+                places = [0] if one.cell is None else found["cell"].to_list()
+                for at, plan in enumerate(one.plans):
+                    cells = sums[plan] = [0] * plan.cells
+                    for place, total in zip(places, found[str(at)].to_list(), strict=True):
+                        cells[place] = int(total or 0)
+        return sums
+
+    def _query(self, one: Pass) -> pl.LazyFrame:
+        import polars as pl
+
+        columns = one.read(self.schema)
+        frame = self._frame.select(polars_columns.read(Schema(columns))) if columns else self._frame
+        totals = [_total(plan, self.n).alias(str(at)) for at, plan in enumerate(one.plans)]
+        totals.append(pl.len().alias("rows"))
+        if one.cell is None:
+            return frame.select(totals)
+        return frame.group_by(polars_columns.compile(one.cell).cast(pl.Int64).alias("cell")).agg(totals)
+
+    def _collect(self, queries: list[pl.LazyFrame]) -> list[pl.DataFrame]:
+        import polars as pl
+
+        with _reading(self._files):
+            return pl.collect_all(queries, engine="streaming")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Slices of the frame, as NumPy arrays."""
+        """The frame some rows at a time, as it streams by."""
         import polars as pl
 
-        for start in range(0, self.n, ROWS):
-            part = self._collect(self._frame.select(list(columns)).slice(start, ROWS))
-            batch: dict[str, Any] = {}
-            for name in columns:
-                series = part[name]
-                null = series.is_null().to_numpy() if series.null_count() else None
-                if series.dtype == pl.String:
-                    values = np.array(series.to_list(), dtype=object)
-                else:
-                    values = series.fill_null(False if series.dtype == pl.Boolean else 0).to_numpy()
-                batch[name] = (values, null)
-            yield batch
-
-    def _collect(self, frame: pl.LazyFrame) -> pl.DataFrame:
-        import polars as pl
-
-        try:
-            return frame.collect(engine="streaming")
-        except (pl.exceptions.PolarsError, OSError):
-            raise SampleUnavailable(
-                "the rows could not be read: the file or a column of the sample is missing or has changed its type"
-            ) from None
+        frame = self._frame.select([_handed(self.schema[name].kind, name) for name in columns])
+        with _reading(self._files):
+            for part in frame.collect_batches(chunk_size=ROWS, maintain_order=False, engine="streaming"):
+                table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+                yield arrow_batches.batch(self.schema, columns, table)
 
 
-def _total(plan: Plan) -> Any:
+def scan(files: Files, declared: Declared) -> pl.LazyFrame:
+    """A frame that streams files. CSV columns are read as what they are declared to be."""
     import polars as pl
 
-    counted = None if plan.counted is None else polars_columns.compile(plan.counted).fill_null(False)
+    if files.format == "parquet":
+        return pl.scan_parquet(files.names, hive_partitioning=False, glob=False)
+    kinds = {} if declared is None else {c.name: c.kind for c in Schema(declared)}
+    types = {"number": pl.Float64, "integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
+    overrides = {name: types[kind] for name, kind in kinds.items()}
+    return pl.scan_csv(files.path, infer_schema_length=None, schema_overrides=overrides, glob=False)
+
+
+@contextmanager
+def _reading(files: Files | None) -> Iterator[None]:
+    """The files as they were opened, before and after; every error of polars as one that says nothing about rows."""
+    import polars as pl
+
+    try:
+        if files is not None:
+            files.check()
+        yield
+        if files is not None:
+            files.check()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        raise SampleUnavailable(
+            "the rows could not be read: a file is missing, damaged or not what it was declared to be"
+        ) from None
+
+
+def _kind(type_: Any) -> Kind | None:
+    import polars as pl
+
+    if type_ in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32):
+        return "integer"
+    if type_ in (pl.Float32, pl.Float64):
+        return "number"
+    if type_ == pl.Boolean:
+        return "boolean"
+    return "text" if type_ in (pl.String, pl.Categorical, pl.Enum) else None
+
+
+def _handed(kind: Kind, name: str) -> Any:
+    import polars as pl
+
+    types = {"number": pl.Float64, "integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
+    return pl.col(name).cast(types[kind])
+
+
+def _total(plan: Plan, n: int) -> Any:
+    import polars as pl
+
+    counted = None if plan.counted is None else polars_columns.compile(plan.counted)
     if plan.added is None:
-        return pl.len().cast(pl.Int64) if counted is None else counted.cast(pl.Int64).sum()
-    added = polars_columns.compile(plan.added).cast(pl.Int64)
+        # A sum of truth values skips NULL, which is not true.
+        return pl.len() if counted is None else counted.sum()
+    added = polars_columns.compile(plan.added)
+    if n > _EXACT_AS_DOUBLE:
+        added = added.cast(pl.Int64)
     return added.sum() if counted is None else added.filter(counted).sum()
 
 
-__all__ = ["PolarsSample"]
+__all__ = ["PolarsSample", "scan"]

@@ -7,16 +7,24 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from holdfast.data.fingerprint import Batch, fingerprint
+from holdfast.data.fingerprint import Batch, Content
 from holdfast.data.overlap import Sketch, sketch
-from holdfast.data.schema import Schema
+from holdfast.data.passes import Pass, passes
+from holdfast.data.schema import Column, Schema
 from holdfast.data.statistics import Statistic
-from holdfast.data.statistics.plan import MOST_ROWS, Exact
-from holdfast.errors import InvalidParameter
+from holdfast.data.statistics.plan import MOST_ROWS, Exact, Plan
+from holdfast.errors import InvalidParameter, SampleUnavailable
+
+Sums = dict[Plan, list[int]]
+"""For each plan what was added up in each of its cells."""
+
+CHANGED = "the sample no longer has the rows it was opened with; open it again to guard what is there now"
 
 
 class Sample(ABC):
     """Rows behind an engine. `n`, `schema` and `engine` are public; everything that `measure` returns is secret.
+
+    Samples may be asked by several threads at once.
 
     Parameters
     ----------
@@ -29,6 +37,8 @@ class Sample(ABC):
     """
 
     engine: str = ""
+    at_once: int = 100
+    """Plans in one pass over the rows."""
 
     def __init__(self, schema: Schema, n: int, row_key: str | None = None) -> None:
         if not 1 <= n <= MOST_ROWS:
@@ -36,12 +46,28 @@ class Sample(ABC):
         if row_key is not None and row_key not in schema:
             raise InvalidParameter(f"row_key must be a column of the schema, got {row_key!r}")
         self.schema, self.n, self.row_key = schema, n, row_key
+        self._closed = False
         self._fingerprint: str | None = None
         self._sketch: Sketch | None = None
 
-    @abstractmethod
     def measure(self, statistics: Sequence[Statistic]) -> list[Exact]:
-        """Exact statistics, in order; batched as suits the engine. No error says anything about rows."""
+        """Exact statistics, in order; batched as suits the engine.
+
+        Raises
+        ------
+        InvalidParameter
+            A statistic that does not fit the schema, before a row is read.
+        SampleUnavailable
+            The rows cannot be read, or are not those that the sample was opened with. It never says which.
+        """
+        plans = [statistic.plan(self.schema) for statistic in statistics]
+        self._check_open()
+        sums = self._add_up(list(passes(plans, self.at_once)))
+        return [plan.finish(sums[plan]) for plan in plans]
+
+    @abstractmethod
+    def _add_up(self, work: Sequence[Pass]) -> Sums:
+        """What every plan of every pass adds up to; the engine's errors become `SampleUnavailable`."""
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
@@ -49,21 +75,37 @@ class Sample(ABC):
 
     def fingerprint(self) -> str:
         """A digest of the content: the same for the same rows in any order, under any name, on any engine."""
+        self._check_open()
         if self._fingerprint is None:
-            self._fingerprint = fingerprint(self.schema, self.n, self.batches(self.schema.names))
+            content = self._content()
+            if content.n != self.n:
+                raise SampleUnavailable(CHANGED)
+            self._fingerprint = content.digest(self.schema)
         return self._fingerprint
 
     def key_sketch(self) -> Sketch | None:
         """A sketch of the row keys, for finding samples that share rows; None where no row key is declared."""
-        if self.row_key is None:
-            return None
-        if self._sketch is None:
-            self._sketch = sketch(self.schema[self.row_key], self.batches([self.row_key]))
+        self._check_open()
+        if self.row_key is not None and self._sketch is None:
+            self._sketch = self._key_sketch(self.schema[self.row_key])
         return self._sketch
+
+    def _content(self) -> Content:
+        content = Content()
+        for batch in self.batches(self.schema.names):
+            content = content + Content.of(self.schema, batch)
+        return content
+
+    def _key_sketch(self, column: Column) -> Sketch:
+        return sketch(column, self.batches([column.name]))
 
     def close(self) -> None:
         """Let go of connections and files. Statistics can be asked no more."""
-        return None
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SampleUnavailable("the sample is closed")
 
     def __enter__(self) -> Self:
         return self
@@ -80,4 +122,4 @@ class Sample(ABC):
         raise TypeError("a sample is not pickled: its rows stay where they are")
 
 
-__all__ = ["Sample"]
+__all__ = ["CHANGED", "Sample", "Sums"]

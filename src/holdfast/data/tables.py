@@ -1,112 +1,154 @@
-"""One door for rows wherever they live: arrays, data frames, files, databases."""
+"""One door for rows wherever they live: arrays, data frames, files, databases, clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from holdfast import check
+from holdfast.data.files import Files
+from holdfast.data.kinds import Declared
 from holdfast.data.sample import Sample
-from holdfast.data.schema import Column, Kind, Schema
-from holdfast.errors import InvalidParameter, SampleUnavailable
+from holdfast.errors import InvalidParameter
 
 if TYPE_CHECKING:
     import polars as pl
+
+Engine = Literal["numpy", "polars", "duckdb", "postgres", "spark"]
+ENGINES: tuple[Engine, ...] = ("numpy", "polars", "duckdb", "postgres", "spark")
+_DATABASES = (".duckdb", ".ddb")
 
 
 def table(
     source: Any,
     *,
-    schema: Schema | Mapping[str, Kind] | None = None,
+    engine: Engine | None = None,
+    table: str | None = None,
+    schema: Declared = None,
     row_key: str | None = None,
+    timeout: float = 600.0,
+    memory_mb: int | None = None,
+    session: Any = None,
 ) -> Sample:
-    """Put a guard's rows behind an engine.
+    """Put a guard's rows behind an engine. The same question gives the same exact statistic on each.
 
     Parameters
     ----------
-    source : mapping of arrays, data frame, or path
-        A dict of columns; a pandas, polars or Arrow frame; a `.csv` or `.parquet` file, which is streamed.
+    source : mapping of arrays, data frame, path or address
+        A dict of columns; a pandas, polars or Arrow frame; a `.parquet` or `.csv` file or a folder of Parquet files,
+        which are streamed; a `.duckdb` database; a `postgresql://` address; a Spark data frame.
+    engine : {"numpy", "polars", "duckdb", "postgres", "spark"}, optional
+        By default polars for columns, frames and files, and what a database or a Spark frame needs. `numpy` takes a
+        dict of columns, `duckdb` and `spark` also take files.
+    table : str, optional
+        The table or view of a database: `"people"` or `"census.people"`.
     schema : Schema or mapping, optional
         The columns that questions may use, with their kinds. By default all columns whose type is a number, a truth
-        value or a text; declare it where types might change, and where categories are public.
+        value or a text. Declare it for CSV, where types are guessed otherwise, and where categories are public.
     row_key : str, optional
         The column that names the person behind a row.
+    timeout : float
+        Seconds after which PostgreSQL ends a statement.
+    memory_mb : int, optional
+        The most memory that DuckDB may use, in millions of bytes.
+    session : SparkSession, optional
+        For files behind Spark; by default the active one, or a new one.
+
+    Raises
+    ------
+    InvalidParameter
+        A source of another sort, or a schema that does not fit it.
+    SampleUnavailable
+        Rows that cannot be read.
 
     Examples
     --------
-    >>> table({"age": [23, 35], "sex": ["f", "m"]}).schema
-    Schema(age integer, sex text)
+    >>> sample = table({"age": [23, 35, None], "sex": ["f", "m", "f"]})
+    >>> sample.schema, sample.n, sample.engine
+    (Schema(age integer, sex text), 3, 'polars')
+    >>> sample.fingerprint() == table({"sex": ["m", "f", "f"], "age": [35, None, 23]}, engine="numpy").fingerprint()
+    True
     """
-    import polars as pl
+    if engine is not None:
+        check.choice("engine", engine, ENGINES)
+    chosen = _engine(source, engine)
+    if table is not None and chosen not in ("duckdb", "postgres"):
+        raise InvalidParameter(f"table must be left out for a source behind {chosen}")
+    if chosen == "postgres":
+        from holdfast.data.postgres_sample import PostgresSample
 
-    from holdfast.data.polars_sample import PolarsSample
+        if table is None:
+            raise InvalidParameter("table must name the table of the database that holds the rows")
+        return PostgresSample.open(source, table, schema, row_key, timeout)
+    if chosen == "spark":
+        from holdfast.data.spark_sample import SparkSample
 
-    frame = _frame(source)
-    found = _kinds(frame)
-    declared = Schema(schema) if isinstance(schema, Mapping) else schema or Schema(found)
-    for column in declared:
-        if column.name not in found:
-            raise InvalidParameter(f"schema must name columns of the source, got {column.name!r}")
-        if not _fits(found[column.name], column.kind):
-            raise InvalidParameter(
-                f"schema must give column {column.name!r} the kind {found[column.name]}, got {column.kind}"
-            )
-    try:
-        n = int(frame.select(pl.len()).collect(engine="streaming").item())
-    except (pl.exceptions.PolarsError, OSError):
-        raise SampleUnavailable("the rows could not be counted: the file cannot be read") from None
-    return PolarsSample(frame, declared, n, row_key)
+        return SparkSample.open(source, schema, row_key, session)
+    if chosen == "duckdb":
+        from holdfast.data.duckdb_sample import DuckDBSample
+
+        path = Path(source)
+        rows = path if path.suffix.lower() in _DATABASES else Files.at(path)
+        return DuckDBSample.open(rows, table, schema, row_key, memory_mb)
+    if chosen == "numpy":
+        from holdfast.data.numpy_sample import NumPySample
+
+        return NumPySample.open(source, schema, row_key)
+    from holdfast.data.polars_sample import PolarsSample, scan
+
+    if isinstance(source, (str, Path)):
+        files = Files.at(Path(source))
+        return PolarsSample.open(scan(files, schema), schema, row_key, files)
+    return PolarsSample.open(_frame(source), schema, row_key)
+
+
+def _engine(source: Any, wanted: Engine | None) -> Engine:
+    """The engine for a source: the one that is wanted, where it can be."""
+    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+        able: tuple[Engine, ...] = ("postgres",)
+    elif isinstance(source, (str, Path)):
+        able = ("duckdb",) if Path(source).suffix.lower() in _DATABASES else ("polars", "duckdb", "spark")
+    elif type(source).__module__.startswith("pyspark."):
+        able = ("spark",)
+    else:
+        able = ("polars", "numpy") if isinstance(source, Mapping) else ("polars",)
+    if wanted is not None and wanted not in able:
+        raise InvalidParameter(f"engine must be {' or '.join(able)} for this source, got {wanted!r}")
+    return wanted or able[0]
 
 
 def _frame(source: Any) -> pl.LazyFrame:
-    import narwhals as nw
+    """Rows in memory as a polars frame of our own, which nobody else can change."""
     import polars as pl
 
-    if isinstance(source, (str, Path)):
-        path = Path(source)
-        if not path.is_file():
-            raise SampleUnavailable(f"there is no file {path.name}")
-        if path.suffix == ".parquet":
-            return pl.scan_parquet(path)
-        if path.suffix == ".csv":
-            return pl.scan_csv(path, infer_schema_length=None)
-        raise InvalidParameter(f"source must be a .csv or .parquet file, got {path.name}")
     if isinstance(source, pl.LazyFrame):
         return source
-    if isinstance(source, Mapping):
-        return pl.DataFrame(dict(source)).lazy()
+    if isinstance(source, pl.DataFrame):
+        return source.clone().lazy()
     try:
-        native = nw.from_native(source, eager_only=True)
+        if isinstance(source, Mapping):
+            return pl.DataFrame({name: _column(values) for name, values in source.items()}).lazy()
+        import narwhals as nw
+
+        held = pl.from_arrow(nw.from_native(source, eager_only=True).to_arrow())
+        assert isinstance(held, pl.DataFrame)
+        # Arrow may look into memory that its maker still writes to.
+        return pl.DataFrame([column.gather_every(1) for column in held.get_columns()]).lazy()
     except TypeError:
         raise InvalidParameter(
-            f"source must be a mapping of columns, a data frame or a file, got a {type(source).__name__}"
+            f"source must be a mapping of columns, a data frame, a file or an address, got a {type(source).__name__}"
         ) from None
-    return pl.from_arrow(native.to_arrow()).lazy()  # type: ignore[union-attr]
+    except (pl.exceptions.PolarsError, ValueError, OverflowError):
+        raise InvalidParameter("source must have columns of one length, each of one type") from None
 
 
-def _kinds(frame: pl.LazyFrame) -> dict[str, Kind]:
-    """Names and kinds of the columns that questions could use."""
-    import polars as pl
+def _column(values: Any) -> Any:
+    import numpy as np
 
-    try:
-        types = frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError):
-        raise SampleUnavailable("the columns could not be read: the file is not what its name says") from None
-    kinds: dict[str, Kind] = {}
-    for name, type_ in types.items():
-        if type_.is_integer():
-            kinds[name] = "integer"
-        elif type_.is_float():
-            kinds[name] = "number"
-        elif type_ == pl.Boolean:
-            kinds[name] = "boolean"
-        elif type_ in (pl.String, pl.Categorical):
-            kinds[name] = "text"
-    return kinds
+    if isinstance(values, np.ma.MaskedArray):
+        return values.tolist()  # None where it is masked
+    return values.copy() if isinstance(values, np.ndarray) else values
 
 
-def _fits(found: Kind, declared: Kind) -> bool:
-    return found == declared or (found == "integer" and declared == "number")
-
-
-__all__ = ["Column", "table"]
+__all__ = ["ENGINES", "Engine", "table"]

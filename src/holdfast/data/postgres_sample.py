@@ -1,0 +1,227 @@
+"""A table or view of a PostgreSQL database: read only, with a time limit, in one snapshot a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Self, TypeVar
+
+from holdfast import check
+from holdfast.data.arrow_batches import held
+from holdfast.data.fingerprint import Batch
+from holdfast.data.kinds import Declared, settled
+from holdfast.data.passes import Pass
+from holdfast.data.sample import CHANGED, Sample, Sums
+from holdfast.data.schema import Schema
+from holdfast.data.sql_statements import KIND_OF, RawType, Statements, gather
+from holdfast.errors import InvalidParameter, SampleUnavailable
+
+T = TypeVar("T")
+
+_ROWS = 1 << 15
+_TYPES: dict[str, RawType] = {
+    **dict.fromkeys(["smallint", "integer", "bigint"], "int64"),
+    "real": "float32",
+    "double precision": "float64",
+    "boolean": "boolean",
+    "text": "string",
+    "character varying": "string",
+}
+_LOST = "the database could not be reached, or ended the connection; nothing was released"
+_COLUMNS = """
+select a.attname, format_type(a.atttypid, null), coalesce(c.collisdeterministic, true)
+from pg_catalog.pg_attribute a left join pg_catalog.pg_collation c on c.oid = a.attcollation
+where a.attrelid = %s::oid and a.attnum > 0 and not a.attisdropped order by a.attnum
+"""
+_TABLE = """
+select c.oid, n.nspname, c.relname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where c.oid = to_regclass(%s) and c.relkind in ('r', 'v', 'm', 'p', 'f')
+"""
+
+
+class PostgresSample(Sample):
+    """Rows of a table or view. What it reads in one call of `measure` is one snapshot of the database.
+
+    The connection can only read, is opened again once where it was lost, and gives up after `timeout` seconds.
+    """
+
+    engine = "postgres"
+    at_once = 8
+
+    def __init__(self, link: _Link, table: _Table, schema: Schema, n: int, row_key: str | None = None) -> None:
+        super().__init__(schema, n, row_key)
+        self._link, self._table = link, table
+        types: dict[str, RawType] = {name: _TYPES[table.types[name]] for name in schema.names}
+        self._statements = Statements("postgres", schema, types, table.name, table.database)
+
+    @classmethod
+    def open(
+        cls, url: str, table: str, declared: Declared = None, row_key: str | None = None, timeout: float = 600.0
+    ) -> Self:
+        """A sample of a table.
+
+        Parameters
+        ----------
+        url : str
+            Address as libpq reads it, such as `postgresql://reader@host/database`. Errors and reprs never show it.
+        table : str
+            Name of a table, view, or materialized view: `"people"` or `"census.people"`.
+        declared : Schema or mapping, optional
+            The columns that questions may use.
+        row_key : str, optional
+            The column that names the person behind a row.
+        timeout : float
+            Seconds after which a statement is ended.
+        """
+        if not isinstance(table, str) or not table.strip() or "\0" in table:
+            raise InvalidParameter("table must name the table that holds the rows")
+        link = _Link(url, check.real("timeout", timeout, at_least=0.001, at_most=86_400))
+        try:
+            found = link.run(lambda connection: _Table.find(connection, table))
+            raw = {name: _TYPES.get(type_) for name, type_ in found.types.items()}
+            schema = settled({name: KIND_OF[r] if r else None for name, r in raw.items()}, declared, found.types)
+            n = link.run(lambda connection: _one(connection, f"select count(*) from {found.quoted}"))
+            return cls(link, found, schema, int(n), row_key)
+        except BaseException:
+            link.close()
+            raise
+
+    def _add_up(self, work: Sequence[Pass]) -> Sums:
+        statements = [(one, self._statements.of(one)) for one in work]
+
+        def added(connection: Any) -> Sums:
+            sums: Sums = {}
+            self._table.check(connection, self.schema)
+            for one, statement in statements:
+                gather(sums, one, connection.execute(statement).fetchall(), self.n)
+            return sums
+
+        return self._link.run(added)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """The rows through a cursor on the server, some thousands at a time."""
+        import pyarrow as pa
+
+        listed = ", ".join(f'"{name}"' for name in columns)
+        types = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "text": pa.string()}
+        with self._link.connected() as connection, connection.transaction():
+            self._table.check(connection, self.schema)
+            with connection.cursor("holdfast", binary=True) as cursor:
+                cursor.execute(f"select {listed} from {self._table.quoted}")
+                while rows := cursor.fetchmany(_ROWS):
+                    yield {
+                        name: held(self.schema[name], pa.array(values, types[self.schema[name].kind]))
+                        for name, values in zip(columns, zip(*rows, strict=True), strict=True)
+                    }
+
+    def close(self) -> None:
+        """End the connection."""
+        super().close()
+        self._link.close()
+
+
+class _Table:
+    """A table as it was found: where it is and what its columns are."""
+
+    def __init__(self, oid: int, database: str, name: str, types: Mapping[str, str]) -> None:
+        self.oid, self.database, self.name, self.types = oid, database, name, types
+        self.quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (database, name))
+
+    @classmethod
+    def find(cls, connection: Any, table: str) -> _Table:
+        if _one(connection, "select current_setting('server_encoding')") != "UTF8":
+            raise InvalidParameter("the database must have the encoding UTF8, so that text has the same length there")
+        # A name is looked up where the owner's settings say, then nothing else is.
+        named = ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))
+        row = connection.execute(_TABLE, (named,)).fetchone()
+        if row is None:
+            raise SampleUnavailable(f"there is no table {table} that this user may see")
+        return cls(row[0], row[1], row[2], cls._types(connection, row[0]))
+
+    @staticmethod
+    def _types(connection: Any, oid: int) -> dict[str, str]:
+        rows = connection.execute(_COLUMNS, (oid,)).fetchall()
+        return {name: type_ if plain else f"{type_} with a collation of its own" for name, type_, plain in rows}
+
+    def check(self, connection: Any, schema: Schema) -> None:
+        """Refuse to go on where the table or a declared column is gone or has changed its type."""
+        row = connection.execute(_TABLE, (self.quoted,)).fetchone()
+        types = {} if row is None or row[0] != self.oid else self._types(connection, self.oid)
+        if any(types.get(name) != self.types[name] for name in schema.names):
+            raise SampleUnavailable(CHANGED)
+
+
+class _Link:
+    """One connection that threads take turns with; opened again once where it was lost."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._url, self._timeout = url, timeout
+        self._lock = Lock()
+        self._connection: Any = None
+
+    def run(self, work: Callable[[Any], T]) -> T:
+        """Run work in a snapshot that can only be read; a lost connection is opened again and the work done again."""
+        import psycopg
+
+        for again in (True, False):
+            try:
+                with self.connected() as connection, connection.transaction():
+                    return work(connection)
+            except _Lost:
+                if not again:
+                    raise SampleUnavailable(_LOST) from None
+            except psycopg.Error:
+                raise AssertionError("connected() names every error") from None
+        raise AssertionError
+
+    @contextmanager
+    def connected(self) -> Iterator[Any]:
+        """The connection, for one caller at a time; every error of the database as one that says nothing about rows."""
+        import psycopg
+
+        with self._lock:
+            fresh = self._connection is None or self._connection.closed
+            try:
+                if fresh:
+                    self._connection = self._connect()
+                yield self._connection
+            except psycopg.errors.QueryCanceled:
+                raise SampleUnavailable(f"the database took longer than {self._timeout:g} seconds") from None
+            except psycopg.errors.InsufficientPrivilege:
+                raise SampleUnavailable("the database user may not read the table") from None
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                if self._connection is not None:
+                    self._connection.close()
+                raise _Lost(_LOST) from None
+            except psycopg.Error:
+                raise SampleUnavailable("the database could not read the rows: the table has changed") from None
+
+    def _connect(self) -> Any:
+        import psycopg
+
+        try:
+            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10, application_name="holdfast")
+        except psycopg.ProgrammingError:
+            raise InvalidParameter("source must be an address such as postgresql://user@host/database") from None
+        connection.execute(f"set statement_timeout = {max(1, int(self._timeout * 1000))}")
+        connection.execute("set default_transaction_read_only = on")
+        connection.execute("set default_transaction_isolation = 'repeatable read'")
+        connection.execute("set standard_conforming_strings = on")
+        return connection
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+
+class _Lost(SampleUnavailable):
+    """The connection was lost; it is worth one more try."""
+
+
+def _one(connection: Any, statement: str) -> Any:
+    return connection.execute(statement).fetchone()[0]
+
+
+__all__ = ["PostgresSample"]

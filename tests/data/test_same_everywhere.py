@@ -1,0 +1,90 @@
+"""The same questions on every engine: the same whole numbers as the interpreter gets row by row."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from holdfast.data import Sample, table
+from holdfast.data.statistics import Statistic, of_rows
+from tests.data import kept
+from tests.data.expressions.odd_rows import SCHEMA
+from tests.data.expressions.odd_rows import rows as odd_rows
+
+QUESTIONS, ROWS = 200, 300
+RANDOM = Random(8)
+HELD = odd_rows(RANDOM, ROWS)
+ASKED: list[Statistic] = kept.questions(RANDOM, QUESTIONS)
+
+
+@cache
+def meant() -> list[tuple[int, ...]]:
+    return [tuple(of_rows(asked, HELD, SCHEMA)) for asked in ASKED]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("rows")
+
+
+@pytest.fixture(params=["numpy", "polars", "arrow", "pandas", "parquet", "csv", "duckdb", "duckdb-csv", "duckdb-table"])
+def sample(request: pytest.FixtureRequest, folder: Path) -> Any:
+    match request.param:
+        case "numpy":
+            return table(kept.arrays(HELD), engine="numpy")
+        case "polars":
+            import polars as pl
+
+            return table(pl.from_arrow(kept.arrow(HELD)))
+        case "arrow":
+            return table(kept.arrow(HELD))
+        case "pandas":
+            return table(kept.arrow(HELD).to_pandas(types_mapper=_pandas_types().get), schema=SCHEMA)
+        case "parquet":
+            return table(kept.parquet(folder / "a.parquet", HELD))
+        case "csv":
+            return table(kept.csv(folder / "a.csv", HELD), schema=SCHEMA)
+        case "duckdb":
+            return table(kept.parquet(folder / "b.parquet", HELD), engine="duckdb")
+        case "duckdb-csv":
+            return table(kept.csv(folder / "b.csv", HELD), engine="duckdb", schema=SCHEMA)
+        case _:
+            return table(kept.duckdb(folder / "c.duckdb", HELD), table="rows")
+
+
+def _pandas_types() -> dict[Any, Any]:
+    import pandas as pd
+    import pyarrow as pa
+
+    return {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.string(): pd.StringDtype("pyarrow")}
+
+
+def agree(sample: Sample, count: int = QUESTIONS) -> None:
+    assert sample.schema == SCHEMA
+    found = [tuple(one) for one in sample.measure(ASKED[:count])]
+    differ = [asked for asked, one, right in zip(ASKED, found, meant(), strict=False) if one != right]
+    assert not differ, f"{len(differ)} of {len(ASKED)} differ, {differ[0]}"
+    assert sample.fingerprint() == table(kept.arrow(HELD)).fingerprint()
+
+
+def test_two_hundred_questions(sample: Sample, request: pytest.FixtureRequest) -> None:
+    # The other two ways into DuckDB run the same statements, so some of the questions show that they read the same.
+    short = request.node.callspec.params["sample"] in ("duckdb-csv", "duckdb-table")
+    agree(sample, 30 if short else QUESTIONS)
+
+
+def test_two_hundred_questions_on_postgres(postgres_url: str) -> None:
+    kept.postgres(postgres_url, HELD)
+    with table(postgres_url, table="rows") as sample:
+        assert sample.engine == "postgres"
+        agree(sample)
+
+
+def test_the_questions_are_of_every_sort() -> None:
+    sorts = {type(asked).__name__ for asked in ASKED}
+    assert sorts == {"FixedSum", "Count", "Histogram", "QuantileCounts", "Contingency", "GroupBy"}
+    assert sum(len(set(right)) > 1 or right[0] not in (0, ROWS) for right in meant()) > QUESTIONS / 2
