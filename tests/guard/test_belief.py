@@ -116,3 +116,65 @@ def test_a_concentrated_cap_is_sound_and_dearer() -> None:
     pure = Belief(10_000, Policy(privacy=PureDP(0.004), questions=10)).log_share(Progress())
     concentrated = Belief(10_000, Policy(privacy=ZCDP(0.004**2 / 2), questions=10)).log_share(Progress())
     assert concentrated < pure
+
+
+@pytest.mark.parametrize(
+    "policy", [Policy(), Policy(failures=3), Policy(privacy=ZCDP(1e-6)), Policy(questions=9, failures=1)]
+)
+def test_tests_at_times_chosen_from_the_answers_keep_alpha(policy: Policy) -> None:
+    """Over every set of runs of which none begins another, path weights add up to at most one: the worst set is found
+    from the leaves up. What a failure can show is multiplied in."""
+    belief, shown, most, depth = Belief(1000, policy), 3, policy.failures, 9
+
+    def worst(answers: str) -> float:
+        failed = answers.count("f")
+        if most is not None and failed > most:
+            return 0.0
+        here = math.exp(belief._log_path_weight(after(answers, shown)))
+        if len(answers) == depth:
+            return here
+        return max(here, worst(answers + "p") + shown * worst(answers + "f"))
+
+    assert worst("") <= 1 + 1e-9
+
+
+def test_weights_that_forget_when_the_test_was_chosen_do_not_keep_alpha() -> None:
+    """The weight of the run's class alone, which is right for a question whose number is fixed in advance, is not."""
+    shares = Shares(0.95, 512)
+
+    def weight(answers: str) -> float:
+        progress = after(answers, 1)
+        log_share = shares.log_share(len(answers) + 1, progress.failed, progress.log_shown)
+        return math.exp(log_share - math.log(0.05) + math.log(512))
+
+    # Test after 1, 8, 64 or 512 questions, as soon as something failed since the last of these times; at last anyway.
+    total, before = weight("p" * 512), 0
+    for length in (1, 8, 64, 512):
+        fresh = length - before
+        total += sum(math.comb(fresh, f) * weight("p" * (length - f) + "f" * f) for f in range(1, min(fresh, 60) + 1))
+        before = length
+    assert total > 1.2
+
+
+def test_means_that_were_answered_with_noise_are_not_free_for_a_later_test() -> None:
+    belief = Belief(10_000, Policy(answers="means", questions=100))
+    assert belief.level(0.05, Progress()) < 0.04
+    assert belief.adjusted(0.01, Progress()) > 0.01
+
+
+@pytest.mark.parametrize("many", [0, 1, 2, 5])
+def test_shares_of_a_concentrated_cap_are_fixed_within_a_class(many: int) -> None:
+    """Runs with as many failures that showed about as much have one share, and the classes weigh at most one."""
+    policy = Policy(privacy=ZCDP(1e-8), questions=20)
+    belief = Belief(1000, policy)
+
+    def share(shown: list[int]) -> float:
+        progress = Progress()
+        for one in shown:
+            progress = progress.settle(False, one)
+        return belief.log_share(progress)
+
+    if many:
+        assert share([4] * (many - 1) + [5]) == share([4] * (many - 1) + [8])
+        assert share([5]) == share([7]) < share([4])  # of powers of two
+    assert sum(math.exp(belief._classed(power * math.log(2))[1]) for power in range(5000)) <= 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, QuestionRefused
-from holdfast.guard.accounts import WHOLE, Account, read
+from holdfast.guard.accounts import Account, read
 from holdfast.guard.estimate import Estimate
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Situation
-from holdfast.guard.settling import Asked, Charged, accounts, admit, belief_of, known, reservation
+from holdfast.guard.settling import Asked, Charged, accounts, admit, admit_all, belief_of, known
 from holdfast.guard.standing import Standing
 
 
@@ -44,14 +45,26 @@ def adjusted(view: View, p: float) -> float:
 
 
 def would_fit(view: View, asked: Sequence[Asked]) -> None:
-    """Raise if the first question would be refused now: then no row need be read.
+    """Raise if the questions would be refused now: then no row need be read.
 
     The ledger decides again, alone; this saves work and decides nothing.
     """
+    admit_all(view, asked)
+
+
+def warm(view: View, asked: Sequence[Asked], prepared: Sequence[Any]) -> None:
+    """Compute the shares that the questions will most likely have, outside the ledger's lock.
+
+    Others may ask meanwhile; then the run stands elsewhere, mostly in the same cell of the grid that shares are
+    rounded to, and what was computed here still serves.
+    """
     standing = Standing.of(view)
-    for one in asked[:1]:
-        if reservation(view, one) is None:
-            admit(view, standing, one)
+    belief, held = belief_of(standing), accounts(view, standing, asked[0].analyst).whole
+    for one, part in zip(asked, prepared, strict=True):
+        if one.bound.cost is not None and held.spent is not None:
+            held = held.charge(one.bound.cost, None, "")
+        one.bound.warm(part, Situation(belief, held.progress, held.spent))
+        held = held.settle()
 
 
 def _whole(view: View) -> Account:
@@ -66,4 +79,4 @@ def _left(held: Charged, standing: Standing, analyst: str) -> dict[str, object]:
     }
 
 
-__all__ = ["WHOLE", "adjusted", "estimate", "level", "would_fit"]
+__all__ = ["adjusted", "estimate", "level", "warm", "would_fit"]

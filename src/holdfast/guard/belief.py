@@ -1,26 +1,30 @@
 """What an interval or a p-value of a guard's next question may spend, whatever was asked before.
 
-The answers to looks are one string out of a weighted set; fix the string, and what remains is a private interaction
-under the policy's cap. So a question may treat itself as fixed in advance at a share of the failure probability that
-the string's weight gives it, corrected for the private interaction (docs/guard-proof.md).
+The answers to looks could have been guessed; a run with guessed ones is a private interaction under the policy's cap,
+and the real run is at most `1/w` times as likely as the guessed one. So a question may treat itself as fixed in advance
+at a share of the failure probability that the weight `w` of the guess gives it, corrected for the private interaction
+(docs/guard-proof.md).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
+from scipy.special import zeta
+
 from holdfast import check
-from holdfast.accounting import Cost, PureDP
+from holdfast.accounting import GDP, Cost, PureDP
 from holdfast.accounting.costs import ZCDP
-from holdfast.bounds.exact import down
+from holdfast.bounds.exact import down, up
 from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard.policy import Policy
 from holdfast.guard.progress import Progress
 from holdfast.holdout.shares import Shares
 from holdfast.inference.after_looking import AfterLooking
+from holdfast.inference.gaussian_answers import GaussianAnswers
 
 NOISE_PART = 0.1
 """Part of the failure probability kept for the tails of noise, where there is noise; it enters by a logarithm."""
@@ -57,6 +61,18 @@ class Belief:
     def _memory(self) -> dict[tuple[int, int], float]:
         return {}
 
+    @cached_property
+    def _p_values(self) -> dict[tuple[int, float], float]:
+        return {}
+
+    @cached_property
+    def _by_class(self) -> bool:
+        """Whether the private part is bounded only for sets of outputs of one share: no bound holds output by output.
+
+        A pure cap's bound does, so the share may vary with the run; a concentrated one's has a delta, which does not.
+        """
+        return isinstance(self.policy.privacy, ZCDP) or self.policy.answers == "means"
+
     def log_share(self, progress: Progress, spent: Cost | None = None) -> float:
         """`ln` of the level at which the next question's interval may be computed as if it had been fixed in advance.
 
@@ -64,7 +80,8 @@ class Belief:
         """
         log_share = math.log(self._shares.beta) + self._log_turn(progress) - 1e-12
         if self.policy.has_looks:
-            log_share = self._shares.log_share(progress.answered + 1, progress.failed, progress.log_shown)
+            log_shown, log_class = self._classed(progress.log_shown) if self._by_class else (progress.log_shown, 0.0)
+            log_share = self._shares.log_share(progress.answered + 1, progress.failed, log_shown) + log_class
         if self.policy.privacy is None:
             return log_share
         place, log_weight = self._cap_place(spent)
@@ -80,28 +97,53 @@ class Belief:
         Valid for this test alone; a family of tests needs Holm or an online procedure on these values.
         """
         p = check.probability("p", p, zero=True, one=True)
-        log_weight = self._log_string_weight(progress)
-        if self.policy.privacy is not None:
+        log_weight = self._log_path_weight(progress)
+        if self._has_private:
             place, log_cap = self._cap_place(spent)
-            p, log_weight = self._looking(place).adjusted(p), log_weight + log_cap
+            p, log_weight = self._adjusted(place, p), log_weight + log_cap
         return p if log_weight == 0 else min(1.0, p * math.exp(min(-log_weight, 700.0)) * (1 + 1e-12))
 
     def level(self, alpha: float, progress: Progress, spent: Cost | None = None) -> float:
         """The level at which a further test on these rows must reject to keep `alpha`; 0 where none would do."""
         alpha = check.probability("alpha", alpha)
-        log_alpha = math.log(alpha) + self._log_string_weight(progress)
-        if self.policy.privacy is None:
+        log_alpha = math.log(alpha) + self._log_path_weight(progress)
+        if not self._has_private:
             return down(math.exp(log_alpha), 8)
         place, log_cap = self._cap_place(spent)
         log_alpha += log_cap
         return self._looking(place).level(down(math.exp(log_alpha), 8)).value if log_alpha > _LEAST else 0.0
 
-    def _log_string_weight(self, progress: Progress) -> float:
-        """`ln` of the weight of the looks' answers so far, the number of the question apart."""
-        if progress.answered == 0 or not self.policy.has_looks:
+    @property
+    def _has_private(self) -> bool:
+        return self.policy.privacy is not None or self.policy.answers == "means"
+
+    def _classed(self, log_inverse: float) -> tuple[float, float]:
+        """`ln(1/w)` rounded up to a power of two, and `ln` of what that power weighs among all of them."""
+        power = math.ceil(log_inverse / math.log(2) - 1e-12) if log_inverse > 0 else 0
+        return power * math.log(2) * (1 + 1e-15), -math.log((power + 1) * (power + 2)) - 1e-12
+
+    def _log_path_weight(self, progress: Progress) -> float:
+        """`ln` of the probability that one guess of all answers to looks, made before the run, begins as the run did.
+
+        Guess how many will fail (`c_f`), the distances between them (`g` with probability `1/(g (g+1))`), and what each
+        shows. Runs that differ exclude each other, so the analyst may choose from the answers when to test.
+        """
+        if not self.policy.has_looks:
             return 0.0
-        whole = self._shares.log_share(progress.answered + 1, progress.failed, progress.log_shown)
-        return min(whole - math.log(self._shares.beta) - self._log_turn(progress), 0.0)
+        f, most = progress.failed, self.policy.failures
+        if most is None:
+            exactly, more = math.exp(_SERIES) / (f + 1) ** 2, math.exp(_SERIES) * float(zeta(2, f + 2))
+        else:
+            exactly, more = 1 / (most + 1), max(0, most - f) / (most + 1)
+        since = progress.answered - progress.failed_at
+        begins = min(1.0, exactly + more / (since + 1))
+        if f == 0 and since == 0:
+            return 0.0
+        log_weight = min(0.0, math.log(begins) - progress.log_gaps - progress.log_shown - 1e-12)
+        if not self._by_class:
+            return log_weight
+        log_inverse, log_class = self._classed(-log_weight)
+        return log_class - log_inverse
 
     def _log_turn(self, progress: Progress) -> float:
         """`ln` of the weight of the next question's number."""
@@ -120,6 +162,8 @@ class Belief:
         return place, -math.log((place + 1) * (place + 2)) - 1e-12
 
     def _cap(self, place: int) -> Cost:
+        if self.policy.answers == "means":
+            return _planned_cost(self.n, self.policy.questions or 1, self.policy.confidence)
         match self.policy.privacy:
             case PureDP(epsilon):
                 return PureDP(math.ldexp(epsilon, place))
@@ -129,6 +173,14 @@ class Belief:
 
     def _looking(self, place: int) -> AfterLooking:
         return AfterLooking(self.n, caps=[self._cap(place)])
+
+    def _adjusted(self, place: int, p: float) -> float:
+        """A p-value after the private part alone; kept, because a concentrated cap takes a second."""
+        if (place, p) not in self._p_values:
+            if len(self._p_values) >= 256:
+                self._p_values.clear()
+            self._p_values[place, p] = self._looking(place).adjusted(p)
+        return self._p_values[place, p]
 
     def _after_privacy(self, log_share: float, place: int) -> float:
         """The share corrected for a private interaction under the cap, rounded down to a grid first."""
@@ -153,6 +205,14 @@ class Belief:
         """What the shares rest on."""
         privacy = self.policy.privacy
         return {"confidence": self.policy.confidence, "privacy": None if privacy is None else privacy.to_dict()}
+
+
+@lru_cache(maxsize=64)
+def _planned_cost(n: int, questions: int, confidence: float) -> GDP:
+    """What all answers of a plan of means cost together."""
+    plan = GaussianAnswers(n, questions, confidence)
+    total = math.fsum(plan.cost(question).mu ** 2 for question in range(1, questions + 1))
+    return GDP(up(math.sqrt(up(total, 8)), 4))
 
 
 def _amount(cost: Cost | None) -> float:

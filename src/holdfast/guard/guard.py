@@ -144,31 +144,32 @@ class Guard:
     ) -> list[GuardedAnswer]:
         """Answer several questions that were chosen together: the rows are read once, and one commit pays for all.
 
-        They are answered in order. If one does not fit, none is answered and nothing is spent.
+        They are answered in order. If they do not fit together, none is answered and nothing is spent. If failed checks
+        among them leave no room for a later one, those before it stay answered and stored, and the error says so.
         """
         if keys is not None and len(keys) != len(questions):
             raise InvalidParameter(f"keys must have one entry a question, {len(questions)}, got {len(keys)}")
         standing = self._ledger.look(Standing.of)
         standing.policy.share(analyst)
         asked = [
-            Asked(self._bind(question, standing), analyst, None if keys is None else keys[i])
+            Asked(self._bind(question, standing), analyst, None if keys is None else keys[i], standing.overrides)
             for i, question in enumerate(questions)
         ]
         if not asked:
             return []
         before = self._ledger.look(lambda view: [settling.known(view, one) for one in asked])
-        new = [one for one, entry in zip(asked, before, strict=True) if entry is None]
-        entries = iter(self._answer(new))
+        new = {one.bound.digest: one for one, entry in zip(asked, before, strict=True) if entry is None}
+        entries = dict(zip(new, self._answer(list(new.values())), strict=True))
         return [
-            self._released(entry if entry is not None else next(entries), repeated=entry is not None)
-            for entry in before
+            self._released(entries[one.bound.digest] if entry is None else entry, repeated=entry is not None)
+            for one, entry in zip(asked, before, strict=True)
         ]
 
     def estimate(self, question: Question | Mapping[str, Any], *, analyst: str = DEFAULT_ANALYST) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
         standing = self._ledger.look(Standing.of)
         standing.policy.share(analyst)
-        asked = Asked(self._bind(question, standing), analyst)
+        asked = Asked(self._bind(question, standing), analyst, None, standing.overrides)
         return self._ledger.look(lambda view: ahead.estimate(view, asked))
 
     def level(self, alpha: float = 0.05) -> float:
@@ -246,14 +247,15 @@ class Guard:
         for one in asked:
             parts.append(one.bound.prepare(measured[place : place + len(one.bound.statistics)], self._sample.n))
             place += len(one.bound.statistics)
-        entries = self._ledger.submit(
-            lambda transaction: [
-                settling.settle(transaction, one, part, entry)
-                for one, part, entry in zip(asked, parts, paid, strict=True)
-            ]
-        )
+        self._ledger.look(lambda view: ahead.warm(view, asked, parts))
+        batch = self._ledger.submit(lambda transaction: settling.settle_all(transaction, asked, parts, paid))
         faults.reach(SETTLED)
-        return entries
+        if batch.stopped is not None:
+            many = len(batch.entries)
+            raise type(batch.stopped)(
+                f"{batch.stopped}; the {many} before it in the batch were answered, and asking them again is free"
+            )
+        return list(batch.entries)
 
     def _slow(self) -> bool:
         """Whether reading the rows takes so long that a crash meanwhile should not repeat it unpaid."""

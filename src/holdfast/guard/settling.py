@@ -5,18 +5,26 @@ Everything here runs alone on the chain and becomes durable together. Nothing is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.bounds.guarantee import Guarantee
-from holdfast.errors import BudgetExhausted, LedgerConflict
+from holdfast.errors import (
+    BudgetExhausted,
+    GuaranteeUnavailable,
+    HoldfastError,
+    InvalidParameter,
+    LedgerConflict,
+    QuestionRefused,
+)
 from holdfast.guard.accounts import ANALYSTS, WHOLE, Account, account_of, read
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.belief import Belief
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.transaction import Transaction, View
-from holdfast.guard.questions.base import Bound, Situation
+from holdfast.guard.progress import Progress
+from holdfast.guard.questions.base import Bound, Hidden, Situation
 from holdfast.guard.standing import Standing
 from holdfast.noise.entropy import Source
 
@@ -25,11 +33,15 @@ AFTER_OVERRIDE = "; the steward changed the policy after answers had been seen, 
 
 @dataclass(frozen=True)
 class Asked:
-    """A bound question, who asks it, and the key that makes a retry the same question."""
+    """A bound question, who asks it, and the key that makes a retry the same question.
+
+    `overrides` is how often the policy had been changed when the question was checked against it.
+    """
 
     bound: Bound
     analyst: str
     key: str | None = None
+    overrides: int = 0
 
 
 def known(view: View, asked: Asked) -> Entry | None:
@@ -87,17 +99,33 @@ def accounts(view: View, standing: Standing, analyst: str) -> Charged:
     return Charged(whole, own, analyst)
 
 
-def admit(view: View, standing: Standing, asked: Asked) -> Charged:
+def require(view: View, standing: Standing, asked: Asked, progress: Progress) -> None:
+    """Raise where no question is answered now, paid for or not; everything this goes by is public."""
+    standing.require_open()
+    if asked.overrides != standing.overrides:
+        raise LedgerConflict("the steward changed the policy while the question was on its way; ask it again")
+    most = standing.policy.failures
+    if most is not None and progress.failed > most:
+        raise BudgetExhausted(f"failures were capped at {most} and one more came: this guard answers nothing further")
+    asked.bound.require(view)
+
+
+def admit(view: View, standing: Standing, asked: Asked, before: Charged | None = None) -> Charged:
     """Charge the question to the whole and to its analyst; `BudgetExhausted` or `QuestionRefused` change nothing."""
     policy, analyst, cost = standing.policy, asked.analyst, asked.bound.cost
-    standing.require_open()
-    before = accounts(view, standing, analyst)
-    most = policy.failures
-    if most is not None and before.whole.progress.failed > most:
-        raise BudgetExhausted(f"failures were capped at {most} and one more came: this guard answers nothing further")
+    before = accounts(view, standing, analyst) if before is None else before
+    require(view, standing, asked, before.whole.progress)
     whole = before.whole.charge(cost, policy.most_questions(), "all analysts together")
     own = before.own.charge(cost, policy.most_questions(analyst), f"analyst {analyst!r}")
     return replace(before, whole=whole, own=own)
+
+
+def admit_all(view: View, asked: Sequence[Asked]) -> None:
+    """Raise unless all new questions of one analyst fit together, as far as that is known before they are answered."""
+    standing, charged = Standing.of(view), None
+    for one in asked:
+        if known(view, one) is None and reservation(view, one) is None:
+            charged = admit(view, standing, one, charged)
 
 
 def reserve(transaction: Transaction, asked: Asked) -> Entry:
@@ -108,6 +136,38 @@ def reserve(transaction: Transaction, asked: Asked) -> Entry:
     charged = admit(transaction, Standing.of(transaction), asked)
     charged.put(transaction)
     return transaction.append("reserved", _body(asked, charged), analyst=asked.analyst, key=asked.key)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What became of a batch: an entry for each question that was answered, and why the next one was not."""
+
+    entries: tuple[Entry, ...]
+    stopped: HoldfastError | None = None
+
+
+def settle_all(
+    transaction: Transaction, asked: Sequence[Asked], prepared: Sequence[Any], paid: Sequence[Entry | None]
+) -> Batch:
+    """Answer questions that were chosen together.
+
+    Whether their costs fit is public and decided first: if not, nothing happens. Whether a later one can be answered
+    may also hang on how the looks before it came out. Then those answers must stand: to take them back, and say why,
+    would tell about the rows for nothing.
+    """
+    admit_all(transaction, [one for one, entry in zip(asked, paid, strict=True) if entry is None])
+    entries: list[Entry] = []
+    for one, part, entry in zip(asked, prepared, paid, strict=True):
+        try:
+            entries.append(settle(transaction, one, part, entry))
+        except _REFUSALS as refusal:
+            if not entries:
+                raise
+            return Batch(tuple(entries), refusal)
+    return Batch(tuple(entries))
+
+
+_REFUSALS = (BudgetExhausted, GuaranteeUnavailable, InvalidParameter, LedgerConflict, QuestionRefused)
 
 
 def settle(
@@ -122,9 +182,12 @@ def settle(
         return answered
     standing = Standing.of(transaction)
     paid = reservation(transaction, asked) or paid
-    charged = admit(transaction, standing, asked) if paid is None else accounts(transaction, standing, asked.analyst)
-    belief = belief_of(standing)
-    situation = Situation(belief, charged.whole.progress, charged.whole.spent, source)
+    if paid is None:
+        charged = admit(transaction, standing, asked)
+    else:
+        charged = accounts(transaction, standing, asked.analyst)
+        require(transaction, standing, asked, charged.whole.progress)
+    situation = Situation(belief_of(standing), charged.whole.progress, charged.whole.spent, source, Hidden(transaction))
     found = asked.bound.settle(prepared, situation)
     charged = charged.settled(found.passed, found.shown)
     charged.put(transaction)
@@ -184,13 +247,17 @@ def stored_answer(entry: Entry, repeated: bool, receipt: Mapping[str, Any] | Non
 
 __all__ = [
     "Asked",
+    "Batch",
     "Charged",
     "accounts",
     "admit",
+    "admit_all",
     "belief_of",
     "known",
+    "require",
     "reservation",
     "reserve",
     "settle",
+    "settle_all",
     "stored_answer",
 ]

@@ -14,6 +14,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidParameter
 from holdfast.guard.belief import Belief
+from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.policy import Policy
 from holdfast.guard.progress import Progress
 from holdfast.noise.entropy import Source
@@ -26,17 +27,35 @@ MIXED = "rows independent and identically distributed, and not looked at except 
 """What every interval of a guard assumes."""
 
 
+@dataclass(frozen=True, repr=False)
+class Hidden:
+    """The states that a holdout keeps in the ledger: what is secret, and what anyone may know."""
+
+    transaction: Transaction
+
+    def read(self, name: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """The public and the secret state of a holdout; None for what is not there."""
+        return self.transaction.account(name), self.transaction.secret(name)
+
+    def put(self, name: str, public: Mapping[str, Any], secret: Mapping[str, Any]) -> None:
+        """Keep both with the answer that is about to be written."""
+        self.transaction.put_account(name, public)
+        self.transaction.put_secret(name, secret)
+
+
 @dataclass(frozen=True)
 class Situation:
     """Where a run stands when a question is answered: all of it public but the noise that will come.
 
     `spent` is what private questions have cost, this one included, for odometers. `source` is None outside tests.
+    `hidden` is where a holdout keeps what must not be shown.
     """
 
     belief: Belief
     progress: Progress
     spent: Cost | None = None
     source: Source | None = None
+    hidden: Hidden | None = field(default=None, repr=False)
 
     @property
     def n(self) -> int:
@@ -60,7 +79,11 @@ class Situation:
 
 @dataclass(frozen=True)
 class Settled:
-    """What a question shows. `shown` counts the things that a failed look could have shown; 1 for all else."""
+    """What a question shows.
+
+    `shown` counts the things that a failed look could have shown; 1 for all else, and 0 where noise was added, so that
+    not even a failure counts.
+    """
 
     value: Any
     interval: Any
@@ -86,6 +109,13 @@ class Bound(ABC):
     def digest(self) -> str:
         """The question's identity: the same question in any spelling has the same digest."""
         return hashlib.sha256(to_canonical_json(self.question).encode()).hexdigest()
+
+    def require(self, view: View) -> None:  # noqa: B027  (most kinds have nothing to ask for)
+        """Raise where the question can be answered no more, by what anyone may know."""
+
+    def warm(self, prepared: Any, situation: Situation) -> None:
+        """Compute what can be known of the answer's share before the ledger is locked, so that nobody waits for it."""
+        situation.belief.log_share(situation.progress, situation.spent)
 
     def prepare(self, measured: Measured, n: int, source: Source | None = None) -> Any:
         """What takes long and does not depend on where the run stands; done before the ledger is locked. Secret."""
@@ -141,4 +171,4 @@ class Question(ABC):
             raise InvalidParameter(f"a {made.kind} has {names}; got {', '.join(map(str, values))[:200]}") from None
 
 
-__all__ = ["MIXED", "Bound", "Measured", "Question", "Settled", "Situation"]
+__all__ = ["MIXED", "Bound", "Hidden", "Measured", "Question", "Settled", "Situation"]
