@@ -142,7 +142,7 @@ def test_zero_probabilities_propose_blocks(model: Any, capsys: pytest.CaptureFix
     text = capsys.readouterr().out
     assert "declare blocks of records" in text
     assert "empty; 100 records count together" in text
-    assert "0.5 or more, which says nothing" in text
+    assert "0.5 or more at 100 questions: nothing is said" in text
     assert run(["correlated", path, "--tau", "0.2"]) == 3
     assert "more of one block are worth no more: declare blocks" in capsys.readouterr().err
 
@@ -194,3 +194,19 @@ def test_no_model_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "MODEL" in capsys.readouterr().err
     assert run(["correlated", str(tmp_path / "none.toml")]) == 2
     assert "is not a file" in capsys.readouterr().err
+
+
+def test_the_page_shows_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every `$ holdfast correlated ...` on the page, with what follows it up to the end of the block."""
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("COLUMNS", "120")
+    blocks = (root / "docs" / "correlated.md").read_text().split("```console\n")[1:]
+    assert len(blocks) >= 3
+    for block in blocks:
+        command, _, shown = block.split("```")[0].partition("\n")
+        run(command.removeprefix("$ holdfast ").split())
+        caught = capsys.readouterr()
+        assert (caught.out + caught.err).split() == shown.split(), command

@@ -142,12 +142,16 @@ def _quilt(model: Overview, quilt: Quilt) -> str:
 
 
 def _holdout(found: Holdout, tau: float | None) -> list[tuple[str, object]]:
-    rows: list[tuple[str, object]] = [
-        ("worth", f"{found.effective_n:,.6g} independent record{'s' * (found.effective_n > 1)} ({found.rule})"),
-        ("half-width", f"{_width(found.half_width)} while nothing fails, {found.questions:,} questions"),
-        ("", f"{_width(found.after_failures)} at the last question after {found.failures:,} failures"),
-        ("confidence", f"{100 * found.confidence:g}% for all answers together"),
-    ]
+    worth = f"{found.effective_n:,.6g} independent record{'s' * (found.effective_n > 1)} ({found.rule})"
+    rows: list[tuple[str, object]] = [("worth", worth)]
+    if found.half_width >= 0.5:
+        rows.append(("half-width", f"0.5 or more at {found.questions:,} questions: nothing is said about a share"))
+    else:
+        rows += [
+            ("half-width", f"{found.half_width:.4g} while nothing fails, {found.questions:,} questions"),
+            ("", f"{found.after_failures:.4g} at the last question after {found.failures:,} failures"),
+        ]
+    rows.append(("confidence", f"{100 * found.confidence:g}% for all answers together"))
     if tau is not None and found.needed is not None and found.records is not None:
         if math.isfinite(found.records):
             words = f"about {found.records:,.0f} records, worth {found.needed:,.0f}"
@@ -157,10 +161,6 @@ def _holdout(found: Holdout, tau: float | None) -> list[tuple[str, object]]:
             words = "more than 10^18 independent records"
         rows.append((f"for {tau:g}", words))
     return rows
-
-
-def _width(value: float) -> str:
-    return f"{value:.4g}" if value < 0.5 else "0.5 or more, which says nothing,"
 
 
 def _run(plan: RunPlan, n: int) -> list[tuple[str, object]]:

@@ -47,8 +47,8 @@ class CorrelatedThresholdout(Thresholdout):
     n : int
         Records in the holdout.
     threshold : float
-        `T`. On correlated records `4/sqrt(n)`, tuned on independent ones, lets the holdout overfit: multiply it by the
-        square root of the variance inflation (`holdfast.bounds.correlated`).
+        `T`. On correlated records `4/sqrt(n)`, tuned on independent ones, lets the holdout overfit: take
+        `holdfast.bounds.correlated.recommended_threshold` with the variance inflation and the number of questions.
     sigma : float
         Laplace scale for answers of range 1.
     budget : int
