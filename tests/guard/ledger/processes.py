@@ -28,7 +28,7 @@ LOADED = (alembic.command, postgres, schema, sqlite)
 QUESTIONS = 4
 LIMIT = 150
 PROCESSES, THREADS = 2, 8
-KILLS = 100
+KILLS = 75
 READY = "ready"
 
 
@@ -128,8 +128,12 @@ def under_load(where: str, key: str) -> list[Any]:
 def to_the_limit(where: str, key: str) -> list[int]:
     """Several processes with several threads each spend one budget; what each released."""
 
+    gate, hold = os.pipe()
+
     def clients(store: Any, say: Any) -> None:
+        os.close(hold)
         ledger, mine = store.ledger(DATASET), f"p{os.getpid()}"
+        os.read(gate, 1)  # all begin when the last of them has been started
 
         def client(number: int) -> None:
             for value in spend_all(ledger, f"{mine}-{number}", LIMIT):
@@ -142,6 +146,8 @@ def to_the_limit(where: str, key: str) -> list[int]:
             thread.join()
 
     started = [child(where, key, clients) for _ in range(PROCESSES)]
+    time.sleep(0.3)
+    os.close(hold)
     released = []
     for process, receiving in started:
         status, lines = ended(process, receiving)

@@ -76,7 +76,8 @@ def test_processes_spend_a_budget_to_exactly_its_limit(durable_where: str, tmp_p
     with open_store(durable_where, key=key) as store:
         check_spent(store, processes.LIMIT, released)
         clients = {str(entry.key).rsplit("-", 1)[0] for entry in store.ledger(DATASET).entries()}
-    assert len({client.split("-")[0] for client in clients}) == processes.PROCESSES  # both took part
+    if durable_where.startswith("postgresql"):  # both took part; SQLite may let one of them wait for the other
+        assert len({client.split("-")[0] for client in clients}) == processes.PROCESSES
 
 
 def test_a_ledger_survives_a_fork(durable_where: str, tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from contextlib import AbstractContextManager
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.transaction import Changes, Source
 
+Keys = Collection[tuple[str | None, str]]
+"""Analysts and their keys."""
+
 NOTHING_WRITTEN = "nothing was written and nothing was released"
 ASK_AGAIN = "ask again with the same key: it is paid for once, whether or not this attempt was written"
 
@@ -21,11 +24,11 @@ class Backend(ABC, Source):
     """
 
     @abstractmethod
-    def begin(self) -> Head:
-        """Lock the chain against every other writer, and return where it ends."""
+    def begin(self, keys: Keys = (), questions: Collection[str] = ()) -> Head:
+        """Lock the chain against every other writer, and return where it ends.
 
-    def find_all(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
-        """Look up what will be looked up: a store far away can do so at once."""
+        `keys` and `questions` are what will be looked up: a store far away fetches them with the head.
+        """
 
     @abstractmethod
     def write(self, changes: Changes, signature: str | None) -> None:
@@ -52,4 +55,4 @@ class Backend(ABC, Source):
         """Let go of connections."""
 
 
-__all__ = ["ASK_AGAIN", "NOTHING_WRITTEN", "Backend"]
+__all__ = ["ASK_AGAIN", "NOTHING_WRITTEN", "Backend", "Keys"]

@@ -16,13 +16,12 @@ from typing import Any, Generic, TypeVar
 from holdfast import check
 from holdfast.errors import HoldfastError, LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger import faults
-from holdfast.guard.ledger.backend import ASK_AGAIN, Backend
+from holdfast.guard.ledger.backend import ASK_AGAIN, Backend, Keys
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.signing import SigningKey, head_message
 from holdfast.guard.ledger.transaction import Changes, Transaction, View
 
 T = TypeVar("T")
-Keys = Collection[tuple[str | None, str]]
 
 LARGEST_GROUP = 64
 """Questions that share a commit: enough to hide its cost, few enough that the first of them does not wait long."""
@@ -144,12 +143,13 @@ class Ledger:
 
     def _commit(self, group: list[_Request[Any]]) -> None:
         faults.reach(faults.BEGIN)
-        backend, head = self._backend, self._backend.begin()
+        keys = {key for request in group for key in request.keys}
+        questions = {question for request in group for question in request.questions}
+        backend, head = self._backend, self._backend.begin(keys, questions)
         try:
             signer = self._signer(head)
             changes = Changes(head)
             faults.reach(faults.LOCKED)
-            backend.find_all({k for r in group for k in r.keys}, {q for r in group for q in r.questions})
             for request in group:
                 self._decide(request, changes, signer)
             if not changes.entries:

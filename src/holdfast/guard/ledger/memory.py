@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from holdfast.guard.ledger.backend import Backend
+from holdfast.guard.ledger.backend import Backend, Keys
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.signing import SigningKey
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow, Store
@@ -27,7 +27,7 @@ class _Chain(Backend):
         self.questions: dict[str, Entry] = {}
         self._next: tuple[Changes, str | None] | None = None
 
-    def begin(self) -> Head:
+    def begin(self, keys: Keys = (), questions: Collection[str] = ()) -> Head:
         return self.head  # a ledger has one leader, and a store in memory one ledger for a data set
 
     def signature(self) -> str | None:

@@ -6,25 +6,39 @@ connection lets go of it. Commits wait for the disk, whatever the server's defau
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
+from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 import psycopg
-from sqlalchemy import URL, Connection, create_engine, event, make_url, text
-from sqlalchemy.dialects.postgresql import insert
+from psycopg.rows import namedtuple_row
+from sqlalchemy import URL, Connection, Text, any_, bindparam, create_engine, event, make_url, select, text, union_all
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.dialects.postgresql.psycopg import dialect
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
-from holdfast.guard.ledger.entry import Head
+from holdfast.guard.ledger.backend import Keys
+from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.signing import SigningKey
 from holdfast.guard.ledger.sql import SQLBackend
 from holdfast.guard.ledger.sql_connection import is_lost
-from holdfast.guard.ledger.sql_source import HEAD, SQLSource
+from holdfast.guard.ledger.sql_source import HEAD, entry_of, head_of
 from holdfast.guard.ledger.sql_store import SQLStore
+from holdfast.guard.ledger.tables import ENTRIES
 
+Statement = tuple[Any, list[dict[str, Any]]]
+"""A statement and the rows of values to execute it with."""
+
+_DIALECT = dialect()  # type: ignore[no-untyped-call]
 _LOCKING_HEAD = HEAD.with_for_update()
+_OF_LEDGER = select(ENTRIES).where(ENTRIES.c.ledger == bindparam("ledger"))
+_FIND_ALL = union_all(
+    _OF_LEDGER.where(ENTRIES.c.key == any_(bindparam("keys", type_=ARRAY(Text)))),
+    _OF_LEDGER.where(ENTRIES.c.question == any_(bindparam("questions", type_=ARRAY(Text)))),
+)
 _SCHEMA_LOCK = 0x686F6C6466617374  # "holdfast"
 _MEANINGS = {
     "53100": "the disk that holds the ledger's database is full",
@@ -37,26 +51,49 @@ _MEANINGS = {
 
 
 class _Chain(SQLBackend):
-    def _lock(self, connection: Connection) -> Head:
-        return SQLSource(connection, self._ledger, self._dataset).head(_LOCKING_HEAD)
+    """One chain. Its lock and its writes go to the driver in one trip each, which SQLAlchemy cannot do."""
 
-    @contextmanager
-    def _together(self, connection: Connection) -> Iterator[None]:
-        if not psycopg.Pipeline.is_supported():
-            yield
-            return
-        driver: Any = connection.connection.driver_connection
-        try:
-            with driver.pipeline():
-                yield
-        except psycopg.Error as error:
-            raise DBAPIError(None, None, error, hide_parameters=True, connection_invalidated=driver.closed) from None
+    def _lock(self, connection: Connection, keys: Keys, questions: Collection[str]) -> tuple[Head, list[Entry]]:
+        connection.begin()  # the driver sends BEGIN together with the first statement
+        this = {"ledger": self._ledger}
+        wanted = this | {"keys": [key for _, key in keys], "questions": list(questions)}
+        statements: list[Statement] = [(_LOCKING_HEAD, [this])]
+        if keys or questions:
+            statements.append((_FIND_ALL, [wanted]))
+        found = _send(connection, statements)
+        # The second statement sees what was committed while the first waited: each sees its own moment.
+        return head_of(found[0]), [entry_of(self._dataset, row) for rows in found[1:] for row in rows]
+
+    def _execute(self, connection: Connection, writes: list[Statement]) -> None:
+        _send(connection, writes)
 
     def _snapshot(self, connection: Connection) -> None:
         _read_one_moment(connection)
 
     def explain(self, error: SQLAlchemyError) -> str:
         return _explain(error)
+
+
+def _send(connection: Connection, statements: list[Statement]) -> list[list[Any]]:
+    """Send statements in one trip and return the rows of each; an error of any is raised at the end."""
+    driver: Any = connection.connection.driver_connection
+    together = driver.pipeline() if psycopg.Pipeline.is_supported() else nullcontext()
+    cursors = []
+    try:
+        with together:
+            for statement, rows in statements:
+                for row in rows:
+                    cursors.append(driver.cursor(row_factory=namedtuple_row))
+                    cursors[-1].execute(_text(statement), row)
+        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+    except psycopg.Error as error:
+        raise DBAPIError(None, None, error, hide_parameters=True, connection_invalidated=driver.closed) from None
+
+
+@cache
+def _text(statement: Any) -> str:
+    """The statement as the driver takes it."""
+    return str(statement.compile(dialect=_DIALECT))
 
 
 class PostgresStore(SQLStore):

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, bindparam, insert, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from holdfast.errors import LedgerConflict, LedgerUnavailable
-from holdfast.guard.ledger.backend import ASK_AGAIN, NOTHING_WRITTEN, Backend
+from holdfast.guard.ledger.backend import ASK_AGAIN, NOTHING_WRITTEN, Backend, Keys
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.sql_connection import give_up, twice
 from holdfast.guard.ledger.sql_source import Remembered, SQLSource
@@ -25,6 +25,10 @@ from holdfast.guard.ledger.transaction import Changes, Source
 T = TypeVar("T")
 
 _CHUNK = 1000
+
+_PARENTS: list[Any] = []
+"""Connections that a process has from its parent: kept, because to close one here could end the parent's."""
+
 _INSERT_ENTRY = insert(ENTRIES)
 _MOVE_HEAD = (
     update(HEADS)
@@ -46,16 +50,17 @@ class SQLBackend(Backend):
         self._put_secret = _upsert(upsert, SECRETS, ("salt", "state", "sequence"))
 
     @abstractmethod
-    def _lock(self, connection: Connection) -> Head:
-        """Begin a transaction that no other writer of this chain runs beside; return the head."""
+    def _lock(self, connection: Connection, keys: Keys, questions: Collection[str]) -> tuple[Head, list[Entry]]:
+        """Begin a transaction that no other writer of this chain runs beside; the head, and entries looked up."""
 
     @abstractmethod
     def _snapshot(self, connection: Connection) -> None:
         """Begin a transaction that only reads, and sees one moment."""
 
-    def _together(self, connection: Connection) -> AbstractContextManager[Any]:
-        """Writes inside may travel to the server together; an error of theirs may come at the end."""
-        return nullcontext()
+    def _execute(self, connection: Connection, writes: list[tuple[Any, list[dict[str, Any]]]]) -> None:
+        """Execute each statement with each of its rows."""
+        for statement, rows in writes:
+            connection.execute(statement, rows)
 
     @abstractmethod
     def explain(self, error: SQLAlchemyError) -> str:
@@ -63,26 +68,28 @@ class SQLBackend(Backend):
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def begin(self) -> Head:
+    def begin(self, keys: Keys = (), questions: Collection[str] = ()) -> Head:
         """Lock the chain; a connection that was lost since the last question is opened again, once."""
         if self._pid != os.getpid():  # a connection belongs to the process that made it
+            _PARENTS.append((self._connection, self._engine.pool))
             self._engine.dispose(close=False)
             self._connection, self._pid = None, os.getpid()
         try:
-            head = twice(self._engine, self._locked)
+            head, found = twice(self._engine, lambda: self._locked(keys, questions))
         except SQLAlchemyError as error:
             self._fail(error, NOTHING_WRITTEN)
         except LedgerConflict:
             self.rollback()
             raise
         self._remembered = self._remembered.at(head)
+        self._remembered.learn(keys, questions, found)
         return head
 
-    def _locked(self) -> Head:
+    def _locked(self, keys: Keys, questions: Collection[str]) -> tuple[Head, list[Entry]]:
         if self._connection is None:
             self._connection = self._engine.connect()
         try:
-            return self._lock(self._connection)
+            return self._lock(self._connection, keys, questions)
         except SQLAlchemyError:
             self._drop()
             raise
@@ -115,16 +122,21 @@ class SQLBackend(Backend):
             for name, (salt, text, at) in changes.secrets.items()
         ]
         head = changes.head
-        moved = {"new_sequence": head.sequence, "new_hash": head.hash, "new_signer": head.signer}
-        connection = self._inside()
+        moved = {
+            "at": self._ledger,
+            "new_sequence": head.sequence,
+            "new_hash": head.hash,
+            "new_signer": head.signer,
+            "new_signature": signature,
+        }
+        writes: list[tuple[Any, list[dict[str, Any]]]] = [
+            (_INSERT_ENTRY, entries),
+            (self._put_account, accounts),
+            (self._put_secret, hidden),
+            (_MOVE_HEAD, [moved]),
+        ]
         try:
-            with self._together(connection):
-                connection.execute(_INSERT_ENTRY, entries)
-                if accounts:
-                    connection.execute(self._put_account, accounts)
-                if hidden:
-                    connection.execute(self._put_secret, hidden)
-                connection.execute(_MOVE_HEAD, moved | {"at": self._ledger, "new_signature": signature})
+            self._execute(self._inside(), [(statement, rows) for statement, rows in writes if rows])
         except SQLAlchemyError as error:
             self._fail(error, NOTHING_WRITTEN)
         self._coming = changes
@@ -148,7 +160,7 @@ class SQLBackend(Backend):
         """
         try:
             with self._engine.connect() as connection:
-                self._lock(connection)
+                self._lock(connection, (), ())
                 found = SQLSource(connection, self._ledger, self._dataset).entry(last.sequence)
                 connection.rollback()
         except (SQLAlchemyError, LedgerConflict):
@@ -190,10 +202,6 @@ class SQLBackend(Backend):
     def entry(self, sequence: int) -> Entry | None:
         """The entry with a number, inside the lock."""
         return self._ask(lambda source: source.entry(sequence))
-
-    def find_all(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
-        """Look all of these up at once, inside the lock."""
-        self._ask(lambda source: source.find_all(keys, questions))
 
     def _ask(self, question: Callable[[SQLSource], T]) -> T:
         try:

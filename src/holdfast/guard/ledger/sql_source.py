@@ -7,12 +7,13 @@ serves is read from the database only once.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, bindparam, select, union_all
 
 from holdfast.errors import LedgerConflict
+from holdfast.guard.ledger.backend import Keys
 from holdfast.guard.ledger.entry import Entry, Head, account_digest, secret_digest
 from holdfast.guard.ledger.tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
 from holdfast.guard.ledger.transaction import Changes, Source
@@ -27,6 +28,7 @@ _LATEST = select(ENTRIES).where(_E.ledger == bindparam("ledger")).order_by(_E.se
 _BY_KEY = _LATEST.where(_E.key == bindparam("key"), _E.analyst == bindparam("analyst"))
 _BY_KEY_OF_NOBODY = _LATEST.where(_E.key == bindparam("key"), _E.analyst.is_(None))
 _BY_QUESTION = _LATEST.where(_E.question == bindparam("question"))
+# Two queries in one: for an OR of the two, SQLite would read the whole chain.
 _ALL = union_all(
     select(ENTRIES).where(_E.ledger == bindparam("ledger"), _E.key.in_(bindparam("keys", expanding=True))),
     select(ENTRIES).where(_E.ledger == bindparam("ledger"), _E.question.in_(bindparam("questions", expanding=True))),
@@ -74,10 +76,10 @@ class Remembered:
         hidden = self.secrets | {name: (salt, text) for name, (salt, text, _) in changes.secrets.items()}
         return Remembered(changes.head, accounts, hidden)
 
-    def learn(self, keys: Iterable[tuple[str | None, str]], questions: Iterable[str], found: Iterable[Entry]) -> None:
-        """Remember what entries have these keys and questions: the latest of `found`, which are in order, or none."""
+    def learn(self, keys: Keys, questions: Collection[str], found: Iterable[Entry]) -> None:
+        """Remember what entries have these keys and questions: the latest of `found`, or none."""
         self.keys, self.questions = dict.fromkeys(keys), dict.fromkeys(questions)
-        for entry in found:
+        for entry in sorted(found, key=lambda entry: entry.sequence):
             if entry.key is not None and (entry.analyst, entry.key) in self.keys:
                 self.keys[entry.analyst, entry.key] = entry
             if entry.question in self.questions:
@@ -91,12 +93,9 @@ class SQLSource(Source):
         self._connection, self._ledger, self._dataset = connection, ledger, dataset
         self.remembered = remembered or Remembered()
 
-    def head(self, statement: Select[Any] = HEAD) -> Head:
+    def head(self) -> Head:
         """Where the chain ends."""
-        row = self._one(statement)
-        if row is None:
-            raise LedgerConflict("the head of this ledger is gone from its store; run `holdfast verify`")
-        return Head(row.sequence, row.hash, row.signer)
+        return head_of(self._connection.execute(HEAD, {"ledger": self._ledger}).all())
 
     def signature(self) -> str | None:
         """The signature of the head."""
@@ -141,13 +140,12 @@ class SQLSource(Source):
         """The entry with a number."""
         return self._entry(self._one(_ENTRY, sequence=sequence))
 
-    def find_all(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
-        """Look all of these up at once and remember them, for as long as this transaction lasts."""
-        if keys or questions:
-            values = {"ledger": self._ledger, "keys": [key for _, key in keys], "questions": list(questions)}
-            rows = self._connection.execute(_ALL, values)
-            found = sorted((entry_of(self._dataset, row) for row in rows), key=lambda entry: entry.sequence)
-            self.remembered.learn(keys, questions, found)
+    def find_all(self, keys: Keys, questions: Collection[str]) -> list[Entry]:
+        """The entries with any of these keys, whosever, and with any of these questions."""
+        if not keys and not questions:
+            return []
+        values = {"ledger": self._ledger, "keys": [key for _, key in keys], "questions": list(questions)}
+        return [entry_of(self._dataset, row) for row in self._connection.execute(_ALL, values)]
 
     def chunk(self, first: int, last: int) -> list[Entry]:
         """Entries in order."""
@@ -161,7 +159,14 @@ class SQLSource(Source):
         return None if row is None else entry_of(self._dataset, row)
 
 
-def entry_of(dataset: str, row: Row[Any]) -> Entry:
+def head_of(rows: Sequence[Any]) -> Head:
+    """A head from its row, which must be there."""
+    if not rows:
+        raise LedgerConflict("the head of this ledger is gone from its store; run `holdfast verify`")
+    return Head(rows[0].sequence, rows[0].hash, rows[0].signer)
+
+
+def entry_of(dataset: str, row: Any) -> Entry:
     """An entry from its row, unchecked."""
     return Entry(
         dataset=dataset,
@@ -184,4 +189,4 @@ def _check_recorded(name: str, digest: str, states: str | None) -> None:
         raise LedgerConflict(f"the stored state of {name} is not the one that its entry records; run `holdfast verify`")
 
 
-__all__ = ["HEAD", "Remembered", "SQLSource", "entry_of"]
+__all__ = ["HEAD", "Remembered", "SQLSource", "entry_of", "head_of"]

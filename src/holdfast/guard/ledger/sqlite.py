@@ -6,6 +6,7 @@ visible to others only after that.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from holdfast import check
 from holdfast.errors import InvalidParameter, LedgerUnavailable
-from holdfast.guard.ledger.entry import Head
+from holdfast.guard.ledger.backend import Keys
+from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.signing import SigningKey
 from holdfast.guard.ledger.sql import SQLBackend
 from holdfast.guard.ledger.sql_source import SQLSource
@@ -34,9 +36,10 @@ _MEANINGS = (
 
 
 class _Chain(SQLBackend):
-    def _lock(self, connection: Connection) -> Head:
+    def _lock(self, connection: Connection, keys: Keys, questions: Collection[str]) -> tuple[Head, list[Entry]]:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        return SQLSource(connection, self._ledger, self._dataset).head()
+        source = SQLSource(connection, self._ledger, self._dataset)
+        return source.head(), source.find_all(keys, questions)
 
     def _snapshot(self, connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")
