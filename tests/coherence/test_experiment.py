@@ -360,3 +360,96 @@ def test_summaries_hold_no_rows():
     assert len(plain["distance"]) == 2
     assert not plain["partial"]
     assert Lens("a", "age").columns == ("age",)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_program_that_calls_exit_does_not_end_the_audit(workers):
+    """`sys.exit(0)` inside a curator or learner would end the whole run with the status of a pass."""
+
+    def leaves(*_):
+        raise SystemExit(0)
+
+    trials = run(Audit(people(), leaves, lrn.Linkage(), ILL, splits=2, patience=5), workers=workers)
+    assert [failure.kind for failure in trials.failures] == ["curator-crashed"] * 2
+    trials = run(Audit(people(), cur.Clear(), {"leaves": leaves, "stays": lrn.Linkage()}, ILL, splits=2))
+    assert [failure.kind for failure in trials.failures] == ["learner-crashed"] * 2
+    assert np.isfinite(trials.distance[:, 1]).all()
+
+
+def test_learners_share_nothing_that_one_of_them_could_change():
+    def spoils(report, lens, target, rng):
+        for name in ("key", "ill"):
+            if isinstance(report, Table):
+                report[name][:] = 0
+            else:
+                report[name] = 0
+
+        def predictor(seen):
+            seen["key"][:] = 0
+            return np.zeros(seen.rows)
+
+        return predictor
+
+    alone = run(Audit(people(), cur.Clear(), lrn.Linkage(), ILL, splits=2))
+    for curator in (cur.Clear(), cur.Function(lambda half: half.to_pandas())):
+        for mode in ("retrain", "mask"):
+            after = run(Audit(people(), curator, [spoils, lrn.Linkage()], ILL, splits=2, lens_mode=mode))
+            assert not after.partial
+            np.testing.assert_array_equal(after.distance[:, 1], alone.distance[:, 0])
+
+
+def test_a_list_of_zeros_and_ones_is_not_taken_for_row_numbers():
+    data = people()
+    inside = np.random.default_rng(2).permutation(600) < 300
+    release = {name: values[inside] for name, values in data.items()}
+    for given in (inside.astype(int), inside.astype(int).tolist(), [0, 1, 1]):
+        with pytest.raises(InvalidParameter, match="distinct row numbers"):
+            single_shot(data, release, given, lrn.Linkage(), target=ILL)
+    numbers = single_shot(data, release, np.flatnonzero(inside), lrn.Linkage(), target=ILL)
+    truths = single_shot(data, release, inside, lrn.Linkage(), target=ILL)
+    np.testing.assert_array_equal(numbers.distance, truths.distance)
+
+
+def test_a_copy_of_the_data_in_another_form_is_noticed():
+    pandas = pytest.importorskip("pandas")
+    data = people()
+    for copy in (pandas.DataFrame(data), Table.of(data).copy(), {"inner": [Table.of(data).copy()]}):
+
+        def holds(report, lens, target, rng, copy=copy):
+            return lambda seen: np.zeros(seen.rows)
+
+        with pytest.raises(InvalidParameter, match="holds the data under audit"):
+            run(Audit(data, cur.Clear(), holds, ILL, splits=1))
+    other = pandas.DataFrame(people(seed=9))
+
+    def innocent(report, lens, target, rng, public=other):
+        return lambda seen: np.zeros(seen.rows)
+
+    assert not run(Audit(data, cur.Clear(), innocent, ILL, splits=1)).partial
+
+
+def test_a_dead_child_is_not_taken_for_a_slow_one_where_another_holds_its_pipe():
+    """A process that the child left behind, or one forked beside it by another thread, keeps its pipe open."""
+    import os
+
+    from holdfast.coherence.isolation import isolated
+
+    def dies():
+        if os.fork() == 0:
+            time.sleep(2)
+            os._exit(0)
+        os._exit(7)
+
+    with pytest.raises(CuratorFailed, match="died with status 7"):
+        isolated(dies, (), 1.0)
+
+
+def test_a_child_may_use_the_thread_pools_that_its_parent_used():
+    boosting = pytest.importorskip("sklearn.ensemble").HistGradientBoostingClassifier(max_iter=5)
+    from holdfast.coherence.isolation import isolated
+
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(3000, 4)), rng.integers(0, 2, 3000)
+    expected = boosting.fit(x, y).predict(x)
+    found = isolated(lambda: boosting.fit(x, y).predict(x), (), 60.0, "learner")
+    np.testing.assert_array_equal(found, expected)

@@ -316,7 +316,7 @@ def _one_split(setting: Setting, k: int) -> _Split:
     half = setting.table.take(rng.permutation(released))  # shuffled: order carries nothing (D14)
     try:
         report = call(audit.curator, half, np.random.default_rng(_child(audit.seed, 1, k, 2)))
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a generator that calls sys.exit(0) must not end the audit with 0
         split.failures.append(failure_of(error, k, None, None))
         return split
     split.digest = fingerprint(report)
@@ -328,7 +328,7 @@ def _one_split(setting: Setting, k: int) -> _Split:
             try:
                 given = hasattr(learner, "for_rows")
                 found = learner.for_rows(setting.rows, lens) if given else learning.predictions(j, lens)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 split.failures.append(failure_of(error, k, name, lens.name))
                 continue
             measured = setting.groups.distances(rank(found), split.inside, weights=setting.weights, metric=audit.metric)
@@ -379,8 +379,11 @@ def _members(name: str, given: Any, rows: int) -> NDArray[np.bool_]:
     if array.ndim == 1 and array.dtype.kind in "iu" and array.size and array.min() >= 0 and array.max() < rows:
         mask = np.zeros(rows, dtype=bool)
         mask[array] = True
-        return mask
-    raise InvalidParameter(f"{name} must be one truth value for each of {rows} rows, or a list of row numbers")
+        if int(mask.sum()) == array.size:  # a list of 0 and 1 for every row names rows 0 and 1 again and again
+            return mask
+    raise InvalidParameter(
+        f"{name} must be one truth value, True or False, for each of {rows} rows, or a list of distinct row numbers"
+    )
 
 
 def with_curator(audit: Audit, curator: Any) -> Audit:

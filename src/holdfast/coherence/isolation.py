@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +15,9 @@ from holdfast.errors import HoldfastError
 
 DETAIL = 4000
 """Characters of what a failing program printed or raised that are kept, at most."""
+
+
+_LOOK = 0.2  # seconds between two looks at a child that has said nothing
 
 
 def isolated(function: Callable[..., Any], arguments: tuple[Any, ...], time_limit: float, who: str = "curator") -> Any:
@@ -41,10 +46,12 @@ def isolated(function: Callable[..., Any], arguments: tuple[Any, ...], time_limi
         child.start()
     there.close()
     try:
-        if not here.poll(time_limit):
+        if not _answered(here, child, time_limit):
             late = f"the {who} ran past its limit of {time_limit:g} s and was ended"
             raise failed(late, f"{who}-hung")
         try:
+            if not here.poll(0):
+                raise EOFError
             kind, value = here.recv()
         except EOFError:
             child.join()
@@ -60,8 +67,24 @@ def isolated(function: Callable[..., Any], arguments: tuple[Any, ...], time_limi
     return value
 
 
+def _answered(pipe: Any, child: Any, time_limit: float) -> bool:
+    """Whether the child said something or died within the limit.
+
+    A child forked at the same moment by another thread may hold this pipe open, so that the end of the file is no sign
+    of death that can be relied on: the child itself is asked too.
+    """
+    end = time.monotonic() + time_limit
+    while not pipe.poll(max(0.0, min(_LOOK, end - time.monotonic()))):
+        if not child.is_alive():
+            return True
+        if time.monotonic() >= end:
+            return False
+    return True
+
+
 def _report(pipe: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     try:
+        _one_thread()
         answer = ("returned", call(function, *arguments))
     except HoldfastError as error:
         answer = ("refused", error)
@@ -71,6 +94,18 @@ def _report(pipe: Any, function: Callable[..., Any], arguments: tuple[Any, ...])
         pipe.send(answer)
     except Exception as error:  # it cannot be pickled
         pipe.send(("raised", (type(error).__name__, "what it returned cannot be sent between processes")))
+
+
+def _one_thread() -> None:
+    """Keep OpenMP and BLAS to one thread: a forked child has none of the threads that its parent's pools remember.
+
+    A parallel region would wait for them, or crash. scikit-learn brings threadpoolctl.
+    """
+    try:
+        threadpoolctl = importlib.import_module("threadpoolctl")
+    except ImportError:
+        return
+    threadpoolctl.threadpool_limits(1)
 
 
 __all__ = ["DETAIL", "isolated"]

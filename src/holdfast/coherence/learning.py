@@ -61,17 +61,23 @@ class Learning:
     def _through(self, number: int, lens: Lens) -> NDArray[np.float64]:
         names, rng = self.everyone.names, self._rng(number)
         if self.mode == "retrain":
-            learnt = call(self.learner, self.report, lens, self.target, rng)
+            learnt = call(self.learner, _own(self.report), lens, self.target, rng)
             return predict(learnt, self.everyone.select(lens.columns), names, rng)
         shown = tuple(name for name in names if self.target is None or name != self.target.column)
         if not self._masked:
             whole = Lens("all columns", shown)
-            self._masked.append(call(self.learner, self.report, whole, self.target, self._rng(0)))
+            self._masked.append(call(self.learner, _own(self.report), whole, self.target, self._rng(0)))
         return predict(self._masked[0], self.everyone.select(shown).hide(lens.columns), names, rng)
 
     def _rng(self, number: int) -> np.random.Generator:
         key = (*self.seed.spawn_key, number)
         return np.random.default_rng(np.random.SeedSequence(self.seed.entropy, spawn_key=key))
+
+
+def _own(report: Any) -> Any:
+    """A copy of a released table: learners share it, and one that changes it must not change it for the next."""
+    frame = hasattr(report, "columns") and callable(getattr(report, "copy", None))
+    return report.copy() if frame else report
 
 
 __all__ = ["LENS_MODES", "Learning"]

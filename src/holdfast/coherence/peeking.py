@@ -48,7 +48,7 @@ def predict(predictor: Predictor, seen: Table, names: Iterable[str], rng: np.ran
     if not callable(predictor):
         raise InvalidParameter("a learner must return a predictor: a function from a table to one number a row")
     hidden = frozenset(names) - set(seen.names)
-    found = checked(predictor(_through(seen, hidden)), seen.rows)
+    found = checked(predictor(_through(seen.copy(), hidden)), seen.rows)  # a copy: it may change what it is given
     some = rng.permutation(seen.rows)[:_SAMPLE]
     again = checked(predictor(_through(seen.take(some), hidden)), some.size)
     if np.abs(found[some] - again).max(initial=0) > _SAME:
@@ -113,7 +113,10 @@ def _held(thing: Any, where: str, depth: int, seen: set[int]) -> Iterator[tuple[
         return
     seen.add(id(thing))
     yield where, thing
-    if depth == 0 or isinstance(thing, (np.ndarray, Table)):
+    if isinstance(thing, np.ndarray):
+        return
+    yield from ((where, values) for values in _columns(thing))
+    if depth == 0 or isinstance(thing, Table):
         return
     inner: list[tuple[str, Any]] = []
     if isinstance(thing, functools.partial):
@@ -139,6 +142,17 @@ def _held(thing: Any, where: str, depth: int, seen: set[int]) -> Iterator[tuple[
         inner += [(f"attribute {name!r}", one) for name, one in vars(thing).items()]
     for name, one in inner:
         yield from _held(one, name, depth - 1, seen)
+
+
+def _columns(thing: Any) -> Iterator[NDArray[Any]]:
+    """The columns of a table or data frame: so that a copy of the data is noticed in whatever form."""
+    if isinstance(thing, Table):
+        yield from thing.columns.values()
+    elif hasattr(thing, "columns") and hasattr(thing, "shape") and hasattr(thing, "__getitem__"):
+        try:
+            yield from Table.of(thing).columns.values()
+        except Exception:  # whatever a foreign object raises that only looks like a data frame
+            return
 
 
 def _names(code: types.CodeType) -> set[str]:

@@ -81,6 +81,10 @@ class Table:
         taken = {name: values[index] for name, values in self.columns.items()}
         return Table(taken, len(next(iter(taken.values()))))
 
+    def copy(self) -> Table:
+        """The same rows in columns of their own."""
+        return Table({name: values.copy() for name, values in self.columns.items()}, self.rows)
+
     def select(self, names: Iterable[str]) -> Table:
         """Only these columns, in this order."""
         return Table({name: self[name] for name in names}, self.rows)
