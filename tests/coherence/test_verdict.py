@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from holdfast.bounds.holm import holm
 from holdfast.bounds.one_question import clopper_pearson
 from holdfast.coherence import Audit, GroupPlan, Table, Target, Trials, curators, learners, run, single_shot
 from holdfast.coherence import significance as significances
 from holdfast.coherence.failures import Failure
 from holdfast.coherence.lenses import Lens
 from holdfast.coherence.significance import Significance, significance
+from holdfast.coherence.significance_cross import cross_test
 from holdfast.coherence.split import half_split
 from holdfast.coherence.verdict import (
     EXIT_STATUS,
@@ -303,3 +305,31 @@ def test_wrong_input_is_named() -> None:
 
 def test_exit_statuses_are_those_of_the_specification() -> None:
     assert EXIT_STATUS == {NO_EVIDENCE: 0, LEAK: 1, INCOHERENT: 2, UNDERPOWERED: 3}
+
+
+def test_no_group_is_named_where_the_omnibus_sees_nothing() -> None:
+    """Spikes in many groups drown the largest standardised sum; one group's own p-value survives Holm's method."""
+    splits, groups = 12, 20
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        cross = rng.random((splits, splits, groups)) * 0.01
+        for g in range(1, groups):
+            cross[rng.integers(splits), rng.integers(splits), g] += 1.0
+        cross[:, :, 0] = rng.random((splits, splits)) * 0.05 + np.eye(splits) * 0.02
+        tested = cross_test(cross, rng, 1999)
+        if min(holm(tested.p_values.tolist())) <= 0.05 and tested.omnibus > 0.2:
+            break
+    else:
+        pytest.fail("no such case was drawn")
+    nothing = np.full(groups, np.nan)
+    draft: dict[str, Any] = {"learner": "a", "lens": "b", "asked": splits, "splits": splits, "crossed": splits}
+    draft |= dict.fromkeys(("mean", "floor", "excess", "excess_low", "excess_high", "membership"), nothing)
+    draft |= {"distance": np.einsum("kkg->kg", cross), "cross": cross, "floor": np.full(groups, 0.01)}
+    draft |= {"p_values": tested.p_values, "omnibus": tested.omnibus, "test": "cross-evaluation", "least_p": 0.0005}
+    (case,) = significances._corrected([draft])
+    np.testing.assert_array_equal(case.p_adjusted, np.maximum(holm(tested.p_values.tolist()), tested.omnibus))
+    names = tuple(f"g{g}" for g in range(groups))
+    judged = verdict(Significance(names, (500,) * groups, (case,), "repeated", "wasserstein", 1999, False, ()), 1.5)
+    assert judged.outcome == NO_EVIDENCE
+    assert judged.offenders() == ()
+    assert not any(f.depends or f.status == LEAK for f in judged.findings)

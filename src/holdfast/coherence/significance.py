@@ -46,7 +46,8 @@ class CaseSignificance:
         Mean distance on the crossed splits, what chance gives the same predictors, the difference, its 95% interval.
     p_values, p_adjusted : array
         The group's own p-value: cross-evaluation, or the within-group permutation for a single split; and corrected by
-        Holm's method over all groups, learners and lenses.
+        Holm's method over all groups, learners and lenses, and never below `omnibus_adjusted`: no group is named
+        where it is not shown that any depends on the split.
     membership : array
         Within-group permutation p-values of the first split. They reject for nearly every trained predictor.
     omnibus, omnibus_adjusted : float
@@ -293,18 +294,18 @@ def _membership(
 
 
 def _corrected(drafts: list[dict[str, Any]]) -> tuple[CaseSignificance, ...]:
-    """Holm over all groups of all cases, and over the omnibus tests of all cases."""
+    """Holm over all groups of all cases, and over the omnibus tests of all cases, which are the gate to naming."""
     every = np.concatenate([draft["p_values"] for draft in drafts])
     adjusted = np.where(np.isnan(every), np.nan, holm(np.where(np.isnan(every), 1.0, every).tolist()))
     parts = np.split(adjusted, len(drafts))
     whole = [draft["omnibus"] for draft in drafts]
     overall = holm([1.0 if math.isnan(p) else p for p in whole])
-    return tuple(
-        CaseSignificance(
-            **draft, p_adjusted=part, omnibus_adjusted=math.nan if math.isnan(draft["omnibus"]) else overall[at]
-        )
-        for at, (draft, part) in enumerate(zip(drafts, parts, strict=True))
-    )
+    cases = []
+    for draft, part, alone, whole_p in zip(drafts, parts, whole, overall, strict=True):
+        some = math.nan if math.isnan(alone) else whole_p
+        named = part if math.isnan(some) else np.maximum(part, some)  # a gate: the two tests may disagree
+        cases.append(CaseSignificance(**draft, p_adjusted=named, omnibus_adjusted=some))
+    return tuple(cases)
 
 
 def _plain(value: float) -> float | None:

@@ -114,7 +114,7 @@ def verdict(
     2. TOO SMALL FOR ALPHA if the noise share exceeds beta: then a distance above alpha says nothing about the release.
        UNDERPOWERED if the floor exceeds alpha / 2.
     3. LEAK BELOW ALPHA if the omnibus test of the learner and lens, corrected for their number, is at most `level`. A
-       group is named only if its own p-value, corrected by Holm's method, is.
+       group is named only if its own p-value, corrected by Holm's method, is too.
     4. NO EVIDENCE otherwise. Never "safe": other learners and other data are not covered.
 
     An audit with failures, with a group that could not be judged, or with too few splits for any finding never ends
@@ -185,7 +185,6 @@ def _judged(
 def _groups(found: Significance, case: CaseSignificance, alpha: float, beta: float, level: float) -> list[GroupFinding]:
     log_share = math.log(level / found.tests)
     shares = None if case.cross is None else noise_share(case.cross, alpha)
-    omnibus = case.omnibus_adjusted <= level
     one = 1 / (found.permutations + 1) if found.mode == "single" else case.least_p
     least = min(1.0, one * found.tests)  # Holm's first step
     listed = []
@@ -205,7 +204,7 @@ def _groups(found: Significance, case: CaseSignificance, alpha: float, beta: flo
         elif floor > alpha / 2:
             status = UNDERPOWERED
         else:
-            status = LEAK if depends and omnibus else NO_EVIDENCE
+            status = LEAK if depends else NO_EVIDENCE  # never without the omnibus: its gate is in p_adjusted
         needed = None
         if floor is not None and floor > alpha / 2:
             needed = math.ceil(size * (2 * floor / alpha) ** 2)
