@@ -108,6 +108,7 @@ def test_a_leak_is_found_named_and_told_in_every_file(people: Path, capsys: pyte
     for finding in numbers["findings"]:
         found = [float(row["distance"]) for row in long if row["group"] == finding["group"]]
         assert np.mean(found) == pytest.approx(finding["mean"])
+        assert {float(row["floor"]) for row in long if row["group"] == finding["group"]} == {finding["floor"]}
 
 
 def test_the_page_loads_nothing_and_runs_nothing(people: Path) -> None:

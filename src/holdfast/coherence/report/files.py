@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from holdfast.strict_json import to_json
 
 FINDINGS = tuple(field.name for field in fields(GroupFinding) if field.name != "sentences")
 """Columns of the table of findings."""
-SPLITS = ("split", "learner", "lens", "group", "inside", "outside", "distance", "kolmogorov", "mean_shift")
+SPLITS = ("split", "learner", "lens", "group", "inside", "outside", "distance", "floor", "kolmogorov", "mean_shift")
 """Columns of the long table."""
 
 
@@ -38,7 +38,7 @@ def write(report: Report, trials: Trials, path: str | Path, min_cell: int = 1) -
     """Write the page at `path` and its JSON and CSV files beside it; returns where each is.
 
     The long table has one line for each split, learner, lens and group; halves with fewer than `min_cell` members are
-    counted as `<min_cell`.
+    counted as `<min_cell`. Each distance stands beside the floor of its group.
     """
     found = places(path)
     found["html"].parent.mkdir(parents=True, exist_ok=True)
@@ -46,11 +46,12 @@ def write(report: Report, trials: Trials, path: str | Path, min_cell: int = 1) -
     found["json"].write_text(to_json(report.to_dict()) + "\n", encoding="utf-8")
     lines = ([_cell(getattr(finding, name)) for name in FINDINGS] for finding in report.verdict.findings)
     _write_csv(found["csv"], FINDINGS, lines)
-    _write_csv(found["splits"], SPLITS, _long(trials, min_cell))
+    floors = {(f.learner, f.lens, f.group): f.floor for f in report.verdict.findings}
+    _write_csv(found["splits"], SPLITS, _long(trials, floors, min_cell))
     return found
 
 
-def _long(trials: Trials, min_cell: int) -> Iterable[list[str]]:
+def _long(trials: Trials, floors: Mapping[tuple[str, str, str], float | None], min_cell: int) -> Iterable[list[str]]:
     def count(number: int) -> str:
         return f"<{min_cell}" if number < min_cell else str(number)
 
@@ -66,7 +67,8 @@ def _long(trials: Trials, min_cell: int) -> Iterable[list[str]]:
                     ]
                 for g, group in enumerate(trials.groups.names):
                     inside, outside = int(trials.inside_count[k, g]), int(trials.outside_count[k, g])
-                    numbers: Sequence[Any] = (float(trials.distance[k, i, j, g]), more[0][g], more[1][g])
+                    floor = floors[learner, lens.name, group]
+                    numbers: Sequence[Any] = (float(trials.distance[k, i, j, g]), floor, more[0][g], more[1][g])
                     yield [str(k), learner, lens.name, group, count(inside), count(outside), *map(_cell, numbers)]
 
 
