@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -302,6 +303,26 @@ def test_theorem_8_outside_its_delta_says_nothing_and_theorem_15_reaches_further
     loose = coherence.approx_dp_size(**given, order="any")
     assert loose.size > coherence.approx_dp_size(**given).size
     assert loose.details["delta_max"] == pytest.approx(edge / 2)
+    # The doubled epsilon has to be in the range of the corollary; the footnotes do not say so.
+    assert coherence.approx_dp_size(**given | {"epsilon": 0.25}, order="any").size < math.inf
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        coherence.approx_dp_size(**given | {"epsilon": 0.26}, order="any")
+
+
+def test_the_largest_delta_is_rounded_down() -> None:
+    rng = np.random.default_rng(6)
+    with mpmath.workdps(40):
+        for _ in range(200):
+            n, epsilon = 2 * int(rng.integers(2, 10**7)), float(rng.uniform(1e-6, 0.25))
+            beta, groups = float(rng.uniform(1e-6, 1)), int(rng.integers(1, 1000))
+            exact = (mpmath.mpf(epsilon) * mpmath.mpf(beta) / (120 * n * groups)) ** 2
+            for order, share in (("invariant", 1), ("any", 2)):
+                found = coherence.approx_dp_size(0.5, beta, groups, n, epsilon, order=order).details["delta_max"]
+                assert (1 - mpmath.mpf(10) ** -12) * exact <= share * mpmath.mpf(found) <= exact
+            plan = coherence.approx_dp_epsilon(0.5, beta, groups, n, n)
+            if plan.feasible:
+                exact = (mpmath.mpf(plan.epsilon) * mpmath.mpf(beta) / (120 * n * groups)) ** 2
+                assert mpmath.mpf(plan.details["delta_max"]) <= exact
 
 
 def test_edge_of_theorem_15() -> None:

@@ -126,7 +126,7 @@ def approx_epsilon_at(alpha: float, lam: float, n: int, size: int, mode: str = "
     else:
         epsilon = _settle(epsilon, lambda e: approx_size_at(alpha, lam, n, e, None, mode), size)
     largest = log_delta_max(lam, n, epsilon)
-    details = {"nats": budget, "delta_max": math.exp(largest), "log10_delta_max": largest / math.log(10)}
+    details = {"nats": budget, "delta_max": down(math.exp(largest), 2), "log10_delta_max": largest / math.log(10)}
     return LargestEpsilon(epsilon, mode, None, details)
 
 

@@ -19,7 +19,7 @@ from holdfast.bounds.coherence.ratio import (
     tolerance,
 )
 from holdfast.bounds.coherence.theorem3 import size_at
-from holdfast.bounds.exact import up
+from holdfast.bounds.exact import down, up
 from holdfast.bounds.registry import theorem
 
 LN2 = math.log(2)
@@ -50,8 +50,8 @@ def log_delta_max(lam: float, n: int, epsilon: float, *, order_invariant: bool =
     >>> round(log_delta_max(math.log(100) + 30, 5_000_000, 0.001) / math.log(10), 6)
     -53.613971
     """
-    largest = 2 * (math.log(epsilon) - math.log(120 * n) - lam)
-    return largest if order_invariant else largest - LN2
+    largest = down(2 * (math.log(epsilon) - math.log(120 * n) - lam), 8)
+    return largest if order_invariant else down(largest - LN2)
 
 
 def approx_size_at(
@@ -79,7 +79,7 @@ def approx_size_at(
             free = max_information.optimised(epsilon, delta, n // 2, math.exp(-slack)).nats
             nats = min(nats, free) if inside else free
             inside = inside or free < math.inf
-    details = {"nats": nats, "delta_max": math.exp(largest), "log10_delta_max": largest / math.log(10)}
+    details = {"nats": nats, "delta_max": down(math.exp(largest), 2), "log10_delta_max": largest / math.log(10)}
     if not inside:
         return GroupSize(math.inf, mode, n, {}, details | {"nats": math.inf})
     found = size_at(alpha, lam, nats, n, mode)
@@ -185,13 +185,14 @@ def approx_dp_size(
     n : int
         Rows in the audited data set, even; twice the rows that the release sees.
     epsilon : float
-        In (0, 1/2]; neighbours replace one row.
+        In (0, 1/2], in (0, 1/4] with order "any"; neighbours replace one row.
     delta : float, optional
         At least 0. Left out, `delta_max` is assumed.
     mode : str
         "paper" (default), "corrected" or "sharp".
     order : str
-        "invariant" (default), or "any": twice epsilon and half of `delta_max` (footnotes 15 and 19).
+        "invariant" (default), or "any": twice epsilon and half of `delta_max` (footnotes 15 and 19). The doubled
+        epsilon must be in the range of the corollary, which the footnotes do not say.
     lenses, predictors : int
         How many of each the promise covers at once; they multiply the groups.
 
@@ -209,7 +210,7 @@ def approx_dp_size(
     alpha = check.real("alpha", alpha, above=0, below=2)
     lam = log_ratio(beta, groups, lenses, predictors)
     n = even_rows(n)
-    epsilon = check.real("epsilon", epsilon, above=0, at_most=0.5)
+    epsilon = check.real("epsilon", epsilon, above=0, at_most=0.5 if order == "invariant" else 0.25)
     log_delta = None
     if delta is not None:
         delta = check.probability("delta", delta, zero=True)
