@@ -1,0 +1,218 @@
+"""Processes that ask a guard, are killed, and ask again. Run as a program of its own, so that it may fork.
+
+`python -m tests.guard.crashing MODE WHERE KEYFILE` prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import alembic.command
+import numpy as np
+
+import holdfast as hf
+from holdfast.accounting import Filter, PureDP
+from holdfast.errors import BudgetExhausted
+from holdfast.guard import Guard, Policy, check, mean
+from holdfast.guard.ledger import faults, postgres, schema, sqlite
+from holdfast.guard.ledger.store import open_store
+
+LOADED = (alembic.command, postgres, schema, sqlite, Filter)
+"""Imported before the first fork, so that no child has to."""
+ROWS = 4000
+QUESTIONS = 2
+KILLS = 100
+THREADS, PROCESSES, LIMIT = 8, 2, 120
+READY = "ready"
+EACH = 0.01
+
+
+def sample(seed: int = 1) -> hf.data.Sample:
+    """Other rows for another seed, and so another ledger."""
+    rng = np.random.default_rng(seed)
+    return hf.data.table({"x": rng.random(ROWS)}, engine="numpy")  # which has no threads that a fork would lose
+
+
+def policy(limit: int) -> Policy:
+    """A pure cap that holds exactly `limit` questions."""
+    return Policy(privacy=PureDP(round(limit * EACH, 9)), spend=PureDP(EACH))
+
+
+def question(name: str) -> Any:
+    """A question of its own for each name."""
+    return mean(f"x < {zlib.crc32(name.encode()) / 2**32!r}")
+
+
+def child(work: Callable[[Callable[[Any], None]], None]) -> tuple[int, int]:
+    """Fork a process that works; its id, and where what it says can be read."""
+    receiving, sending = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(sending)
+        return process, receiving
+    status = 1
+    try:
+        os.close(receiving)
+        # One write a line: it arrives whole or not at all, whenever the process is killed.
+        work(lambda said: (os.write(sending, json.dumps(said).encode() + b"\n"), None)[1])
+        status = 0
+    except BaseException as error:
+        print(repr(error), file=sys.stderr)
+    finally:
+        os._exit(status)
+
+
+def ended(process: int, receiving: int) -> tuple[int, list[Any]]:
+    """Wait for the end of a child; the signal or status it ended with, and the lines it got out."""
+    with os.fdopen(receiving, "rb") as pipe:
+        lines = [json.loads(line) for line in pipe.read().splitlines(keepends=True) if line.endswith(b"\n")]
+    return os.waitpid(process, 0)[1], lines
+
+
+def opened(where: str, key: str, seed: int, limit: int, slow: bool) -> Guard:
+    """A guard in this process; `slow` makes it pay before it reads, as for a sample on a far engine."""
+    guard = Guard.open(open_store(where, key=key), sample(seed), policy(limit))
+    if slow:
+        guard._slow = lambda: True  # type: ignore[method-assign]
+    return guard
+
+
+def ask_keys(guard: Guard, say: Callable[[Any], None]) -> None:
+    for number in range(QUESTIONS):
+        answer = guard.ask(question(f"k{number}"), key=f"k{number}")
+        say([f"k{number}", answer.sequence, answer.value])
+    say(["look", guard.ask(check("x < 0.5", 0.9), key="look").sequence, None])
+
+
+def at_every_point(where: str, key: str) -> list[dict[str, Any]]:
+    """Kill a process at every named step once, of quick and of slow questions; then ask again."""
+    found = []
+    seed = 10
+    for name in faults.POINTS:
+        for slow in (False, True):
+            if name == "guard.reserved" and not slow:
+                continue
+            for turn in (1, 2) if slow else (2,):  # a slow question commits twice, so each step comes twice
+                seed += 1
+
+                def killed(say: Any, name: str = name, turn: int = turn, slow: bool = slow, seed: int = seed) -> None:
+                    guard, count = opened(where, key, seed, 100, slow), 0
+
+                    def pull_the_plug(reached: str) -> None:
+                        nonlocal count
+                        count += reached == name
+                        if count == turn:
+                            os.kill(os.getpid(), signal.SIGKILL)
+
+                    faults.set_hook(pull_the_plug)
+                    ask_keys(guard, say)
+
+                status, before = ended(*child(killed))
+                again, after = ended(
+                    *child(lambda say, s=seed, slow=slow: ask_keys(opened(where, key, s, 100, slow), say))
+                )
+                found.append({"point": name, "slow": slow, "turn": turn, "seed": seed, "killed": status})
+                found[-1] |= {"before": before, "again": again, "after": after}
+    return found
+
+
+def under_load(where: str, key: str) -> dict[str, Any]:
+    """Kill a process with four busy threads at random, again and again; every key is asked again in the next life.
+
+    Half of the lives pay before they read. All that was ever released, in pairs of key and value.
+    """
+    chance, released, unanswered, number = random.Random(8), [], [], 0
+    opened(where, key, 1, 10**6, False)
+    for life in range(KILLS):
+        first, number = number, number + 400
+        retried = list(unanswered)
+
+        def busy(say: Any, life: int = life, first: int = first, retried: list[str] = retried) -> None:
+            guard = opened(where, key, 1, 10**6, life % 2 == 1)
+            say([READY, 0])
+            lock, left = threading.Lock(), [*retried, *(f"q{i}" for i in range(first, first + 400))]
+
+            def client() -> None:
+                while True:
+                    with lock:
+                        name = left.pop(0)
+                    say(["begun", name])
+                    say([name, guard.ask(question(name), key=name).value])
+
+            for _ in range(4):
+                threading.Thread(target=client, daemon=True).start()
+            time.sleep(60)
+
+        process, receiving = child(busy)
+        line = b""
+        while not line.endswith(b"\n"):
+            line += os.read(receiving, 1)
+        time.sleep(chance.uniform(0.0, 0.12))
+        os.kill(process, signal.SIGKILL)
+        status, lines = ended(process, receiving)
+        assert status == signal.SIGKILL
+        answers = [[name, value] for name, value in lines if name not in (READY, "begun")]
+        released += answers
+        done = {name for name, _ in answers}
+        begun = [name for what, name in lines if what == "begun"]
+        unanswered = list(dict.fromkeys(one for one in [*unanswered, *begun] if one not in done))
+    guard = opened(where, key, 1, 10**6, False)
+    released += [[name, guard.ask(question(name), key=name).value] for name in unanswered]
+    return {"released": released, "retried": len(unanswered)}
+
+
+def to_the_limit(where: str, key: str, slow: bool = False) -> list[Any]:
+    """Several processes with several threads each spend one privacy budget; what each released."""
+    opened(where, key, 1, LIMIT, slow)
+
+    def clients(say: Any) -> None:
+        guard, mine = opened(where, key, 1, LIMIT, slow), os.getpid()
+
+        def client(number: int) -> None:
+            for turn in range(LIMIT + 1):
+                name = f"p{mine}-{number}-{turn}"
+                try:
+                    say([name, guard.ask(question(name), key=name, analyst=f"a{number}").value])
+                except BudgetExhausted:
+                    return
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    released: list[Any] = []
+    for process, receiving in [child(clients) for _ in range(PROCESSES)]:
+        status, lines = ended(process, receiving)
+        assert status == 0
+        released += lines
+    return released
+
+
+MODES: dict[str, Callable[[str, str], Any]] = {
+    "points": at_every_point,
+    "load": under_load,
+    "limit": to_the_limit,
+    "slow-limit": lambda where, key: to_the_limit(where, key, True),
+}
+
+
+def warm() -> None:
+    """Load and compute once, before the first fork, what every child needs."""
+    guard = Guard.open(None, sample(), policy(100))
+    ask_keys(guard, lambda said: None)
+
+
+if __name__ == "__main__":
+    warm()
+    print(json.dumps(MODES[sys.argv[1]](sys.argv[2], sys.argv[3])))

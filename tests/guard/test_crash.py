@@ -1,0 +1,114 @@
+"""Kill -9 at every named step of a question and at random under load; several processes on one budget, to its limit.
+
+After every restart: nothing was released unpaid, nothing was paid twice, and the ledger adds up again entry by entry.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.guard.ledger import faults
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger.verify import verify
+from holdfast.guard.replay import GuardReplay
+from tests.guard import crashing
+
+pytestmark = pytest.mark.parametrize("where", ["sqlite", "postgres"], indirect=True)
+
+
+@pytest.fixture
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path / "ledger.db") if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+def run(mode: str, where: str, key: Path) -> Any:
+    words = [sys.executable, "-m", "tests.guard.crashing", mode, where, str(key)]
+    done = subprocess.run(words, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def answered(ledger: Ledger) -> list[Entry]:
+    return [entry for entry in ledger.entries() if entry.kind == "answered"]
+
+
+def check_paid(ledger: Ledger) -> None:
+    """Every answer was paid for once: by itself, or by one reservation of the same question that nothing else used."""
+    reserved = {entry.sequence: entry for entry in ledger.entries() if entry.kind == "reserved"}
+    for entry in answered(ledger):
+        if "paid" in entry.body:
+            paid = reserved.pop(entry.body["paid"])
+            assert (paid.analyst, paid.key, paid.body["cost"]) == (entry.analyst, entry.key, entry.body["cost"])
+    questions = [entry.question for entry in answered(ledger)]
+    assert len(questions) == len(set(questions))
+
+
+def spent(ledger: Ledger) -> float:
+    account: Any = ledger.look(lambda view: view.account("whole"))
+    return round(crashing.Filter.from_dict(account["filter"]).spent()["epsilon"], 9)
+
+
+def test_killed_at_every_named_step(where: str, tmp_path: Path) -> None:
+    found = run("points", where, tmp_path / "key.pem")
+    assert {case["point"] for case in found} == set(faults.POINTS)
+    assert len(found) == 3 * len(faults.POINTS) - 1
+    names = [f"k{number}" for number in range(crashing.QUESTIONS)]
+    with open_store(where, key=tmp_path / "key.pem") as store:
+        for case in found:
+            assert case["killed"] == signal.SIGKILL, case
+            assert case["again"] == 0, case
+            assert [name for name, _, _ in case["after"]] == [*names, "look"]
+            assert case["after"][: len(case["before"])] == case["before"], case  # what was released stands
+            ledger = store.ledger(crashing.sample(case["seed"]).fingerprint())
+            stored = {entry.key: entry for entry in answered(ledger)}
+            for name, sequence, value in case["after"]:
+                assert (stored[name].sequence, stored[name].body["answer"]["value"]) in (
+                    (sequence, value),
+                    (sequence, stored["look"].body["answer"]["value"]),
+                )
+            assert spent(ledger) == round(crashing.QUESTIONS * crashing.EACH, 9), case  # each once, dead or not
+            check_paid(ledger)
+    verified = verify(where, replay=GuardReplay)
+    assert verified.ok, verified.findings[:3]
+
+
+def test_killed_at_random_under_load(where: str, tmp_path: Path) -> None:
+    found = run("load", where, tmp_path / "key.pem")
+    released = dict(found["released"])
+    with open_store(where, key=tmp_path / "key.pem") as store:
+        ledger = store.ledger(crashing.sample().fingerprint())
+        stored = {entry.key: entry.body["answer"]["value"] for entry in answered(ledger)}
+        assert len(released) > crashing.KILLS / 4  # they did work before they were killed
+        assert {name: stored[name] for name in released} == released
+        assert len(found["released"]) == len(released)
+        assert set(stored) == set(released)  # every question that was begun was asked again, and paid once
+        assert spent(ledger) == round(len(stored) * crashing.EACH, 9)
+        check_paid(ledger)
+    verified = verify(where, replay=GuardReplay)
+    assert verified.ok, verified.findings[:3]
+
+
+@pytest.mark.parametrize("mode", ["limit", "slow-limit"])
+def test_sixteen_clients_on_two_processes_spend_a_budget_to_exactly_its_limit(
+    where: str, tmp_path: Path, mode: str
+) -> None:
+    released = run(mode, where, tmp_path / "key.pem")
+    with open_store(where, key=tmp_path / "key.pem") as store:
+        ledger = store.ledger(crashing.sample().fingerprint())
+        stored = {entry.key: entry.body["answer"]["value"] for entry in answered(ledger)}
+        assert len(released) == crashing.LIMIT
+        assert stored == dict(released)
+        assert spent(ledger) == round(crashing.LIMIT * crashing.EACH, 9)
+        assert len({name.split("-")[0] for name in stored}) == crashing.PROCESSES  # both took part
+        check_paid(ledger)
+    assert verify(where, replay=GuardReplay).ok
