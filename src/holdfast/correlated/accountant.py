@@ -9,7 +9,7 @@ from holdfast import check
 from holdfast.accounting.costs import Cost, PureDP
 from holdfast.accounting.filters.basic import BasicFilter
 from holdfast.correlated.certificate import Certificate, certify
-from holdfast.correlated.model import DependenceModel
+from holdfast.correlated.model import DependenceModel, check_model
 from holdfast.correlated.quilt import Surcharge, check_surcharge
 from holdfast.errors import InvalidParameter
 
@@ -48,7 +48,7 @@ class BayesianAccountant:
     """
 
     def __init__(self, model: DependenceModel, epsilon_bdp: float, surcharge: Surcharge = "sharp") -> None:
-        self._model, self._surcharge = model, check_surcharge(surcharge)
+        self._model, self._surcharge = check_model(model), check_surcharge(surcharge)
         self._budget = check.real("epsilon_bdp", epsilon_bdp, above=0)
         self._filter = BasicFilter(model.epsilon_dp(self._budget, self._surcharge))
 
@@ -106,8 +106,12 @@ class BayesianAccountant:
         >>> BayesianAccountant.from_state(model, account.state()).spent()
         0.1
         """
-        made = cls(model, state["epsilon_bdp"], state["surcharge"])
-        stored = BasicFilter.from_dict(state["filter"])
+        try:
+            budget, surcharge, filtered = state["epsilon_bdp"], state["surcharge"], state["filter"]
+        except (KeyError, TypeError):
+            raise InvalidParameter("state must be what BayesianAccountant.state() gave") from None
+        made = cls(model, budget, surcharge)
+        stored = BasicFilter.from_dict(filtered)
         if stored.epsilon > made._filter.epsilon * (1 + 1e-9):
             raise InvalidParameter(
                 "state was taken under another model: its DP budget is larger than this model allows"

@@ -57,10 +57,15 @@ class Blocks(QuiltModel):
         ([3, 1, 1], (0, 2, 4))
         """
         codes: dict[Any, int] = {}
+        masked = isinstance(labels, np.ma.MaskedArray) and bool(np.ma.getmaskarray(labels).any())
         try:
             found = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
+            # a missing label equals no other, so that its relatives would count as independent records
+            missing = masked or any(label is None or bool(label != label) for label in codes)
         except TypeError:
-            raise InvalidParameter("labels must be one label a record, such as text or numbers") from None
+            raise InvalidParameter("labels must be one label a record, such as text or numbers, none missing") from None
+        if missing:
+            raise InvalidParameter("labels must have no missing values: a record without a block may belong to any")
         if not len(found):
             raise InvalidParameter("labels must name at least one record's block")
         made = cls(np.bincount(found).tolist())

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast import check
 from holdfast.correlated.conversion import BAYESIAN, to_dp
-from holdfast.correlated.model import DependenceModel
+from holdfast.correlated.model import DependenceModel, check_model
 from holdfast.correlated.quilt import Quilt, Surcharge, check_surcharge
 from holdfast.errors import InvalidParameter
 
@@ -118,7 +118,7 @@ def certify(
     basis: derived and reviewed: Zhao 2017, Lemma 2, with the smallest surcharge proved for this kind of model
     note: the promise is relative to the declared model, which no data can certify
     """
-    surcharge = check_surcharge(surcharge)
+    surcharge, model = check_surcharge(surcharge), check_model(model)
     if (epsilon_bdp is None) == (epsilon_dp is None):
         raise InvalidParameter("give one of epsilon_bdp and epsilon_dp")
     if epsilon_bdp is None:

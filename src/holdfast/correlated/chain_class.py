@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from holdfast.correlated.model import QuiltModel
@@ -35,9 +35,9 @@ class ModelClass(QuiltModel):
     """
 
     def __init__(self, models: Sequence[QuiltModel]) -> None:
-        self.models = tuple(models)
-        if not self.models:
-            raise InvalidParameter("models must hold at least one model")
+        self.models = tuple(models) if isinstance(models, Iterable) else ()
+        if not self.models or not all(isinstance(model, QuiltModel) for model in self.models):
+            raise InvalidParameter("models must be a list of at least one model that has quilts")
         sizes = sorted({model.n for model in self.models})
         if len(sizes) > 1:
             raise InvalidParameter(f"models must all have the same number of records, got {sizes}")

@@ -123,7 +123,7 @@ def move_interval(successes: int, trials: int, level: float) -> tuple[float, flo
     """
     trials = check.whole("trials", trials, at_least=0)
     successes = check.whole("successes", successes, at_least=0, at_most=trials)
-    level = check.probability("level", level)
+    level = check.real("level", level, at_least=1e-200, below=1)
     if not trials:
         return 0.0, 1.0
     c, m = float(successes), float(trials)

@@ -44,7 +44,7 @@ class InhomogeneousChain(ChainModel):
     """
 
     def __init__(self, steps: Sequence[npt.ArrayLike], start: npt.ArrayLike) -> None:
-        if isinstance(steps, str) or not len(steps):
+        if isinstance(steps, str) or not hasattr(steps, "__len__") or not len(steps):
             raise InvalidParameter("steps must be a list of at least one transition matrix")
         self._steps = [check_transition(f"steps[{j}]", step) for j, step in enumerate(steps)]
         sizes = {len(step) for step in self._steps}

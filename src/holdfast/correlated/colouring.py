@@ -54,12 +54,29 @@ class Colouring:
         """`n / colours`: the number to show users of the noise route."""
         return len(self.classes) / self.colours
 
+    @property
+    def equal_colours(self) -> int:
+        """The fewest colours of equal classes, for this many records, that promise no more than these classes do.
+
+        Theorems 1 and 2 read `QuiltTerms.colours` as classes of `floor(n / colours)` records. Classes that came out
+        unequal must enter with their smallest, so this is what to hand on: at least `colours`, and so many that
+        `floor(n / equal_colours)` is at most `smallest`.
+
+        Examples
+        --------
+        >>> found = Colouring(np.array([0] * 8 + [1] * 2))
+        >>> found.colours, found.smallest, found.equal_colours, 10 // found.equal_colours
+        (2, 2, 4, 2)
+        """
+        return max(self.colours, len(self.classes) // (self.smallest + 1) + 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the colour of every record."""
         return {
             "colours": self.colours,
             "smallest": self.smallest,
             "largest": int(self.sizes.max()),
+            "equal_colours": self.equal_colours,
             "effective_n": self.effective_n,
             "influence": self.influence,
         }

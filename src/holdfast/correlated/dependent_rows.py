@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from holdfast.bounds.correlated.effective_size import (
     effective_n_stationary,
 )
 from holdfast.bounds.correlated.mixing import Tail, autoregressive_start_ratio, time_split_bias
+from holdfast.bounds.exact import up
 from holdfast.bounds.interval.width import MOST
 from holdfast.correlated.route import Route
 from holdfast.correlated.row_chain import RowChain
@@ -122,8 +123,8 @@ class DependentRows:
     def coloured(cls, n: int, colours: float) -> DependentRows:
         """Rows with a dependency graph of this (fractional) chromatic number; rows of one colour are independent."""
         n = _rows(n)
-        words = f"{n} rows whose dependency graph has {colours:g} colours"
-        return cls._of(n, words, Route(COLOURS, effective_n_colours(n, colours)))
+        route = Route(COLOURS, effective_n_colours(n, colours))
+        return cls._of(n, f"{n} rows whose dependency graph has {colours:g} colours", route)
 
     @classmethod
     def chain(cls, n: int, deltas: Sequence[float], *, tail: Tail = "markov", gap: int | None = None) -> DependentRows:
@@ -166,10 +167,11 @@ class DependentRows:
         210.5263158
         """
         n = _rows(n)
+        route = Route(STATIONARY, effective_n_stationary(n, operator_norm), start_ratio)
         words = f"{n} rows of a stationary chain with operator norm {operator_norm:g}"
-        if start_ratio != 1:
+        if route.start_ratio != 1:
             words += f", started within a factor {start_ratio:g} of it"
-        return cls._of(n, words, Route(STATIONARY, effective_n_stationary(n, operator_norm), start_ratio))
+        return cls._of(n, words, route)
 
     @classmethod
     def markov(cls, n: int, matrix: npt.ArrayLike, *, gap: int | None = None, last: int | None = None) -> DependentRows:
@@ -220,22 +222,29 @@ class DependentRows:
 
     @classmethod
     def autoregressive(
-        cls, n: int, coefficient: float, *, gap: int | None = None, last: float | None = None
+        cls, n: int, coefficient: float, *, gap: int | None = None, last: float | Sequence[float] | None = None
     ) -> DependentRows:
         """A stationary Gaussian AR(1), also with several independent columns that share the coefficient.
 
         Its operator norm is `|coefficient|`. It never forgets in total variation, so with earlier training rows of the
-        same series `last`, the last of them in standard units, is needed.
+        same series `last`, the last of them in standard units, is needed: one number for every column that any
+        question uses. The columns' start ratios multiply.
 
         Examples
         --------
         >>> round(DependentRows.autoregressive(4000, 0.9).effective_n, 3)
         210.526
+        >>> rows = DependentRows.autoregressive(4000, 0.5, gap=1, last=[0.0, 0.0])
+        >>> round(rows.routes["stationary chain by its gap"].start_ratio, 6)
+        1.333333
         """
         n, phi = _rows(n), check.real("coefficient", coefficient, above=-1, below=1)
         if (gap is None) != (last is None):
             raise InvalidParameter("gap and last must be given together, or neither")
-        ratio = 1.0 if gap is None or last is None else autoregressive_start_ratio(last, phi, gap)
+        ratio = 1.0
+        if gap is not None and last is not None:
+            row = check.reals("last", last) if isinstance(last, Iterable) else (last,)
+            ratio = up(math.prod(autoregressive_start_ratio(value, phi, gap) for value in row), 4 * len(row))
         if not ratio <= 1e300:
             raise GuaranteeUnavailable("last is too far out: the first holdout row is not near the stationary law")
         words = f"{n} rows of a stationary Gaussian AR(1) with coefficient {phi:g}{_after(gap)}"
@@ -265,6 +274,8 @@ class DependentRows:
         {'independent groups': 666.666667, 'independent blocks': 100.0}
         """
         counted = group_sizes(sizes)
+        if not callable(inside):
+            raise InvalidParameter(f"inside must be a function of the number of rows, got a {type(inside).__name__}")
         n, groups = total_rows(counted), sum(counted.values())
         kinds = {size: _one(inside(size), size) for size in counted}
         routes = [together({size: _best(rows) for size, rows in kinds.items()}, counted)]
@@ -285,12 +296,11 @@ class DependentRows:
         (1000, 'Markov chain of 3000 records, 2 states, stationary start')
         """
         from holdfast.correlated.blocks import Blocks
-        from holdfast.correlated.model import DependenceModel
+        from holdfast.correlated.model import check_model
 
         if isinstance(model, Blocks):
             return cls.blocks(model.sizes.tolist())
-        if not isinstance(model, DependenceModel):
-            raise InvalidParameter(f"model must be a dependence model, got a {type(model).__name__}")
+        model = check_model(model)
         return cls._of(_rows(model.n), model.describe(), Route(MODEL, model.effective_n()))
 
     @classmethod

@@ -18,7 +18,7 @@ from holdfast.correlated.chain_model import TIMES, Charge
 from holdfast.correlated.chain_quilts import TIE, Found, Lags, LevelAt, NoiseAt, Objective, best_lags, worst_of
 from holdfast.correlated.model import ZEROS, QuiltModel, check_record, check_records
 from holdfast.correlated.quilt import Between, Quilt, Surcharge, check_surcharge
-from holdfast.correlated.transition import Array
+from holdfast.correlated.transition import Array, check_numbers
 from holdfast.errors import InvalidParameter
 
 #: Products of up to this many steps are bounded entry by entry; longer ones by contraction.
@@ -97,7 +97,7 @@ class IntervalChain(QuiltModel):
 
     def contains(self, transition: npt.ArrayLike) -> bool:
         """Whether a transition matrix lies in the class."""
-        matrix = np.asarray(transition, dtype=np.float64)
+        matrix = check_numbers("transition", transition)
         return bool(matrix.shape == self._low.shape and (matrix >= self._low).all() and (matrix <= self._high).all())
 
     @cached_property
@@ -251,7 +251,7 @@ class IntervalChain(QuiltModel):
 
 
 def _check_bounds(low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[Array, Array]:
-    least, most = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+    least, most = (check_numbers(name, bound) for name, bound in (("low", low), ("high", high)))
     if least.ndim != 2 or least.shape[0] != least.shape[1] or least.shape != most.shape or not len(least):
         raise InvalidParameter(f"low and high must be square matrices of one size, got {least.shape}, {most.shape}")
     if not (np.isfinite(least).all() and np.isfinite(most).all() and (least >= 0).all() and (most <= 1).all()):

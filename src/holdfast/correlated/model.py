@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from holdfast import check
 from holdfast.bounds.exact import up
 from holdfast.correlated.quilt import Quilt, Surcharge, check_surcharge
+from holdfast.errors import InvalidParameter
 
 ZEROS = (
     "some value of a record rules out a value of another, so that influence is infinite and no quilt separates them: "
@@ -167,6 +168,21 @@ class QuiltModel(ABC):
         return up(sensitivity / self.epsilon_dp(epsilon_bdp, surcharge))
 
 
+def check_model(model: Any) -> DependenceModel:
+    """A dependence model.
+
+    Examples
+    --------
+    >>> check_model(0.3)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: model must be a dependence model, got a float
+    """
+    if not isinstance(model, DependenceModel):
+        raise InvalidParameter(f"model must be a dependence model, got a {type(model).__name__}")
+    return model
+
+
 def check_record(record: Any, n: int) -> int:
     """A record's number, from 0 to n - 1.
 
@@ -185,4 +201,4 @@ def check_records(name: str, records: Any, n: int) -> tuple[int, ...]:
     return tuple(sorted({check.whole(f"{name}[{j}]", r, at_least=0, at_most=n - 1) for j, r in enumerate(records)}))
 
 
-__all__ = ["ZEROS", "DependenceModel", "QuiltModel", "check_record", "check_records"]
+__all__ = ["ZEROS", "DependenceModel", "QuiltModel", "check_model", "check_record", "check_records"]

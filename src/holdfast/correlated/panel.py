@@ -13,8 +13,8 @@ from holdfast import check
 from holdfast.correlated.dependent_rows import DependentRows
 from holdfast.correlated.holdout import DependentHoldout
 from holdfast.correlated.model_check import ModelReport, check_model
-from holdfast.correlated.series_model import AnyDependence, SeriesModel, declared
-from holdfast.correlated.splitting import Split, split_groups, split_time
+from holdfast.correlated.series_model import AnyDependence, Independent, SeriesModel, declared
+from holdfast.correlated.splitting import Split, places, split_groups, split_time
 from holdfast.data.values import summarise
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter, QuestionRefused
 from holdfast.mechanisms.answer import Answer
@@ -46,6 +46,7 @@ class Panel:
         Column of the independent groups: person, household, site.
     time : str, optional
         Column of times; it orders the rows of a group or of the series. Without it they are in the order of the table.
+        Where `model` declares a dependence along time, no two rows of a group (of the series) may share one.
     values : sequence of str
         Number columns on which the model is tested.
     model : SeriesModel or list of float, optional
@@ -113,6 +114,8 @@ class Panel:
             split = split_time(table.column(time), share, gap=gap)
         else:
             raise InvalidParameter("group or time must be given: rows without either have no declared dependence")
+        if time is not None and not isinstance(inside, (AnyDependence, Independent)):
+            _one_row_a_time(table.column(time), None if group is None else table.column(group))
         rows = _declared_rows(split, inside)
         self._table, self._split, self._group, self._time = table, split, group, time
         self._holdout = DependentHoldout(rows, questions, confidence, failures)
@@ -127,8 +130,8 @@ class Panel:
     def _checked(self, values: Sequence[str], inside: SeriesModel, level: float, source: Source | None) -> ModelReport:
         train = self._split.train
         columns = {name: self._table.column(name)[train] for name in _names(values)}
-        groups = None if self._group is None else _codes(self._table.column(self._group)[train])
-        times = None if self._time is None else _codes(self._table.column(self._time)[train])
+        groups = None if self._group is None else places(self._table.column(self._group), "group")[0][train]
+        times = None if self._time is None else places(self._table.column(self._time), "time")[0][train]
         if not columns:
             return ModelReport(level, (), ("no value columns were named",))
         return check_model(columns, inside, groups=groups, times=times, level=level, source=source)
@@ -370,8 +373,21 @@ def _array(values: Any) -> npt.NDArray[Any]:
     return np.asarray(to_numpy() if callable(to_numpy) else values)
 
 
-def _codes(values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.intp)
+def _one_row_a_time(times: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> None:
+    """Refuse several rows of one time where a dependence along time is declared.
+
+    Such a declaration bounds what a row says about the rows `t` times later. With ten rows a time the row `t` places
+    later is hardly later at all, so that every width would be far too small.
+    """
+    when = places(times, "time")[0]
+    who = np.zeros_like(when) if groups is None else places(groups, "group")[0]
+    if len(np.unique(np.stack([who, when]), axis=1).T) < len(when):
+        raise InvalidParameter(
+            "time must differ between the rows of a "
+            + ("series" if groups is None else "group")
+            + " whose dependence along time is declared, and some share one; name the group column, make one row of "
+            "them, or declare blocks (model=None with groups)"
+        )
 
 
 def _names(values: Any) -> list[str]:

@@ -78,7 +78,7 @@ def split_groups(groups: Any, share: float = 0.5, *, source: Source | None = Non
     GuaranteeUnavailable
         There is one group only.
     """
-    codes, count = _codes(groups, "groups")
+    codes, count = places(groups, "groups")
     share = check.probability("share", share)
     if count < 2:
         raise GuaranteeUnavailable("groups must be at least two: a single group cannot be split; split it in time")
@@ -115,7 +115,7 @@ def split_time(time: Any, share: float = 0.5, *, gap: int = 1) -> Split:
     >>> split.train.tolist(), split.holdout.tolist(), split.gap
     ([0, 1], [3, 4, 5], 2)
     """
-    codes, count = _codes(time, "time")
+    codes, count = places(time, "time")
     share = check.probability("share", share)
     gap = check.whole("gap", gap, at_least=1, at_most=10**9)
     held = max(round(share * count), 1)
@@ -171,8 +171,8 @@ def check_split(
         raise InvalidParameter("groups or time must be given: without them nothing can be said about a split")
     if not isinstance(accept_random, bool):
         raise InvalidParameter("accept_random must be True or False")
-    coded = None if groups is None else _codes(groups, "groups")
-    timed = None if time is None else _codes(time, "time")
+    coded = None if groups is None else places(groups, "groups")
+    timed = None if time is None else places(time, "time")
     n = len(coded[0] if coded is not None else timed[0])  # type: ignore[index]  # one of the two is given
     if coded is not None and timed is not None and len(timed[0]) != n:
         raise InvalidParameter(f"time must have one entry a row, {n}, got {len(timed[0])}")
@@ -202,8 +202,16 @@ def check_split(
     )
 
 
-def _codes(values: Any, name: str) -> tuple[Index, int]:
-    """Each row's place among the sorted distinct values."""
+def places(values: Any, name: str) -> tuple[Index, int]:
+    """Each row's place among the sorted distinct values, and how many there are; missing values are refused.
+
+    Examples
+    --------
+    >>> places([2001, 2003, 2001], "time")[0].tolist()
+    [0, 1, 0]
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise InvalidParameter(f"{name} must have no missing values")
     try:
         column = np.asarray(values)
         if column.ndim != 1 or not column.size:
@@ -212,6 +220,8 @@ def _codes(values: Any, name: str) -> tuple[Index, int]:
             raise InvalidParameter(f"{name} must have no missing values")
         if column.dtype.kind in "mM" and np.isnat(column).any():
             raise InvalidParameter(f"{name} must have no missing values")
+        if column.dtype.kind == "O" and any(bool(value != value) for value in column):
+            raise InvalidParameter(f"{name} must have no missing values")  # each would be a group of its own
         found, codes = np.unique(column, return_inverse=True)
     except TypeError:
         raise InvalidParameter(f"{name} must hold values that sort, without missing ones") from None
@@ -227,4 +237,4 @@ def _numbers(rows: npt.ArrayLike, n: int, name: str) -> Index:
     return found.astype(np.intp)
 
 
-__all__ = ["Split", "check_split", "split_groups", "split_time"]
+__all__ = ["Split", "check_split", "places", "split_groups", "split_time"]

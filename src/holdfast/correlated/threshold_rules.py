@@ -97,7 +97,8 @@ class CorrelatedRules(ThresholdRules):
         found = {False: Guarantee("correlated.algorithm-1-epsilon", public, _HEURISTIC, certified=False)}
         if self.claim is not None and self.quilt is not None:
             wanted = {"tau": self.claim.tau, "beta": self.claim.beta, "questions": self.claim.questions}
-            terms = {"blanket": self.quilt.size, "influence": self.quilt.influence, "colours": self.quilt.classes}
+            terms = self.quilt.to_dict()
+            terms["blanket"] = terms.pop("size")
             found[True] = Guarantee("correlated.holdout-size", wanted | public | terms, _RESTS_ON)
         return found
 

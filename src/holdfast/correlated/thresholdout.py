@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -174,7 +174,7 @@ class CorrelatedThresholdout(Thresholdout):
         """
         low, high = check.value_range(low, high)
         unit = high - low
-        quilts = (quilt,) if isinstance(quilt, QuiltTerms) else tuple(quilt)
+        quilts = tuple(quilt) if isinstance(quilt, Iterable) else (quilt,)
         if not quilts or not all(isinstance(one, QuiltTerms) for one in quilts):
             raise InvalidParameter("quilt must be QuiltTerms, or a list of them")
         found = run_parameters(check.real("tau", tau, above=0) / unit, beta, questions, budget, split)

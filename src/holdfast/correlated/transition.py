@@ -28,13 +28,29 @@ def check_transition(name: str, matrix: Any) -> Array:
         ...
     holdfast.errors.InvalidParameter: transition: row 0 must sum to 1 within 1e-12, got 1.1
     """
-    try:
-        found = np.array(matrix, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"{name} must be a square matrix of numbers, got a {type(matrix).__name__}") from None
+    found = check_numbers(name, matrix)
     if found.ndim != 2 or found.shape[0] != found.shape[1] or not len(found):
         raise InvalidParameter(f"{name} must be a square matrix, got shape {found.shape}")
     return _laws(name, found)
+
+
+def check_numbers(name: str, matrix: Any) -> Array:
+    """Real numbers as an array of doubles, a copy.
+
+    Examples
+    --------
+    >>> check_numbers("low", [[0.5], [1, 2]])
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: low must be a square matrix of numbers, got a list
+    """
+    try:
+        found = np.array(matrix)
+        if found.dtype.kind != "c":
+            return found.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise InvalidParameter(f"{name} must be a square matrix of numbers, got a {type(matrix).__name__}")
 
 
 def check_law(name: str, law: Any, states: int) -> Array:
@@ -157,4 +173,14 @@ class Powers:
         return values, np.ones(values.shape, dtype=bool) if self.positive else supports > 0
 
 
-__all__ = ["ROW_SUM", "Array", "Mask", "Powers", "check_law", "check_transition", "reachable", "stationary_law"]
+__all__ = [
+    "ROW_SUM",
+    "Array",
+    "Mask",
+    "Powers",
+    "check_law",
+    "check_numbers",
+    "check_transition",
+    "reachable",
+    "stationary_law",
+]

@@ -3,8 +3,9 @@
 Theorem 3 of Zhao 2017 is true; its proof exchanges a logarithm and a mean, and the increment that it then bounds by
 epsilon can exceed epsilon. A right proof gives more. Let `Z_i = ln(P[y | x_1..x_i] / P[y | x_1..x_{i-1}])`, so that
 `Z = sum Z_i` is the information loss. Bayesian privacy against the adversary who knows `x_1..x_{i-1}` says that, given
-these and the output, `Z_i` lies in an interval of length epsilon; and `E[exp(-Z_i) | y, x_1..x_{i-1}] <= 1`, because
-the weights `P[x_i | y, past] P[y | past]/P[y | past, x_i]` are `P[x_i | past]`. These two facts are all that the proof
+these and the output, `Z_i` lies in an interval of length epsilon; and `E[exp(-Z_i) | y, x_1..x_{i-1}] = 1`, because
+the weights `P[x_i | y, past] P[y | past]/P[y | past, x_i]` are `P[x_i | past]` (epsilon is finite, so that no possible
+`x_i` is left out). These two facts are all that the proof
 for independent rows uses (module `holdfast.bounds.max_information`), so its lines hold here with the Bayesian epsilon.
 They hold for any part of the records too, with the size of the part as `n`.
 """

@@ -14,6 +14,7 @@ from holdfast.bounds.correlated.quilt_terms import METHODS, Method, QuiltTerms, 
 from holdfast.bounds.correlated.theorem1 import Terms, log_failure, terms
 from holdfast.bounds.exact import down
 from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability
+from holdfast.errors import InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ def plan_run(
     """
     tau, beta, m, budget, split = run_arguments(tau, beta, questions, budget, split)
     check.choice("method", method, METHODS)
+    if not len(quilts) or not all(isinstance(quilt, QuiltTerms) for quilt in quilts):
+        raise InvalidParameter("quilts must be a list of one or more QuiltTerms")
     sizes = [least_whole(lambda n, q=quilt: run_covered(n, tau, beta, m, budget, q, split, method)) for quilt in quilts]  # type: ignore[misc]
     best = min(range(len(sizes)), key=sizes.__getitem__)
     return _plan(sizes[best], tau, beta, m, budget, quilts[best], split, method)

@@ -48,7 +48,7 @@ def log_failure(n: int, budget: int, sigma: float, tau: float, quilt: QuiltTerms
     smallest = n // quilt.classes
     if not math.isfinite(epsilon) or smallest == 0:
         return 0.0
-    root = _root(tau - quilt.drift, epsilon, method)
+    root = _root(down(tau - quilt.drift), epsilon, method)  # what cancels next must not be too large by a rounding
     if root <= 0:
         return 0.0
     copies = quilt.classes * (3 if method == "sharp" else 4)
