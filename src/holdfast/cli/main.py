@@ -35,6 +35,7 @@ COMMANDS = (
     "guard",
     "plan",
     "reproduce",
+    "serve",
     "simulate",
     "test",
     "verify",

@@ -1,0 +1,104 @@
+"""`holdfast serve`: the HTTP server over guards."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from holdfast.cli import output
+from holdfast.errors import HoldfastError, InvalidParameter
+
+if TYPE_CHECKING:
+    from holdfast.server.settings import Settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("serve")(serve)
+
+
+def serve(
+    folder: Path = typer.Option(None, "--folder", help="Where uploads and the ledger are kept."),  # noqa: B008
+    ledger: str = typer.Option(None, "--ledger", help="A SQLite file or a postgresql:// address."),
+    key: Path = typer.Option(None, "--key", help="The file of the signing key; made if it is not there."),  # noqa: B008
+    host: str = typer.Option(None, "--host", help="Address to listen on; loopback if not given."),
+    port: int = typer.Option(None, "--port", help="Port to listen on; 8321 if not given."),
+    workers: int = typer.Option(None, "--workers", help="Processes that share the ledger."),
+    allow_folder: list[Path] = typer.Option(  # noqa: B008
+        [], "--allow-folder", help="A folder whose .csv and .parquet files may be registered; repeat it."
+    ),
+    allow_source: list[str] = typer.Option(  # noqa: B008
+        [], "--allow-source", help="NAME=FILE, NAME=FILE.duckdb#TABLE or NAME=postgresql://...#TABLE; repeat it."
+    ),
+    open_metrics: bool = typer.Option(None, "--open-metrics/--closed-metrics", help="Show /metrics without a token."),
+    new_steward: bool = typer.Option(False, "--new-steward", help="Make one more steward's token."),
+    token_file: Path = typer.Option(None, "--token-file", help="Write a new token there, not here."),  # noqa: B008
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Serve guards over HTTP. Every option can be a variable instead: HOLDFAST_SERVER_PORT and so on.
+
+    The first start makes a steward's token and shows it once. TLS is a reverse proxy's work; see the documentation.
+    """
+    given: dict[str, Any] = {
+        "folder": folder,
+        "ledger": ledger,
+        "key": key,
+        "host": host,
+        "port": port,
+        "workers": workers,
+        "folders": tuple(allow_folder) or None,
+        "sources": dict(_source(text) for text in allow_source) or None,
+        "open_metrics": open_metrics,
+    }
+    settings, running = _settings({name: value for name, value in given.items() if value is not None})
+    token = running.first_token(settings, another=new_steward)
+    if token is not None and token_file is not None:
+        _write(token_file, token)
+    _show(settings, token, token_file, as_json)
+    running.serve(settings)
+
+
+def _settings(given: dict[str, Any]) -> tuple[Settings, Any]:
+    try:
+        from pydantic import ValidationError
+
+        from holdfast.server import running
+        from holdfast.server.settings import Settings
+    except ImportError as error:
+        raise HoldfastError(f"{error.name} is not installed: `pip install 'holdfast[server]'`") from None
+    try:
+        return Settings(**given), running
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidParameter(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def _source(text: str) -> tuple[str, str]:
+    name, equals, place = text.partition("=")
+    if not (equals and name and place):
+        raise InvalidParameter(f"--allow-source must be NAME=PLACE, got {name!r}")
+    return name, place
+
+
+def _write(path: Path, token: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(token + "\n")
+
+
+def _show(settings: Settings, token: str | None, token_file: Path | None, as_json: bool) -> None:
+    address = settings.public_url or f"http://{settings.host}:{settings.port}"
+    shown = None if token is None else str(token_file) if token_file is not None else token
+    if as_json:
+        name = "token_file" if token_file is not None else "token"
+        output.print_json({"address": address, "workers": settings.workers} | ({name: shown} if shown else {}))
+    else:
+        rows: list[tuple[str, object]] = [("address", address), ("OpenAPI", f"{address}/api/v1/openapi.json")]
+        rows += [("steward's token, shown once", shown)] if shown else []
+        output.facts("Holdfast server", rows)
+
+
+__all__ = ["register", "serve"]

@@ -1,0 +1,116 @@
+"""The application: routes, the door before them, and errors as problems."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+
+from holdfast import __version__
+from holdfast.errors import HoldfastError
+from holdfast.server import logs
+from holdfast.server.door import Authenticated, Numbered
+from holdfast.server.errors import Problem, problem_of
+from holdfast.server.limits import Limits
+from holdfast.server.responses import problem_response
+from holdfast.server.settings import Settings
+from holdfast.server.shapes import ProblemFacts
+from holdfast.server.state import Server
+
+ROUTES = ("health", "tokens", "samples", "guards", "questions", "ledger")
+"""Modules of `holdfast.server.routes`, each with a `router`."""
+
+_ABOUT = """A sample behind a guard answers adaptively chosen questions so that every answer stays true.
+
+Send `Authorization: Bearer hf_...`. Errors are `application/problem+json` with a stable `code`. Send an
+`Idempotency-Key` with every question, and the same one when you retry: it is answered and paid once."""
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application of one worker. Opens the ledger at once; lets go of it when the server stops."""
+    server = Server(settings or Settings())
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        logs.say("started", version=__version__)
+        yield
+        server.close()
+        logs.say("stopped")
+
+    app = FastAPI(
+        title="Holdfast",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.server = server
+    for name in ROUTES:
+        app.include_router(importlib.import_module(f"holdfast.server.routes.{name}").router)
+    _handle_errors(app)
+    # The last one added is the first that a request meets.
+    app.add_middleware(Authenticated, server=server)
+    app.add_middleware(Limits, settings=server.settings)
+    app.add_middleware(Numbered, server=server)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def from_environment() -> FastAPI:
+    """The application of a worker process, whose settings its parent put into the environment."""
+    logs.set_up()
+    return create_app(Settings())
+
+
+def _handle_errors(app: FastAPI) -> None:
+    @app.exception_handler(Problem)
+    async def problem(request: Request, error: Problem) -> Response:
+        return _say(request, error)
+
+    @app.exception_handler(HoldfastError)
+    async def ours(request: Request, error: HoldfastError) -> Response:
+        return _say(request, problem_of(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        found = [{"where": ".".join(map(str, one["loc"])), "what": str(one["msg"])} for one in error.errors()[:20]]
+        detail = "; ".join(f"{one['where']}: {one['what']}" for one in found[:3])
+        return _say(request, Problem("invalid-parameter", detail[:500], more={"errors": found}))
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "malformed-request")
+        words = {"not-found": "there is nothing at this address", "method-not-allowed": "not with this method"}
+        headers = {k: v for k, v in (error.headers or {}).items() if k.lower() == "allow"}
+        return _say(request, Problem(code, words.get(code, "the request cannot be read"), headers=headers))
+
+
+def _say(request: Request, problem: Problem) -> Response:
+    request.state.code = problem.code
+    return problem_response(problem, request.state.request_id)
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        parts = made.setdefault("components", {})
+        parts.setdefault("schemas", {})["ProblemFacts"] = ProblemFacts.model_json_schema()
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "hf_<id>_<secret>"}}
+        for path, methods in made["paths"].items():
+            for one in methods.values():
+                if path != "/healthz":
+                    one["security"] = [{"token": []}]
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+__all__ = ["ROUTES", "create_app", "from_environment"]

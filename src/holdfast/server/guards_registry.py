@@ -1,0 +1,124 @@
+"""Guards by their public ids: opened when they are first used, in each worker, and kept open."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.errors import SampleUnavailable
+from holdfast.guard.guard import Guard
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.store import Store
+from holdfast.guard.policy import Policy
+from holdfast.guard.standing import Standing
+from holdfast.server.errors import Problem
+from holdfast.server.roles import Caller
+from holdfast.server.samples import Samples
+from holdfast.server.store import Records, Taken, now
+from holdfast.server.tables import GUARDS
+
+
+class Guards:
+    """The register of guards. What it knows of them is a name and a sample; all else is on their ledgers."""
+
+    def __init__(self, records: Records, store: Store, samples: Samples) -> None:
+        self._records, self._store, self._samples = records, store, samples
+        self._rows: dict[str, Mapping[str, Any]] = {}
+        self._open: dict[str, Guard] = {}
+        self._mutex = threading.Lock()
+        self._opening: dict[str, threading.Lock] = {}
+
+    def create(
+        self, name: str, sample: str, policy: Mapping[str, Any] | None, allow_overlap: str | None = None
+    ) -> Mapping[str, Any]:
+        """Put a sample behind a guard."""
+        made = None if policy is None else Policy.from_dict(policy)
+        known = self._samples.row(sample)
+        for values, detail in (
+            ({"name": name}, f"a guard is called {name!r} already"),
+            ({"dataset": known["fingerprint"]}, "a guard stands before these rows already, under whatever name"),
+        ):
+            if self._records.get(GUARDS, **values) is not None:
+                raise Problem("name-taken", detail)
+        rows = self._samples.open(sample)
+        try:
+            guard = Guard.open(self._store, rows, made, allow_overlap=allow_overlap)
+        except BaseException:
+            rows.close()
+            raise
+        values = {
+            "id": f"g_{secrets.token_hex(8)}",
+            "name": name,
+            "sample": sample,
+            "dataset": guard.dataset,
+            "created": now(),
+        }
+        try:
+            self._records.add(GUARDS, **values)
+        except Taken:
+            guard.shut()
+            raise Problem("name-taken", "a guard of that name, or of these rows, was made just now") from None
+        with self._mutex:
+            self._rows[values["id"]], self._open[values["id"]] = values, guard
+        return values
+
+    def row(self, identity: str) -> Mapping[str, Any]:
+        """The record of a guard, which never changes."""
+        found = self._rows.get(identity)
+        if found is None:
+            found = self._records.get(GUARDS, id=identity)
+            if found is None:
+                raise _absent()
+            self._rows[identity] = found
+        return found
+
+    def rows(self) -> list[Mapping[str, Any]]:
+        """The records of all guards."""
+        return list(self._records.all(GUARDS))
+
+    def ledger(self, identity: str, caller: Caller) -> Ledger:
+        """The ledger of a guard that the caller reaches; no row of the sample is needed."""
+        row = self.row(identity)
+        ledger = self._store.ledger(row["dataset"])
+        if not caller.steward and not caller.reaches(identity, ledger.look(Standing.of).policy):
+            raise _absent()
+        return ledger
+
+    def guard(self, identity: str, caller: Caller) -> Guard:
+        """A guard that the caller reaches, with its rows."""
+        self.ledger(identity, caller)
+        return self.opened(identity)
+
+    def opened(self, identity: str) -> Guard:
+        """A guard with its rows, opened if this worker has not yet."""
+        guard = self._open.get(identity)
+        if guard is not None:
+            return guard
+        with self._mutex:
+            opening = self._opening.setdefault(identity, threading.Lock())
+        with opening:
+            if identity not in self._open:
+                row = self.row(identity)
+                rows = self._samples.open(row["sample"])
+                guard = Guard.open(self._store, rows)
+                if guard.dataset != row["dataset"]:
+                    guard.shut()
+                    raise SampleUnavailable("the sample no longer has the rows it was registered with")
+                self._open[identity] = guard
+            return self._open[identity]
+
+    def close(self) -> None:
+        """Let go of every sample."""
+        with self._mutex:
+            guards, self._open = list(self._open.values()), {}
+        for guard in guards:
+            guard.shut()
+
+
+def _absent() -> Problem:
+    return Problem("not-found", "there is no such guard for this token")
+
+
+__all__ = ["Guards"]

@@ -1,0 +1,1 @@
+"""How the server's tables came to be, step by step."""

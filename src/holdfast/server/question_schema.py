@@ -1,0 +1,110 @@
+"""JSON Schemas of questions and policies, made from the guard's own classes so that they cannot drift apart."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+from holdfast.guard.policy import LOOKS, PRIVATE, Policy
+from holdfast.guard.questions import Question
+
+_COST = {
+    "type": "object",
+    "description": "A privacy cost",
+    "properties": {
+        "kind": {"type": "string", "enum": ["pure-dp", "zcdp"]},
+        "epsilon": {"type": "number", "exclusiveMinimum": 0},
+        "rho": {"type": "number", "exclusiveMinimum": 0},
+    },
+    "required": ["kind"],
+    "examples": [{"kind": "pure-dp", "epsilon": 0.01}],
+}
+_EXPRESSION = {
+    "anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}],
+    "description": "A row expression, as text or as its tree",
+    "examples": ["income > 50000 and age < 30"],
+}
+_NUMBER = {"type": "number"}
+_TYPES: dict[str, dict[str, Any]] = {
+    "str | Mapping[str, Any]": _EXPRESSION,
+    "float": _NUMBER,
+    "int": {"type": "integer"},
+    "bool": {"type": "boolean"},
+    "str": {"type": "string"},
+    "Cost": _COST,
+    "Show": {"type": "string", "enum": ["value", "bit"]},
+}
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "mean": {
+        "kind": "mean",
+        "expression": "income > 50000 and age < 30",
+        "spend": {"kind": "pure-dp", "epsilon": 0.01},
+    },
+    "check": {"kind": "check", "expression": "age < 40", "guess": 0.5},
+    "claim": {"kind": "claim", "expression": "age < 40", "at_least": 0.4},
+    "compare": {"kind": "compare", "a": "model_a = label", "b": "model_b = label"},
+    "validate": {"kind": "validate", "condition": "age >= 18", "at_least": 0.9},
+}
+
+
+def of_kind(kind: str) -> dict[str, Any]:
+    """The schema of one kind of question.
+
+    Examples
+    --------
+    >>> sorted(of_kind("validate")["properties"])
+    ['at_least', 'condition', 'kind']
+    """
+    made = Question._kinds[kind]
+    properties: dict[str, Any] = {"kind": {"type": "string", "const": kind}}
+    required = ["kind"]
+    for one in fields(made):  # type: ignore[arg-type]
+        words = str(one.type)
+        optional = words.endswith(" | None")
+        schema = dict(_TYPES.get(words.removesuffix(" | None"), {}))
+        properties[one.name] = {"anyOf": [schema, {"type": "null"}]} if optional and schema else schema
+        if one.default is MISSING and one.default_factory is MISSING:
+            required.append(one.name)
+    schema = {"type": "object", "title": kind, "properties": properties, "required": required}
+    schema["additionalProperties"] = False
+    schema["description"] = (made.__doc__ or "").strip().splitlines()[0]
+    return schema | ({"examples": [EXAMPLES[kind]]} if kind in EXAMPLES else {})
+
+
+def _question() -> dict[str, Any]:
+    kinds = [of_kind(kind) for kind in (*LOOKS, *PRIVATE)]
+    return {"type": "object", "title": "Question", "oneOf": kinds, "examples": [EXAMPLES["check"], EXAMPLES["mean"]]}
+
+
+def _policy() -> dict[str, Any]:
+    nothing = {"type": "null"}
+    whole = {"type": "integer", "minimum": 0}
+    properties: dict[str, Any] = {
+        "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        "privacy": {"anyOf": [_COST, nothing]},
+        "accounting": {"type": "string", "enum": ["filter", "odometer"]},
+        "answers": {"type": "string", "enum": ["mixed", "means"]},
+        "questions": {"anyOf": [whole | {"minimum": 1}, nothing]},
+        "failures": {"anyOf": [whole, nothing]},
+        "spend": {"anyOf": [_COST, nothing]},
+        "kinds": {"anyOf": [{"type": "array", "items": {"enum": [*LOOKS, *PRIVATE]}, "minItems": 1}, nothing]},
+        "analysts": {
+            "anyOf": [{"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1}, nothing]
+        },
+        "expires": {"anyOf": [{"type": "string"}, nothing]},
+    }
+    assert set(properties) == set(Policy.__dataclass_fields__), "the schema has every field of a policy"
+    return {
+        "type": "object",
+        "title": "Policy",
+        "description": "What a guard allows, fixed when it opens",
+        "properties": properties,
+        "additionalProperties": False,
+        "examples": [{"confidence": 0.95, "questions": 1000, "privacy": {"kind": "pure-dp", "epsilon": 1.0}}],
+    }
+
+
+QUESTION = _question()
+POLICY = _policy()
+
+__all__ = ["EXAMPLES", "POLICY", "QUESTION", "of_kind"]

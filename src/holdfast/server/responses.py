@@ -1,0 +1,120 @@
+"""Strict JSON both ways: what comes in is refused where parsers differ, what goes out is what every parser reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.responses import JSONResponse
+
+from holdfast.server.errors import MEDIA_TYPE, Problem
+from holdfast.strict_json import to_json
+
+
+class StrictJSON(JSONResponse):
+    """A response in strict JSON; an infinite number is written `1e999`, as everywhere in Holdfast."""
+
+    def render(self, content: Any) -> bytes:
+        """The bytes."""
+        return to_json(content).encode()
+
+
+def problem_response(problem: Problem, request_id: str | None = None) -> StrictJSON:
+    """A problem as a response."""
+    return StrictJSON(problem.to_dict(request_id), problem.status, headers=dict(problem.headers), media_type=MEDIA_TYPE)
+
+
+class StrictRequest(Request):
+    """A request whose JSON has no NaN, no name twice, no half characters and no NUL, which databases refuse."""
+
+    async def json(self) -> Any:
+        """The body, read once."""
+        if not hasattr(self, "_read"):
+            self._read = strict_loads(await self.body())
+        return self._read
+
+
+def strict_loads(body: bytes) -> Any:
+    """Parse JSON that means the same to everybody; `Problem` otherwise.
+
+    Examples
+    --------
+    >>> strict_loads(b'{"a": 1}')
+    {'a': 1}
+    >>> strict_loads(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ...
+    holdfast.server.errors.Problem: ...
+    """
+    try:
+        read = json.loads(body.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_twice)
+        if b"\\u" in body or b"\x00" in body:
+            _check_text(read)
+        return read
+    except RecursionError:
+        raise _unreadable("it is nested too deeply") from None
+    except ValueError as error:
+        words = str(error) if isinstance(error, _Odd) else "it is no JSON in UTF-8"
+        raise _unreadable(words) from None
+
+
+class _Odd(ValueError):
+    """JSON that parsers read differently, or that cannot be stored."""
+
+
+def _no_constant(name: str) -> Any:
+    raise _Odd(f"{name} is no JSON")
+
+
+def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _Odd("a name occurs twice in one object")
+    return made
+
+
+def _check_text(value: Any) -> None:
+    if isinstance(value, str):
+        if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise _Odd("a text has a NUL or half a character in it")
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            _check_text(name)
+            _check_text(one)
+    elif isinstance(value, list):
+        for one in value:
+            _check_text(one)
+
+
+def _unreadable(words: str) -> Problem:
+    return Problem("malformed-request", f"the body cannot be read: {words}")
+
+
+class StrictRoute(APIRoute):
+    """A route that reads JSON strictly, and takes nothing else where it wants JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Wrap the route's own handler."""
+        inner, wants_body = super().get_route_handler(), self.body_field is not None
+
+        async def handle(request: Request) -> Response:
+            strict = StrictRequest(request.scope, request.receive)
+            if wants_body:
+                await _check_body(strict)
+            return await inner(strict)
+
+        return handle
+
+
+async def _check_body(request: StrictRequest) -> None:
+    if await request.body():
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json" and not kind.endswith("+json"):
+            raise Problem("unsupported-media-type", "send application/json")
+        await request.json()
+
+
+__all__ = ["StrictJSON", "StrictRequest", "StrictRoute", "problem_response", "strict_loads"]

@@ -1,0 +1,43 @@
+"""The routes, one concern a file; each has a `router` that `holdfast.server.app` includes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from holdfast.server.errors import CODES, MEDIA_TYPE
+from holdfast.server.responses import StrictJSON, StrictRoute
+from holdfast.server.shapes import ProblemFacts
+
+ALWAYS = ("malformed-request", "unauthenticated", "forbidden", "not-found", "rate-limited", "ledger-unavailable")
+ASKING = (
+    "ledger-conflict",
+    "too-large",
+    "unsupported-media-type",
+    "invalid-parameter",
+    "sample-unavailable",
+    "timed-out",
+)
+
+
+def router(tag: str) -> APIRouter:
+    """A router below /api/v1, whose routes read and write strict JSON."""
+    return APIRouter(prefix="/api/v1", tags=[tag], route_class=StrictRoute, default_response_class=StrictJSON)
+
+
+def answers(model: Any, *codes: str, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """What a route may answer with, for the OpenAPI page: its own shape, and problems by status."""
+    found: dict[int | str, dict[str, Any]] = {status: {"model": model}} if model is not None else {}
+    by_status: dict[int, list[str]] = {}
+    for code in dict.fromkeys((*ALWAYS, *ASKING, *codes)):
+        by_status.setdefault(CODES[code][0], []).append(code)
+    for number, named in sorted(by_status.items()):
+        found[number] = {
+            "description": "; ".join(f"`{code}`: {CODES[code][1]}" for code in named),
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemFacts"}}},
+        }
+    return found
+
+
+__all__ = ["ALWAYS", "ASKING", "ProblemFacts", "answers", "router"]

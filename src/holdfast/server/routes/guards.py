@@ -1,0 +1,137 @@
+"""Guards: making and listing them, what is left, and the steward's acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from holdfast.guard import ahead, stewarding
+from holdfast.guard.policy import Policy
+from holdfast.guard.standing import Standing, Status
+from holdfast.server import shapes
+from holdfast.server.responses import StrictJSON
+from holdfast.server.roles import Anyone, Caller, Steward
+from holdfast.server.routes import answers
+from holdfast.server.routes import router as make_router
+from holdfast.server.state import Server, server_of
+
+router = make_router("guards")
+
+
+@router.post("/guards", status_code=201, responses=answers(shapes.GuardFacts, "name-taken", status=201))
+async def create(request: Request, body: shapes.NewGuard, caller: Steward) -> Response:
+    """Put a sample behind a guard. Rows that were guarded before meet the policy and the budget they had."""
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        row = server.guards.create(body.name, body.sample, body.policy, body.allow_overlap)
+        return described(server, row, caller)
+
+    return StrictJSON(await server.work(work), 201)
+
+
+@router.get("/guards", responses=answers(shapes.Guards))
+async def guards(request: Request, caller: Anyone) -> Response:
+    """Every guard that the token reaches."""
+    server = server_of(request)
+
+    def work() -> list[dict[str, Any]]:
+        rows = [row for row in server.guards.rows() if caller.reaches(row["id"])]
+        found = []
+        for row in rows:
+            policy = server.store.ledger(row["dataset"]).look(Standing.of).policy
+            if caller.reaches(row["id"], policy):
+                found.append(described(server, row, caller))
+        return found
+
+    return StrictJSON({"guards": await server.work(work)})
+
+
+@router.get("/guards/{guard}", responses=answers(shapes.GuardFacts))
+async def show(request: Request, guard: str, caller: Anyone) -> Response:
+    """One guard: schema, policy, status, progress, what is left."""
+    server = server_of(request)
+    return StrictJSON(await server.work(_show, server, guard, caller))
+
+
+@router.get("/guards/{guard}/remaining", responses=answers(shapes.Remaining))
+async def remaining(request: Request, guard: str, caller: Anyone) -> Response:
+    """What the caller, and all together, may still ask."""
+    server = server_of(request)
+    return StrictJSON(await server.work(lambda: server.guards.guard(guard, caller).remaining(caller.name)))
+
+
+@router.get("/guards/{guard}/level", responses=answers(shapes.Level))
+async def level(
+    request: Request,
+    guard: str,
+    caller: Anyone,
+    alpha: Annotated[float, Query(gt=0, lt=1, description="The error that is allowed")] = 0.05,
+) -> Response:
+    """At what level a further p-value from these rows must reject, after all answers so far."""
+    server = server_of(request)
+    found = await server.work(lambda: server.guards.ledger(guard, caller).look(lambda view: ahead.level(view, alpha)))
+    return StrictJSON({"alpha": alpha, "level": found})
+
+
+@router.post("/guards/{guard}/pause", responses=answers(shapes.GuardFacts))
+async def pause(request: Request, guard: str, body: shapes.WithReason, caller: Steward) -> Response:
+    """Answer nothing until it is resumed; recorded."""
+    return await _set(request, guard, caller, "paused", body.reason)
+
+
+@router.post("/guards/{guard}/resume", responses=answers(shapes.GuardFacts))
+async def resume(request: Request, guard: str, body: shapes.WithReason, caller: Steward) -> Response:
+    """Answer again; recorded."""
+    return await _set(request, guard, caller, "open", body.reason)
+
+
+@router.post("/guards/{guard}/close", responses=answers(shapes.GuardFacts))
+async def close(request: Request, guard: str, body: shapes.WithReason, caller: Steward) -> Response:
+    """Answer nothing any more; recorded, and for good."""
+    return await _set(request, guard, caller, "closed", body.reason)
+
+
+@router.post("/guards/{guard}/override", responses=answers(shapes.GuardFacts))
+async def override(request: Request, guard: str, body: shapes.NewPolicy, caller: Steward) -> Response:
+    """Put another policy in place; recorded, and answers after it say that they are not certified."""
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        stewarding.override(server.guards.ledger(guard, caller), Policy.from_dict(body.policy), body.reason)
+        return _show(server, guard, caller)
+
+    return StrictJSON(await server.work(work))
+
+
+async def _set(request: Request, guard: str, caller: Caller, status: Status, reason: str) -> Response:
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        stewarding.set_status(server.guards.ledger(guard, caller), status, reason)
+        return _show(server, guard, caller)
+
+    return StrictJSON(await server.work(work))
+
+
+def _show(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
+    server.guards.ledger(guard, caller)
+    return described(server, server.guards.row(guard), caller)
+
+
+def described(server: Server, row: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """What a caller may see of a guard. An analyst sees the whole's totals and no other analyst's."""
+    ledger = server.store.ledger(row["dataset"])
+    found = {name: row[name] for name in ("id", "name", "sample", "created")} | stewarding.describe(ledger)
+    if not caller.steward:
+        found["sample"] = None
+        found["analysts"] = {k: v for k, v in found["analysts"].items() if k == caller.name}
+        named = found["policy"]["analysts"]
+        if named is not None:
+            found["policy"] = found["policy"] | {"analysts": {k: v for k, v in named.items() if k == caller.name}}
+    return found
+
+
+__all__ = ["described", "router"]

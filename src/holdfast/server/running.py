@@ -1,0 +1,66 @@
+"""Starting the server: one process, or a parent with workers that share the ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from holdfast.server import logs
+from holdfast.server.settings import Settings
+from holdfast.server.state import Server
+
+
+def first_token(settings: Settings, *, another: bool = False) -> str | None:
+    """A steward's token for a server that has none that is good, or `another` one; None where one is there.
+
+    It also makes the tables, before any worker asks for them.
+    """
+    server = Server(settings)
+    try:
+        if server.tokens.has_steward() and not another:
+            return None
+        expires = datetime.now(UTC) + timedelta(days=settings.token_days)
+        return server.tokens.issue("steward", "steward", expires)[0]
+    finally:
+        server.close()
+
+
+def to_environment(settings: Settings) -> dict[str, str]:
+    """The settings as the variables that `Settings()` reads back, for worker processes.
+
+    Examples
+    --------
+    >>> to_environment(Settings(threads=3))["HOLDFAST_SERVER_THREADS"]
+    '3'
+    """
+    plain = settings.model_dump(mode="json", exclude_none=True)
+    return {
+        f"HOLDFAST_SERVER_{name.upper()}": json.dumps(value) if isinstance(value, (list, dict)) else str(value)
+        for name, value in plain.items()
+    }
+
+
+def serve(settings: Settings) -> None:
+    """Serve until a signal comes; then let requests under way end, and stop."""
+    import uvicorn
+
+    options: dict[str, Any] = {
+        "host": settings.host,
+        "port": settings.port,
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "date_header": True,
+        "proxy_headers": False,
+        "timeout_keep_alive": 15,
+        "timeout_graceful_shutdown": settings.shutdown_seconds,
+        "h11_max_incomplete_event_size": 64 * 1024,
+    }
+    logs.set_up()
+    os.environ.update(to_environment(settings))
+    uvicorn.run("holdfast.server.app:from_environment", factory=True, workers=settings.workers, **options)
+
+
+__all__ = ["first_token", "serve", "to_environment"]

@@ -1,0 +1,133 @@
+"""Samples that stewards registered: uploads in one folder, and files and tables that the server was told to allow.
+
+What a request names is never used as a path: an upload gets a name of our own, a file of a folder is resolved and must
+still lie in it, and tables are chosen by the name under which they were allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.data.sample import Sample
+from holdfast.data.schema import Schema
+from holdfast.errors import InvalidParameter, SampleUnavailable
+from holdfast.server.errors import Problem
+from holdfast.server.settings import Settings
+from holdfast.server.store import Records, Taken, now
+from holdfast.server.tables import GUARDS, SAMPLES
+
+FORMATS = ("csv", "parquet")
+
+
+class Samples:
+    """The register of samples."""
+
+    def __init__(self, records: Records, settings: Settings) -> None:
+        self._records, self._settings = records, settings
+        settings.uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def fresh_upload(self, format_: str) -> Path:
+        """A path for a file to come, under a name that nobody chose."""
+        if format_ not in FORMATS:
+            raise InvalidParameter(f"format must be one of {', '.join(FORMATS)}")
+        return self._settings.uploads / f"{secrets.token_hex(16)}.{format_}"
+
+    def allowed(self, path: str | None, source: str | None) -> tuple[str, str | None]:
+        """Where an allowed file or table is, and the table's name."""
+        if (path is None) == (source is None):
+            raise InvalidParameter("path or source must be given, and not both")
+        if source is not None:
+            if source not in self._settings.sources:
+                raise Problem("forbidden", "this server was not told to allow a source of that name")
+            place, _, table = self._settings.sources[source].partition("#")
+            return place, table or None
+        return str(self._inside(path or "")), None
+
+    def _inside(self, path: str) -> Path:
+        if "\x00" not in path and path:
+            for folder in self._settings.folders:
+                root = folder.resolve()
+                found = (root / path).resolve()
+                if found.is_relative_to(root) and found != root and found.exists():
+                    return found
+        raise Problem("forbidden", "this server was not told to allow a file at that path")
+
+    def add(
+        self,
+        name: str,
+        origin: str,
+        place: str,
+        table: str | None,
+        row_key: str | None,
+        schema: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        """Look through the rows in a process of their own, with limits, and remember where they are."""
+        from holdfast.server.examining import examine
+
+        if self._records.get(SAMPLES, name=name) is not None:
+            raise Problem("name-taken", f"a sample is called {name!r} already")
+        facts = examine(place, table, row_key, schema, self._settings)
+        values = {
+            "id": f"s_{secrets.token_hex(8)}",
+            "name": name,
+            "origin": origin,
+            "place": place,
+            "table_name": table,
+            "row_key": row_key,
+            "schema": json.dumps(facts["schema"]),
+            "fingerprint": facts["fingerprint"],
+            "n": facts["n"],
+            "created": now(),
+            "removed": None,
+        }
+        try:
+            self._records.add(SAMPLES, **values)
+        except Taken:
+            raise Problem("name-taken", f"a sample is called {name!r} already") from None
+        return public(values)
+
+    def list(self) -> list[dict[str, Any]]:
+        """Public facts of all that were not removed."""
+        return [public(row) for row in self._records.all(SAMPLES, removed=None)]
+
+    def row(self, identity: str) -> Mapping[str, Any]:
+        """One sample's record."""
+        row = self._records.get(SAMPLES, id=identity)
+        if row is None or row["removed"] is not None:
+            raise Problem("not-found", "there is no such sample")
+        return row
+
+    def open(self, identity: str) -> Sample:
+        """The rows, which must be those that were registered."""
+        from holdfast.data.tables import table
+
+        row = self.row(identity)
+        schema = Schema.from_dict(json.loads(row["schema"]))
+        sample = table(row["place"], table=row["table_name"], schema=schema, row_key=row["row_key"])
+        if sample.fingerprint() != row["fingerprint"]:
+            sample.close()
+            raise SampleUnavailable("the sample no longer has the rows it was registered with")
+        return sample
+
+    def remove(self, identity: str) -> None:
+        """Forget a sample that no guard has; an upload's file goes with it."""
+        row = self.row(identity)
+        if self._records.get(GUARDS, sample=identity) is not None:
+            raise Problem("ledger-conflict", "a guard stands before this sample; close the guard and keep the rows")
+        free = f"{row['name']} ({identity})"  # the name may be given again
+        self._records.change(SAMPLES, identity, removed=now(), name=free)
+        if row["origin"] == "upload":
+            Path(row["place"]).unlink(missing_ok=True)
+
+
+def public(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What may be shown of a sample: not where it lies."""
+    plain = {name: row[name] for name in ("id", "name", "origin", "row_key", "fingerprint", "n", "created")}
+    return plain | {"schema": json.loads(row["schema"])}
+
+
+__all__ = ["FORMATS", "Samples", "public"]

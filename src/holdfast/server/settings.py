@@ -1,0 +1,71 @@
+"""What a server is started with. Options of `holdfast serve`, or variables that begin with `HOLDFAST_SERVER_`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PORT = 8321
+
+
+class Settings(BaseSettings):
+    """Where the server keeps things, what stewards may register, and the limits that hold for every request.
+
+    Examples
+    --------
+    >>> Settings(folder="data", workers=2).ledger_place
+    'data/ledger.db'
+    """
+
+    model_config = SettingsConfigDict(env_prefix="HOLDFAST_SERVER_", frozen=True, extra="forbid")
+
+    folder: Path = Field(
+        default=Path("holdfast-server"), description="Uploaded samples, and the ledger unless it is elsewhere"
+    )
+    ledger: str | None = Field(default=None, description="A SQLite file or a postgresql:// address")
+    key: Path | None = Field(
+        default=None, description="The file of the signing key; servers that share a ledger share it"
+    )
+    host: str = "127.0.0.1"
+    port: int = Field(default=PORT, ge=0, le=65535)
+    workers: int = Field(default=1, ge=1, le=256)
+    public_url: str | None = Field(default=None, description="How the server is reached from outside, for links")
+
+    folders: tuple[Path, ...] = Field(
+        default=(), description="Folders whose .csv and .parquet files stewards may register"
+    )
+    sources: dict[str, str] = Field(default_factory=dict, description="Files and tables that may be registered by name")
+
+    threads: int = Field(default=8, ge=1, le=256, description="Guard calls at once, in one worker")
+    queue: int = Field(
+        default=256, ge=0, description="Requests that may wait for a thread, in one worker; beyond it: 503"
+    )
+    rate: float = Field(default=200.0, gt=0, description="Requests a second for one token, all workers together")
+    burst: int = Field(default=400, ge=1, description="Requests at once for one token before the rate holds")
+    failures: int = Field(default=20, ge=1, description="Wrong tokens a minute from one address")
+    max_body: int = Field(default=1 << 20, ge=1024, description="Bytes of a request that is no upload")
+    max_upload: int = Field(default=256 << 20, ge=1024, description="Bytes of an uploaded file")
+    max_questions: int = Field(default=1000, ge=1, description="Questions in one batch")
+    memory_mb: int = Field(default=4096, ge=512, description="Address space of the process that reads an upload first")
+    seconds: float = Field(default=30.0, gt=0, description="For one request")
+    upload_seconds: float = Field(default=300.0, gt=0, description="For an upload, a batch or a stream")
+    shutdown_seconds: int = Field(
+        default=20, ge=1, description="For requests under way when the server is told to stop"
+    )
+    token_days: float = Field(default=90.0, gt=0, le=3650, description="Life of a token that names no other")
+    open_metrics: bool = Field(default=False, description="Whether /metrics is shown without a token")
+
+    @property
+    def ledger_place(self) -> str:
+        """The ledger's address."""
+        return self.ledger if self.ledger is not None else str(self.folder / "ledger.db")
+
+    @property
+    def uploads(self) -> Path:
+        """The one folder that uploads are written to."""
+        return self.folder / "uploads"
+
+
+__all__ = ["PORT", "Settings"]

@@ -1,0 +1,74 @@
+"""What one worker holds: the ledger's store, the registers over it, and the threads that guards are asked on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
+from fastapi import Request
+
+from holdfast.guard.ledger.store import open_store
+from holdfast.server.guards_registry import Guards
+from holdfast.server.limits import Failures, Rates
+from holdfast.server.metrics import Metrics
+from holdfast.server.samples import Samples
+from holdfast.server.settings import Settings
+from holdfast.server.store import Records
+from holdfast.server.tokens import Tokens
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Server:
+    """Opens everything at once, so that a server that cannot reach its ledger does not start."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.store = open_store(settings.ledger_place, key=settings.key)
+        self.records = Records.beside(self.store)
+        self.tokens = Tokens(self.records)
+        self.samples = Samples(self.records, settings)
+        self.guards = Guards(self.records, self.store, self.samples)
+        self.rates = Rates(settings.rate / settings.workers, settings.burst)
+        self.failures = Failures(settings.failures)
+        self.metrics = Metrics(settings)
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._checking: anyio.CapacityLimiter | None = None
+
+    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call something that blocks, on one of the bounded threads.
+
+        A request that runs out of time leaves its thread behind, which goes on and keeps its place: what it pays for
+        is on the ledger, and a retry with the same key finds it.
+        """
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self.settings.threads)
+        return await anyio.to_thread.run_sync(
+            lambda: function(*args, **kwargs), limiter=self._limiter, abandon_on_cancel=True
+        )
+
+    async def check(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Look a token up: short, and on threads of its own, so that slow questions keep nobody at the door."""
+        if self._checking is None:
+            self._checking = anyio.CapacityLimiter(4)
+        return await anyio.to_thread.run_sync(lambda: function(*args, **kwargs), limiter=self._checking)
+
+    def close(self) -> None:
+        """Let go of samples, connections and files."""
+        self.guards.close()
+        self.metrics.close()
+        self.store.close()
+
+
+def server_of(request: Request) -> Server:
+    """The worker's state."""
+    found = request.app.state.server
+    assert isinstance(found, Server)
+    return found
+
+
+__all__ = ["Server", "server_of"]

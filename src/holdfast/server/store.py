@@ -1,0 +1,139 @@
+"""The server's records (tokens, samples, guards) in the database that holds the ledger."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, RowMapping, Table, insert, inspect, select, text, update
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from holdfast.errors import LedgerConflict, LedgerUnavailable
+from holdfast.guard.ledger.sql_store import SQLStore
+
+VERSION = "0001"
+"""The newest of `migrations/versions`; a test keeps the two alike."""
+
+VERSION_TABLE = "server_version"
+_FOLDER = Path(__file__).parent / "migrations"
+_ALEMBIC = threading.Lock()
+_SCHEMA_LOCK = 0x686F6C6473727672  # "holdsrvr"
+
+
+def now() -> str:
+    """The present moment as it is stored.
+
+    Examples
+    --------
+    >>> now().endswith("+00:00")
+    True
+    """
+    return datetime.now(UTC).isoformat()
+
+
+class Taken(Exception):
+    """A row with this name is there already."""
+
+
+class Records:
+    """Rows of the server's tables. Every call is one short transaction of its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._sqlite = engine.dialect.name == "sqlite"
+        with self._connected() as connection:
+            if _stored_version(connection) != VERSION:
+                connection.rollback()
+                self._lock_schema(connection)
+                _bring_up_to_date(connection)
+                connection.commit()
+
+    @classmethod
+    def beside(cls, store: Any) -> Records:
+        """The records in the database of a ledger's store."""
+        if not isinstance(store, SQLStore):
+            raise LedgerConflict("a server keeps its records beside the ledger, in SQLite or PostgreSQL")
+        return cls(store.engine)
+
+    def get(self, table: Table, **where: Any) -> RowMapping | None:
+        """The row with these values, or None."""
+        with self._connected() as connection:
+            return connection.execute(select(table).filter_by(**where)).mappings().first()
+
+    def all(self, table: Table, **where: Any) -> list[RowMapping]:
+        """Rows with these values, oldest first."""
+        statement = select(table).filter_by(**where).order_by(table.c.created, table.c.id)
+        with self._connected() as connection:
+            return list(connection.execute(statement).mappings())
+
+    def add(self, table: Table, **values: Any) -> None:
+        """Store a row, durably; `Taken` if one of its unique values is in use."""
+        with self.writing() as connection:
+            connection.execute(insert(table).values(values))
+
+    def change(self, table: Table, identity: str, **values: Any) -> bool:
+        """Change a row; False if there is none."""
+        with self.writing() as connection:
+            return bool(connection.execute(update(table).where(table.c.id == identity).values(values)).rowcount)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes, committed at the end of the block and undone if the block raises."""
+        with self._connected() as connection:
+            try:
+                if self._sqlite:
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                yield connection
+                connection.commit()
+            except IntegrityError:
+                connection.rollback()
+                raise Taken from None
+            except BaseException:
+                connection.rollback()
+                raise
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise LedgerUnavailable(
+                f"the server's records could not be reached ({type(error).__name__}); nothing was changed"
+            ) from None
+
+    def _lock_schema(self, connection: Connection) -> None:
+        if self._sqlite:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:name)"), {"name": _SCHEMA_LOCK})
+
+
+def _stored_version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
+    return str(found[0]) if len(found) == 1 else "several"
+
+
+def _bring_up_to_date(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    settings = Config()
+    settings.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    settings.attributes["connection"] = connection
+    settings.attributes["version_table"] = VERSION_TABLE
+    try:
+        with _ALEMBIC:
+            command.upgrade(settings, "head")
+    except CommandError as error:
+        raise LedgerConflict("the server's tables are of a version that this release does not know") from error
+
+
+__all__ = ["VERSION", "VERSION_TABLE", "Records", "Taken", "now"]
