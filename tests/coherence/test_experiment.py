@@ -453,3 +453,14 @@ def test_a_child_may_use_the_thread_pools_that_its_parent_used():
     expected = boosting.fit(x, y).predict(x)
     found = isolated(lambda: boosting.fit(x, y).predict(x), (), 60.0, "learner")
     np.testing.assert_array_equal(found, expected)
+
+
+def test_given_predictions_must_fit_and_say_that_splits_show_chance():
+    data = people()
+    for rows in (599, 601):
+        with pytest.raises(InvalidParameter, match="one number for each of 600 rows"):
+            single_shot(data, None, np.arange(300), lrn.Given(np.zeros(rows)), target=ILL)
+    trials = run(Audit(data, cur.Clear(), lrn.Given(np.zeros(600)), ILL, splits=2))
+    assert any("shows chance alone" in note for note in trials.notes)
+    once = single_shot(data, None, np.arange(300), lrn.Given(np.zeros(600)), target=ILL)
+    assert not any("shows chance alone" in note for note in once.notes)

@@ -145,6 +145,7 @@ def test_small_groups_are_listed_without_their_size_and_not_drawn() -> None:
     report = _report(trials)
     assert report.too_small == (("rare", "<10"),)
     assert "rare (&lt;10)" in html(report)
+    assert report.verdict.exit_status == 2
     assert distribution(trials, 0, 0, 1).edges == ()
     assert "fewer than 20 members" in distribution(trials, 0, 0, 1).note
     with pytest.raises(InvalidParameter, match="at least min_cell = 20 members"):
@@ -234,3 +235,16 @@ def test_curves_fall_and_chance_lies_below(leaking: Trials) -> None:
 def test_the_page_is_called_html() -> None:
     with pytest.raises(InvalidParameter, match=r"must end in \.html"):
         places("report.pdf")
+
+
+def test_a_value_that_few_people_have_is_not_named(tmp_path: Path) -> None:
+    """`--by` a column, or crossings, find groups of one: their names are about single people."""
+    people = _people() | {"town": np.where(np.arange(600) < 3, "Ultima Thule", np.where(np.arange(600) < 40, "B", "A"))}
+    plan = GroupPlan({"pair": np.arange(600) < 2}, columns=["town"])
+    report = _report(trials := run(Audit(people, curators.Clear(), learners.Linkage(), ILL, plan, splits=4, seed=1)))
+    assert report.too_small == (("pair", "<10"), ("town=B", "37"))
+    assert report.unnamed == 1
+    found = write(report, trials, tmp_path / "audit.html", 10)
+    assert "1 of so few people that they are not named" in found["html"].read_text()
+    for path in found.values():
+        assert "Thule" not in path.read_text()

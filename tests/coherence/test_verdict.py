@@ -333,3 +333,17 @@ def test_no_group_is_named_where_the_omnibus_sees_nothing() -> None:
     assert judged.outcome == NO_EVIDENCE
     assert judged.offenders() == ()
     assert not any(f.depends or f.status == LEAK for f in judged.findings)
+
+
+def test_a_declared_group_that_is_too_small_to_measure_is_no_pass() -> None:
+    rng = np.random.default_rng(21)
+    people = {"row": np.arange(400), "part": np.arange(400) // 20, "ill": rng.integers(0, 2, 400)}
+
+    def judged(plan: GroupPlan) -> Verdict:
+        trials = run(Audit(people, curators.Clear(), learners.CoinFlip(), Target("ill", equals=1), plan, splits=8))
+        return verdict(quick(trials), alpha=1.0)
+
+    asked = judged(GroupPlan({"few": np.arange(400) < 30}))
+    assert (asked.outcome, asked.exit_status) == (UNDERPOWERED, 3)
+    assert any("'few' was asked for and not measured" in said for said in asked.messages)
+    assert judged(GroupPlan(columns=["part"])).exit_status == 0  # values that occur are listed, and nobody asked

@@ -159,6 +159,7 @@ def prepare(audit: Audit) -> Setting:
     groups = _plan(audit).resolve(table, rows)
     if groups.too_small:
         notes.append(f"{len(groups.too_small)} groups below the size limit were not measured")
+    notes += [f"group {name!r} was asked for and not measured: below the size limit" for name in groups.unmeasured]
     clusters = weights = None
     if audit.clusters is not None:
         clusters = np.unique(table[audit.clusters][rows], return_inverse=True)[1]
@@ -172,6 +173,10 @@ def prepare(audit: Audit) -> Setting:
     if audit.known is None:
         check_holds_no_data("curator", audit.curator, table, audit.data)
     for name, learner in learners.items():
+        if hasattr(learner, "for_rows"):  # predictions given
+            learner.fits(table.rows)
+            if audit.known is None:
+                notes.append(f"learner {name!r}: the same predictions serve every split, so this shows chance alone")
         check_holds_no_data(f"learner {name!r}", learner, table, audit.data)
     return Setting(audit, table, rows, groups, lenses, learners, tuple(notes), clusters, weights)
 

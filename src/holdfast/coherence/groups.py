@@ -111,7 +111,8 @@ class GroupPlan:
         if len(set(names)) != len(names):
             again = next(name for name in names if names.count(name) > 1)
             raise InvalidParameter(f"groups must have distinct names; {again!r} occurs twice")
-        return Groups(tuple(names), kept.rows, tuple(small), tuple(layers))
+        asked = tuple(name for name, _ in small if name in self.declared)
+        return Groups(tuple(names), kept.rows, tuple(small), tuple(layers), asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +130,16 @@ class _Layer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
-    """Groups with their members, fixed before any split. Made by `GroupPlan.resolve`."""
+    """Groups with their members, fixed before any split. Made by `GroupPlan.resolve`.
+
+    `too_small` are groups below the size limit with their sizes; `unmeasured` those of them that were declared by name.
+    """
 
     names: tuple[str, ...]
     rows: int
     too_small: tuple[tuple[str, int], ...]
     layers: tuple[_Layer, ...]
+    unmeasured: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)

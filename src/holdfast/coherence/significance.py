@@ -117,6 +117,8 @@ class Significance:
         What a reader must know.
     too_small : tuple of (str, int)
         Groups below the size limit that were not measured, with their sizes.
+    unmeasured : tuple of str
+        Those of them that were declared by name: without a finding the audit does not pass.
     """
 
     groups: tuple[str, ...]
@@ -128,6 +130,7 @@ class Significance:
     partial: bool
     messages: tuple[str, ...]
     too_small: tuple[tuple[str, int], ...] = ()
+    unmeasured: tuple[str, ...] = ()
 
     @property
     def tests(self) -> int:
@@ -219,6 +222,7 @@ def significance(
         partial=trials.partial or any(case.splits < case.asked for case in cases),
         messages=tuple(said),
         too_small=trials.groups.too_small,
+        unmeasured=trials.groups.unmeasured,
     )
 
 

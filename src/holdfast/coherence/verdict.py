@@ -117,7 +117,8 @@ def verdict(
        group is named only if its own p-value, corrected by Holm's method, is too.
     4. NO EVIDENCE otherwise. Never "safe": other learners and other data are not covered.
 
-    An audit with failures, with a group that could not be judged, or with too few splits for any finding never ends
+    An audit with failures, with a group that could not be judged (one declared by name but below the size limit
+    included), or with too few splits for any finding never ends
     with 0: without a finding it is UNDERPOWERED. One split (a release already made) can only give 3 or 4.
 
     Parameters
@@ -244,7 +245,7 @@ def _case(
     # Could these splits have shown anything? All of them above alpha must refute beta, and p must reach the level.
     most = clopper_pearson(case.asked, case.asked, math.log(level / found.tests), side="lower").low
     powerless = case.least_p * len(found.cases) > level or (case.test != MAX_T and most <= beta)
-    unjudged = any(finding.status in UNJUDGED for finding in groups)
+    unjudged = bool(found.unmeasured) or any(finding.status in UNJUDGED for finding in groups)
     if any(finding.status == INCOHERENT for finding in groups):
         outcome = INCOHERENT
     elif case.omnibus_adjusted <= level:

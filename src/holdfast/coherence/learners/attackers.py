@@ -159,6 +159,11 @@ class Given:
             array = np.asarray(values)
             self._kept[lens] = checked(array, array.shape[0] if array.ndim else 1)
 
+    def fits(self, rows: int) -> None:
+        """Refuse predictions that are not one for each of `rows` rows of the data."""
+        if any(values.size != rows for values in self._kept.values()):
+            raise InvalidParameter(f"predictions given must be one number for each of {rows} rows of the data")
+
     def for_rows(self, rows: NDArray[np.int64], lens: Lens) -> NDArray[np.float64]:
         """The predictions for these rows of the data."""
         found = self._kept.get(lens.name, self._kept.get(None))

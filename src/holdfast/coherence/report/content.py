@@ -58,6 +58,8 @@ class Report:
         Rows of the heat map, worst first.
     too_small : tuple of (str, str)
         Groups that were not measured, with their sizes; small sizes as "<10".
+    unnamed : int
+        How many more were not measured and are not named, since their name may be about a few people.
     distributions, curves, repeats : tuple
         Of the offenders.
     utilities : tuple of Utility
@@ -80,6 +82,7 @@ class Report:
     offenders: tuple[GroupFinding, ...]
     shown_groups: tuple[str, ...]
     too_small: tuple[tuple[str, str], ...]
+    unnamed: int
     distributions: tuple[Distribution, ...]
     curves: tuple[Curve, ...]
     repeats: tuple[Repeats, ...]
@@ -111,6 +114,7 @@ class Report:
             "rows": self.rows,
             "splits": self.splits,
             "too_small": [{"name": name, "size": size} for name, size in self.too_small],
+            "too_small_unnamed": self.unnamed,
             "offenders": [[f.learner, f.lens, f.group] for f in self.offenders],
             "distributions": [shown.to_dict() for shown in self.distributions],
             "curves": [curve.to_dict() for curve in self.curves],
@@ -192,7 +196,8 @@ def build(
         splits=trials.splits,
         offenders=chosen,
         shown_groups=tuple(dict.fromkeys(f.group for f in judged.findings))[:GROUPS],
-        too_small=tuple((n, f"<{min_cell}" if size < min_cell else str(size)) for n, size in found.too_small),
+        too_small=_too_small(found, min_cell),
+        unnamed=sum(size < min_cell and name not in found.unmeasured for name, size in found.too_small),
         distributions=tuple(distribution(trials, i, j, g, min_cell) for i, j, g in where),
         curves=tuple(c for f, (_, _, g) in zip(chosen, where, strict=True) if (c := _curve(found, f, g)) is not None),
         repeats=tuple(r for f, (_, _, g) in zip(chosen, where, strict=True) if (r := repeats(found, f, g)) is not None),
@@ -204,6 +209,12 @@ def build(
         setting=(*setting, *facts),
         failures=tuple(failure.to_dict() for failure in trials.failures),
     )
+
+
+def _too_small(found: Significance, min_cell: int) -> tuple[tuple[str, str], ...]:
+    """Groups that were not measured. One of few people is named only if the user named it: a value may be a person."""
+    shown = [(n, size) for n, size in found.too_small if size >= min_cell or n in found.unmeasured]
+    return tuple((name, f"<{min_cell}" if size < min_cell else str(size)) for name, size in shown)
 
 
 def _theory(trials: Trials, found: Significance, judged: Verdict) -> tuple[str, ...]:

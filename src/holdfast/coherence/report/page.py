@@ -143,19 +143,17 @@ def _heat_map(report: Report) -> str:
     names = [f"{learner} · {lens}" if len({lens for _, lens in columns}) > 1 else learner for learner, lens in columns]
     left = len({f.group for f in report.verdict.findings}) - len(groups)
     more = f" The {left} groups with less excess are in the files beside this page." if left > 0 else ""
-    small = (
-        "<p>Too small to judge and not measured: "
-        + escape("; ".join(f"{name} ({size})" for name, size in report.too_small[:40]))
-        + (f"; and {len(report.too_small) - 40} more" if len(report.too_small) > 40 else "")
-        + ".</p>"
-        if report.too_small
-        else ""
-    )
+    small = [f"{name} ({size})" for name, size in report.too_small[:40]]
+    if len(report.too_small) > 40:
+        small.append(f"and {len(report.too_small) - 40} more")
+    if report.unnamed:
+        small.append(f"{report.unnamed:,} of so few people that they are not named")
+    listed = f"<p>Too small to judge and not measured: {escape('; '.join(small))}.</p>" if small else ""
     return (
         "<p>Excess of the mean distance over the noise floor. Hatched: the group is neither incoherent nor seen to "
         f"depend on who was released (Holm, level {report.verdict.level:g}). Darkest: {plain_number(scale)}. Point at "
         f"a cell for its floor.{_untested(report)}{more}</p>"
-        f'<div class="wide">{svg.heat_map(groups, names, shades)}</div>{small}'
+        f'<div class="wide">{svg.heat_map(groups, names, shades)}</div>{listed}'
     )
 
 
