@@ -10,8 +10,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.errors import HoldfastError
 from holdfast.server import logs
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.limits import API, address_of, retry_after
+from holdfast.server.errors import Problem, problem_of, retry_after
+from holdfast.server.limits import API, address_of
 from holdfast.server.responses import problem_response
 from holdfast.server.state import Server
 
@@ -49,7 +49,7 @@ class Numbered:
                 headers += [one for one in _HEADERS if one[0] not in named]
                 if scope["path"].startswith(API) and b"cache-control" not in named:
                     headers.append((b"cache-control", b"no-store"))
-                message = message | {"headers": headers}
+                message = {**message, "headers": headers}
             await send(message)
 
         metrics = self._server.metrics
@@ -100,20 +100,22 @@ class Authenticated:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the token of a request to the API."""
-        if scope["type"] == "http" and scope["path"].startswith(API) and scope["path"] not in _OPEN:
+        if scope["type"] == "http" and self._needs_token(scope["path"]):
             await self._check(scope)
         await self._app(scope, receive, send)
+
+    def _needs_token(self, path: str) -> bool:
+        if path == "/metrics":
+            return not self._server.settings.open_metrics
+        return path.startswith(API) and path not in _OPEN
 
     async def _check(self, scope: Scope) -> None:
         server, address = self._server, address_of(scope)
         text = bearer(scope)
         if text is None:
             raise _without("send a token as `Authorization: Bearer hf_...`")
-        wait = server.failures.wait(address)
-        if wait:
-            raise Problem("rate-limited", "too many wrong tokens from this address", headers=retry_after(wait))
         try:
-            caller = await server.check(server.tokens.verify, text)
+            caller = await server.check(server.tokens.verify, text, server.failures.wait(address))
         except Problem as problem:
             if problem.code == "unauthenticated":
                 server.failures.count(address)

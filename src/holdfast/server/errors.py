@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,6 +89,17 @@ class Problem(Exception):
         return plain | dict(self.more) | ({} if request_id is None else {"request_id": request_id})
 
 
+def retry_after(seconds: float) -> dict[str, str]:
+    """The header that says when to come back, in whole seconds.
+
+    Examples
+    --------
+    >>> retry_after(0.2)
+    {'Retry-After': '1'}
+    """
+    return {"Retry-After": str(max(1, math.ceil(seconds)))}
+
+
 def problem_of(error: HoldfastError) -> Problem:
     """The problem that one of the library's errors is.
 
@@ -103,4 +115,4 @@ def problem_of(error: HoldfastError) -> Problem:
     return Problem("internal-error", "an unforeseen error; nothing was released")
 
 
-__all__ = ["CODES", "MEDIA_TYPE", "Problem", "problem_of"]
+__all__ = ["CODES", "MEDIA_TYPE", "Problem", "problem_of", "retry_after"]

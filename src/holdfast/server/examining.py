@@ -12,10 +12,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
-from holdfast.server.settings import Settings
+
+if TYPE_CHECKING:
+    from holdfast.server.settings import Settings
 
 #: gzip, zstd, zlib, zip, bzip2, xz: a reader would unpack them silently.
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")

@@ -16,7 +16,7 @@ from holdfast.guard.standing import Standing
 from holdfast.server.errors import Problem
 from holdfast.server.roles import Caller
 from holdfast.server.samples import Samples
-from holdfast.server.store import Records, Taken, now
+from holdfast.server.store import IDENTITY, Records, Taken, now
 from holdfast.server.tables import GUARDS
 
 
@@ -66,17 +66,16 @@ class Guards:
 
     def row(self, identity: str) -> Mapping[str, Any]:
         """The record of a guard, which never changes."""
-        found = self._rows.get(identity)
-        if found is None:
-            found = self._records.get(GUARDS, id=identity)
+        if identity not in self._rows:
+            found = self._records.get(GUARDS, id=identity) if IDENTITY.fullmatch(identity) else None
             if found is None:
                 raise _absent()
             self._rows[identity] = found
-        return found
+        return self._rows[identity]
 
     def rows(self) -> list[Mapping[str, Any]]:
         """The records of all guards."""
-        return list(self._records.all(GUARDS))
+        return [*self._records.all(GUARDS)]
 
     def ledger(self, identity: str, caller: Caller) -> Ledger:
         """The ledger of a guard that the caller reaches; no row of the sample is needed."""

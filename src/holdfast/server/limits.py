@@ -6,7 +6,6 @@ Refusals say when to come back (`Retry-After`) and change nothing: no question w
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 import time
 from collections import OrderedDict
@@ -14,10 +13,13 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.server.errors import Problem
+from holdfast.server.errors import Problem, retry_after
 from holdfast.server.settings import Settings
 
-_LONG = ("/batch", "/stream", "/verify", "/samples", "/register")
+UPLOADS = ("/samples", "/submissions", "/reports")
+"""How the paths end that take files: their routes read the body piece by piece, up to `max_upload`."""
+_LONG = ("/batch", "/stream", "/verify", "/register", "/guards")
+_FREE = ("/healthz", "/metrics")
 _KEPT = 10_000
 API = "/api/"
 
@@ -80,13 +82,11 @@ class Limits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or refuse it."""
-        if scope["type"] != "http" or not _counted(scope["path"]):
+        if scope["type"] != "http" or scope["path"] in _FREE:
             await self._app(scope, receive, send)
             return
         if self._inside >= self._settings.threads + self._settings.queue:
-            raise Problem(
-                "overloaded", "too many requests are waiting; try again shortly", headers={"Retry-After": "1"}
-            )
+            raise Problem("overloaded", "too many requests are waiting; try again shortly", headers=retry_after(1))
         self._inside += 1
         try:
             await self._bounded(scope, receive, send)
@@ -95,28 +95,23 @@ class Limits:
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         settings = self._settings
-        upload = is_upload(scope)
+        upload = scope["method"] == "POST" and scope["path"].endswith(UPLOADS)
         long = upload or scope["path"].endswith(_LONG)
         check_headers(scope, settings.max_upload if upload else settings.max_body)
+        deadline = asyncio.timeout(settings.upload_seconds if long else settings.seconds)
         try:
-            async with asyncio.timeout(settings.upload_seconds if long else settings.seconds):
-                given = receive if upload else await _whole(receive, settings.max_body)
+            async with deadline:
+                if upload:
+                    given = _counted(receive, settings.max_upload)
+                else:
+                    given = await _whole(receive, settings.max_body)
                 await self._app(scope, given, send)
         except TimeoutError:
+            if not deadline.expired():
+                raise
             raise Problem(
                 "timed-out", "the request took too long; what it paid for is kept: ask again with the same key"
             ) from None
-
-
-def _counted(path: str) -> bool:
-    return path not in ("/healthz", "/metrics")
-
-
-def is_upload(scope: Scope) -> bool:
-    """Whether the body is a file, which the route reads piece by piece."""
-    return bool(scope["method"] == "POST" and scope["path"] == "/api/v1/samples") or bool(
-        scope.get("state", {}).get("upload")
-    )
 
 
 def check_headers(scope: Scope, most: int) -> None:
@@ -132,6 +127,21 @@ def check_headers(scope: Scope, most: int) -> None:
 def too_large(most: int) -> Problem:
     """The refusal of a body."""
     return Problem("too-large", f"the body must have at most {most} bytes", headers={"Connection": "close"})
+
+
+def _counted(receive: Receive, most: int) -> Receive:
+    """The body piece by piece, up to a limit."""
+    size = 0
+
+    async def counting() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > most:
+            raise too_large(most)
+        return message
+
+    return counting
 
 
 async def _whole(receive: Receive, most: int) -> Receive:
@@ -156,15 +166,10 @@ async def _whole(receive: Receive, most: int) -> Receive:
     return again
 
 
-def retry_after(seconds: float) -> dict[str, str]:
-    """The header that says when to come back, in whole seconds."""
-    return {"Retry-After": str(max(1, math.ceil(seconds)))}
-
-
 def address_of(scope: Scope) -> str:
     """Where a request came from, as far as the transport knows."""
     client: Any = scope.get("client")
     return str(client[0]) if client else "unknown"
 
 
-__all__ = ["API", "Failures", "Limits", "Rates", "address_of", "check_headers", "is_upload", "retry_after", "too_large"]
+__all__ = ["API", "UPLOADS", "Failures", "Limits", "Rates", "address_of", "check_headers", "too_large"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import Any, get_args
 
 from holdfast.guard.policy import LOOKS, PRIVATE, Policy
 from holdfast.guard.questions import Question
+from holdfast.guard.questions.private_test import Name as TestName
 
 _COST = {
     "type": "object",
@@ -32,6 +33,12 @@ _TYPES: dict[str, dict[str, Any]] = {
     "bool": {"type": "boolean"},
     "str": {"type": "string"},
     "Cost": _COST,
+    "Sequence[Any]": {"type": "array", "minItems": 1},
+    "Sequence[float]": {"type": "array", "items": _NUMBER, "minItems": 1},
+    "Sequence[str]": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+    "Sequence[Sequence[Any] | None]": {"type": "array", "items": {"type": ["array", "null"]}, "minItems": 1},
+    "Mapping[str, Any]": {"type": "object", "minProperties": 1},
+    "Name": {"type": "string", "enum": list(get_args(TestName))},
     "Show": {"type": "string", "enum": ["value", "bit"]},
 }
 EXAMPLES: dict[str, dict[str, Any]] = {
@@ -62,7 +69,7 @@ def of_kind(kind: str) -> dict[str, Any]:
         words = str(one.type)
         optional = words.endswith(" | None")
         schema = dict(_TYPES.get(words.removesuffix(" | None"), {}))
-        properties[one.name] = {"anyOf": [schema, {"type": "null"}]} if optional and schema else schema
+        properties[one.name] = {"anyOf": [schema, {"type": "null"}]} if optional else schema
         if one.default is MISSING and one.default_factory is MISSING:
             required.append(one.name)
     schema = {"type": "object", "title": kind, "properties": properties, "required": required}
@@ -92,8 +99,13 @@ def _policy() -> dict[str, Any]:
             "anyOf": [{"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1}, nothing]
         },
         "expires": {"anyOf": [{"type": "string"}, nothing]},
+        "holdout": {"type": "string", "enum": ["guess-and-check", "thresholdout"]},
+        "threshold": {"anyOf": [_NUMBER, nothing]},
+        "overfits": {"anyOf": [whole | {"minimum": 1}, nothing]},
+        "holdout_spend": {"anyOf": [_COST, nothing]},
     }
-    assert set(properties) == set(Policy.__dataclass_fields__), "the schema has every field of a policy"
+    # A field that is not described above takes anything; the policy itself checks it.
+    properties = {name: properties.get(name, {}) for name in Policy.__dataclass_fields__}
     return {
         "type": "object",
         "title": "Policy",

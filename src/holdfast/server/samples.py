@@ -10,17 +10,18 @@ import json
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, SampleUnavailable
 from holdfast.server.errors import Problem
 from holdfast.server.settings import Settings
-from holdfast.server.store import Records, Taken, now
+from holdfast.server.store import IDENTITY, Records, Taken, now
 from holdfast.server.tables import GUARDS, SAMPLES
 
 FORMATS = ("csv", "parquet")
+Origin = Literal["upload", "path", "source"]
 
 
 class Samples:
@@ -36,19 +37,23 @@ class Samples:
             raise InvalidParameter(f"format must be one of {', '.join(FORMATS)}")
         return self._settings.uploads / f"{secrets.token_hex(16)}.{format_}"
 
-    def allowed(self, path: str | None, source: str | None) -> tuple[str, str | None]:
-        """Where an allowed file or table is, and the table's name."""
-        if (path is None) == (source is None):
-            raise InvalidParameter("path or source must be given, and not both")
-        if source is not None:
-            if source not in self._settings.sources:
-                raise Problem("forbidden", "this server was not told to allow a source of that name")
-            place, _, table = self._settings.sources[source].partition("#")
-            return place, table or None
-        return str(self._inside(path or "")), None
+    def resolve(self, origin: Origin, place: str) -> tuple[str, str | None]:
+        """Where the rows of a place are, and their table: asked anew each time, so that what is allowed can end.
+
+        An upload's place is its file; a path's is what was asked for below an allowed folder; a source's is its name,
+        so that addresses with passwords stay in the settings.
+        """
+        if origin == "upload":
+            return place, None
+        if origin == "path":
+            return str(self._inside(place)), None
+        if place not in self._settings.sources:
+            raise Problem("forbidden", "this server was not told to allow a source of that name")
+        found, _, table = self._settings.sources[place].partition("#")
+        return found, table or None
 
     def _inside(self, path: str) -> Path:
-        if "\x00" not in path and path:
+        if path and "\x00" not in path:
             for folder in self._settings.folders:
                 root = folder.resolve()
                 found = (root / path).resolve()
@@ -59,24 +64,23 @@ class Samples:
     def add(
         self,
         name: str,
-        origin: str,
+        origin: Origin,
         place: str,
-        table: str | None,
-        row_key: str | None,
-        schema: Mapping[str, Any] | None,
+        row_key: str | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Look through the rows in a process of their own, with limits, and remember where they are."""
         from holdfast.server.examining import examine
 
         if self._records.get(SAMPLES, name=name) is not None:
             raise Problem("name-taken", f"a sample is called {name!r} already")
-        facts = examine(place, table, row_key, schema, self._settings)
+        where, table = self.resolve(origin, place)
+        facts = examine(where, table, row_key, schema, self._settings)
         values = {
             "id": f"s_{secrets.token_hex(8)}",
             "name": name,
             "origin": origin,
             "place": place,
-            "table_name": table,
             "row_key": row_key,
             "schema": json.dumps(facts["schema"]),
             "fingerprint": facts["fingerprint"],
@@ -96,7 +100,7 @@ class Samples:
 
     def row(self, identity: str) -> Mapping[str, Any]:
         """One sample's record."""
-        row = self._records.get(SAMPLES, id=identity)
+        row = self._records.get(SAMPLES, id=identity) if IDENTITY.fullmatch(identity) else None
         if row is None or row["removed"] is not None:
             raise Problem("not-found", "there is no such sample")
         return row
@@ -106,8 +110,12 @@ class Samples:
         from holdfast.data.tables import table
 
         row = self.row(identity)
+        try:
+            where, inner = self.resolve(row["origin"], row["place"])
+        except Problem as problem:
+            raise SampleUnavailable(f"the sample cannot be reached: {problem.detail}") from None
         schema = Schema.from_dict(json.loads(row["schema"]))
-        sample = table(row["place"], table=row["table_name"], schema=schema, row_key=row["row_key"])
+        sample = table(where, table=inner, schema=schema, row_key=row["row_key"])
         if sample.fingerprint() != row["fingerprint"]:
             sample.close()
             raise SampleUnavailable("the sample no longer has the rows it was registered with")
@@ -130,4 +138,4 @@ def public(row: Mapping[str, Any]) -> dict[str, Any]:
     return plain | {"schema": json.loads(row["schema"])}
 
 
-__all__ = ["FORMATS", "Samples", "public"]
+__all__ = ["FORMATS", "Origin", "Samples", "public"]

@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=PORT, ge=0, le=65535)
     workers: int = Field(default=1, ge=1, le=256)
+    proxies: str = Field(default="", description="Addresses of reverse proxies whose X-Forwarded-For is believed")
     public_url: str | None = Field(default=None, description="How the server is reached from outside, for links")
 
     folders: tuple[Path, ...] = Field(

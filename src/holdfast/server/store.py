@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat()
 
 
+IDENTITY = re.compile(r"[a-z]_[0-9a-f]{16}", re.ASCII)
+"""The public id of a record. What looks otherwise is not looked up."""
+
+
 class Taken(Exception):
     """A row with this name is there already."""
 
@@ -59,16 +64,17 @@ class Records:
             raise LedgerConflict("a server keeps its records beside the ledger, in SQLite or PostgreSQL")
         return cls(store.engine)
 
-    def get(self, table: Table, **where: Any) -> RowMapping | None:
+    def get(self, table: Table, **where: Any) -> dict[str, Any] | None:
         """The row with these values, or None."""
         with self._connected() as connection:
-            return connection.execute(select(table).filter_by(**where)).mappings().first()
+            row = connection.execute(select(table).filter_by(**where)).mappings().first()
+        return None if row is None else _plain(row)
 
-    def all(self, table: Table, **where: Any) -> list[RowMapping]:
+    def all(self, table: Table, **where: Any) -> list[dict[str, Any]]:
         """Rows with these values, oldest first."""
         statement = select(table).filter_by(**where).order_by(table.c.created, table.c.id)
         with self._connected() as connection:
-            return list(connection.execute(statement).mappings())
+            return [_plain(row) for row in connection.execute(statement).mappings()]
 
     def add(self, table: Table, **values: Any) -> None:
         """Store a row, durably; `Taken` if one of its unique values is in use."""
@@ -113,6 +119,10 @@ class Records:
             connection.execute(text("SELECT pg_advisory_xact_lock(:name)"), {"name": _SCHEMA_LOCK})
 
 
+def _plain(row: RowMapping) -> dict[str, Any]:
+    return {str(name): value for name, value in row.items()}
+
+
 def _stored_version(connection: Connection) -> str | None:
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
@@ -136,4 +146,4 @@ def _bring_up_to_date(connection: Connection) -> None:
         raise LedgerConflict("the server's tables are of a version that this release does not know") from error
 
 
-__all__ = ["VERSION", "VERSION_TABLE", "Records", "Taken", "now"]
+__all__ = ["IDENTITY", "VERSION", "VERSION_TABLE", "Records", "Taken", "now"]

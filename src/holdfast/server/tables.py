@@ -27,7 +27,6 @@ SAMPLES = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("origin", Text, nullable=False),
     Column("place", Text, nullable=False),
-    Column("table_name", Text),
     Column("row_key", Text),
     Column("schema", Text, nullable=False),
     Column("fingerprint", Text, nullable=False),

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from holdfast.errors import InvalidParameter
-from holdfast.server.errors import Problem
+from holdfast.server.errors import Problem, retry_after
 from holdfast.server.roles import ROLES, Caller, Role
 from holdfast.server.store import Records, now
 from holdfast.server.tables import TOKENS
@@ -25,6 +25,7 @@ from holdfast.server.tables import TOKENS
 TOKEN = re.compile(r"hf_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
 """What a token looks like; also how logs find one to hide."""
 
+_IDENTITY = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _REMEMBERED = 4096
 # The secret has 256 random bits, so that guessing is hopeless at any price of a hash; these are the costs that are
 # advised for passwords all the same, and a verified secret is remembered.
@@ -81,7 +82,7 @@ class Tokens:
 
     def revoke(self, identity: str) -> dict[str, Any] | None:
         """End a token now; None if there is none. Revoking it again changes nothing."""
-        row = self._records.get(TOKENS, id=identity)
+        row = self._records.get(TOKENS, id=identity) if _IDENTITY.fullmatch(identity) else None
         if row is None:
             return None
         if row["revoked"] is None:
@@ -97,11 +98,15 @@ class Tokens:
             for row in self._records.all(TOKENS, role="steward")
         )
 
-    def verify(self, text: str) -> Caller:
-        """Whose token this is; `Problem` if it is nobody's, or no longer. Takes some 20 ms for the first time."""
+    def verify(self, text: str, wait: float = 0.0) -> Caller:
+        """Whose token this is; `Problem` if it is nobody's, or no longer.
+
+        A secret that this process has not seen takes some 20 ms. While `wait` is positive, which are the seconds that
+        an address of wrong tokens has to wait, only secrets that are known to be right are let in.
+        """
         found = TOKEN.fullmatch(text)
         row = None if found is None else self._records.get(TOKENS, id=found[1])
-        if found is None or row is None or not self._is_right(found[1], found[2], row["hash"]):
+        if found is None or row is None or not self._is_right(found[1], found[2], row["hash"], wait):
             raise Problem("unauthenticated", "this token is not known here")
         if row["revoked"] is not None:
             raise Problem("token-revoked", "this token was revoked; ask a steward for another")
@@ -110,13 +115,15 @@ class Tokens:
         guards = None if row["guards"] is None else frozenset(json.loads(row["guards"]))
         return Caller(row["id"], row["role"], row["name"], guards, row["expires"])
 
-    def _is_right(self, identity: str, secret: str, stored: str) -> bool:
+    def _is_right(self, identity: str, secret: str, stored: str, wait: float) -> bool:
         digest = hmac.digest(self._key, f"{identity} {secret} {stored}".encode(), "sha256")
         with self._mutex:
             if hmac.compare_digest(self._right.get(identity, b""), digest):
                 return True
             if digest in self._wrong:
                 return False
+        if wait > 0:
+            raise Problem("rate-limited", "too many wrong tokens from this address", headers=retry_after(wait))
         with self._hashing:  # few at a time, so that wrong tokens cannot take the memory or both cores
             right = self._argon2(stored, secret)
         with self._mutex:
@@ -126,7 +133,7 @@ class Tokens:
                 self._wrong[digest] = None
             for kept in (self._right, self._wrong):
                 while len(kept) > _REMEMBERED:
-                    kept.popitem(last=False)  # type: ignore[attr-defined]
+                    kept.popitem(last=False)
         return right
 
     def _argon2(self, stored: str, secret: str) -> bool:

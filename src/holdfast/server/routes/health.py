@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from starlette.responses import PlainTextResponse
 
-from holdfast.server.door import bearer
 from holdfast.server.errors import Problem
 from holdfast.server.metrics import MEDIA_TYPE
 from holdfast.server.responses import StrictJSON
+from holdfast.server.roles import caller_of
 from holdfast.server.state import server_of
 from holdfast.server.tables import GUARDS
 
@@ -27,10 +27,6 @@ async def healthz(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Counts in Prometheus' text form. Needs a steward's token unless the server was started with open metrics."""
     server = server_of(request)
-    if not server.settings.open_metrics:
-        text = bearer(request.scope)
-        if text is None:
-            raise Problem("unauthenticated", "send a steward's token", headers={"WWW-Authenticate": "Bearer"})
-        if not (await server.check(server.tokens.verify, text)).steward:
-            raise Problem("forbidden", "this takes a steward's token")
+    if not server.settings.open_metrics and not caller_of(request).steward:
+        raise Problem("forbidden", "this takes a steward's token")
     return Response(server.metrics.text(), media_type=MEDIA_TYPE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,7 +63,7 @@ async def upload(
     place = server.samples.fresh_upload(_FORMAT_OF[kind])
     try:
         await _save(request, place, server.settings.max_upload)
-        found = await server.work(server.samples.add, name, "upload", str(place), None, row_key, schema)
+        found = await server.work(server.samples.add, name, "upload", str(place), row_key, schema)
     except BaseException:
         place.unlink(missing_ok=True)
         raise
@@ -107,15 +108,19 @@ async def _save(request: Request, place: Path, most: int) -> None:
             if size > most:
                 raise too_large(most)
             file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())
     if not size:
         raise InvalidParameter("the body must be the file, and it is empty")
 
 
 def _register(server: Server, body: shapes.RegisterSample) -> dict[str, Any]:
-    place, table = server.samples.allowed(body.path, body.source)
+    if (body.path is None) == (body.source is None):
+        raise InvalidParameter("path or source must be given, and not both")
     schema = None if body.columns is None else {"columns": body.columns}
-    origin = "path" if body.path is not None else "source"
-    return server.samples.add(body.name, origin, place, table, body.row_key, schema)
+    if body.path is not None:
+        return server.samples.add(body.name, "path", body.path, body.row_key, schema)
+    return server.samples.add(body.name, "source", body.source or "", body.row_key, schema)
 
 
 __all__ = ["router"]

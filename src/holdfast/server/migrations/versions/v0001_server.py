@@ -30,7 +30,6 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=False, unique=True),
         sa.Column("origin", sa.Text(), nullable=False),
         sa.Column("place", sa.Text(), nullable=False),
-        sa.Column("table_name", sa.Text()),
         sa.Column("row_key", sa.Text()),
         sa.Column("schema", sa.Text(), nullable=False),
         sa.Column("fingerprint", sa.Text(), nullable=False),
