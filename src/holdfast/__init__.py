@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _PACKAGES = (
     "accounting",
     "bounds",
+    "client",
     "coherence",
     "correlated",
     "data",
@@ -31,6 +32,7 @@ _DOOR = {
     "ReusableHoldout": "holdout",
     "SparseValidate": "holdout",
     "Thresholdout": "holdout",
+    "connect": "client",
     "mean": "guard",
     "plan": "holdout",
 }
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from holdfast import (
         accounting,
         bounds,
+        client,
         coherence,
         correlated,
         data,
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
         mechanisms,
         noise,
     )
+    from holdfast.client import connect
     from holdfast.guard import Guard, mean
     from holdfast.holdout import Ladder, ReusableHoldout, SparseValidate, Thresholdout, plan
 
@@ -64,7 +68,9 @@ __all__ = [
     "__version__",
     "accounting",
     "bounds",
+    "client",
     "coherence",
+    "connect",
     "correlated",
     "data",
     "errors",

@@ -1,0 +1,247 @@
+"""`hf.connect`: a server, a token, and the guards that the token reaches."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from holdfast import check
+from holdfast.client import display
+from holdfast.client.errors import ReceiptInvalid
+from holdfast.client.remote_guard import Asking, RemoteGuard
+from holdfast.client.wire import Wire
+from holdfast.errors import InvalidParameter
+from holdfast.guard.ledger.signing import check_public
+from holdfast.guard.policy import Policy
+
+TOKEN_VARIABLE = "HOLDFAST_TOKEN"
+_KINDS = {".csv": "text/csv", ".parquet": "application/vnd.apache.parquet"}
+
+
+def connect(
+    url: str,
+    token: str | None = None,
+    *,
+    guard: str | None = None,
+    public_key: str | None = None,
+    timeout: float = 60.0,
+    patience: float = 120.0,
+    insecure: bool = False,
+    ca: str | None = None,
+) -> Connection:
+    """Connect to a server. Nothing is sent until something is asked.
+
+    Parameters
+    ----------
+    url : str
+        Where the server is, e.g. `https://holdfast.example.org`. `http://` is for this machine.
+    token : str, optional
+        What a steward gave you; by default the environment variable `HOLDFAST_TOKEN`.
+    guard : str, optional
+        The name or id of the guard that `ask` and the other verbs mean; needed where the token reaches several.
+    public_key : str, optional
+        The key that signs this server's receipts, from the steward. Every answer is checked against it. Without it the
+        key that the server names first is kept for this connection, which shows changed answers but no false server.
+    timeout, patience : float
+        Seconds to wait for one response, and to keep trying one request.
+    insecure : bool
+        Allow `http://` to another machine; the token is then sent unencrypted.
+    ca : str, optional
+        A file with certificates to trust instead of the usual ones.
+
+    Examples
+    --------
+    >>> connect("http://127.0.0.1:8321", "hf_0123")
+    Connection('http://127.0.0.1:8321')
+    """
+    given = os.environ.get(TOKEN_VARIABLE) if token is None else token
+    if not given:
+        raise InvalidParameter(f"token must be given, or be in the environment variable {TOKEN_VARIABLE}")
+    wire = Wire(
+        url,
+        given,
+        timeout=check.real("timeout", timeout, above=0),
+        patience=check.real("patience", patience, at_least=0),
+        insecure=insecure,
+        ca=ca,
+    )
+    return Connection(wire, guard, None if public_key is None else check_public("public_key", public_key))
+
+
+class Connection(Asking):
+    """A server as one token sees it. `connect` makes it; `with` or `shut` lets go of it.
+
+    `ask`, `ask_all`, `stream`, `estimate`, `level`, `adjusted`, `remaining`, `describe` and `entries` go to the guard
+    that `connect` named, or to the only one there is. `guard(name)` gives any other, with a steward's verbs. Closing a
+    guard is final, so it is a verb of guards alone: a connection has no `close`.
+    """
+
+    def __init__(self, wire: Wire, guard: str | None = None, public_key: str | None = None) -> None:
+        self._wire, self._named, self._given = wire, guard, public_key
+        self._mutex = threading.Lock()
+        self._chosen: RemoteGuard | None = None
+        self._seen: dict[str, Any] | None = None
+        self._pin = self._pinned
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._wire.url
+
+    @property
+    def public_key(self) -> str | None:
+        """The pinned key: the one given to `connect`, else the one that the server named first."""
+        return self._pinned()
+
+    @property
+    def dataset(self) -> str:
+        """The fingerprint of the sample of the guard that is asked."""
+        return self.guard().dataset
+
+    def me(self) -> dict[str, Any]:
+        """What the token is: role, name, guards, expiry, and the key that the server says it signs with."""
+        return dict(self._wire.get("/me"))
+
+    def guards(self) -> list[RemoteGuard]:
+        """Every guard that the token reaches."""
+        return [self._made(facts) for facts in self._wire.get("/guards")["guards"]]
+
+    def guard(self, name: str | None = None) -> RemoteGuard:
+        """A guard by its name or id; without one, the one that `connect` named, or the only one there is."""
+        if name is None and self._chosen is not None:
+            return self._chosen
+        wanted = self._named if name is None else name
+        known = self.guards()
+        fitting = [one for one in known if wanted in (None, one.id, one.name)]
+        if len(fitting) != 1:
+            there = ", ".join(one.name for one in known[:8]) or "none"
+            what = "must name a guard" if len(known) != 1 or wanted is not None else "is missing"
+            raise InvalidParameter(f"guard {what} that the token reaches: {there}")
+        if name is None:
+            self._chosen = fitting[0]
+        return fitting[0]
+
+    def create_guard(
+        self, name: str, sample: str, policy: Policy | Mapping[str, Any] | None = None, allow_overlap: str | None = None
+    ) -> RemoteGuard:
+        """Put a sample, by its id, behind a guard. For stewards."""
+        body: dict[str, Any] = {"name": name, "sample": sample}
+        if policy is not None:
+            body["policy"] = policy.to_dict() if isinstance(policy, Policy) else dict(policy)
+        if allow_overlap is not None:
+            body["allow_overlap"] = allow_overlap
+        return self._made(self._wire.post("/guards", body))
+
+    def samples(self) -> list[dict[str, Any]]:
+        """Every sample: its name, columns and number of rows. For stewards."""
+        return list(self._wire.get("/samples")["samples"])
+
+    def upload_sample(
+        self,
+        name: str,
+        file: str | Path,
+        *,
+        row_key: str | None = None,
+        columns: Sequence[Mapping[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Send a .csv or .parquet file to the server. For stewards."""
+        path = Path(file)
+        if path.suffix.lower() not in _KINDS:
+            raise InvalidParameter(f"file must end in {' or '.join(_KINDS)}, got {path.name!r}")
+        declared = None if columns is None else json.dumps([dict(one) for one in columns])
+        kind = _KINDS[path.suffix.lower()]
+        found = self._wire.put_file("/samples", path.read_bytes(), kind, name=name, row_key=row_key, columns=declared)
+        return dict(found)
+
+    def register_sample(
+        self,
+        name: str,
+        *,
+        path: str | None = None,
+        source: str | None = None,
+        row_key: str | None = None,
+        columns: Sequence[Mapping[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Register a file or a table on the server's side that it was started to allow. For stewards."""
+        given: dict[str, Any] = {"path": path, "source": source, "row_key": row_key}
+        given["columns"] = None if columns is None else [dict(one) for one in columns]
+        body = {"name": name} | {k: v for k, v in given.items() if v is not None}
+        return dict(self._wire.post("/samples/register", body))
+
+    def remove_sample(self, sample: str) -> None:
+        """Forget a sample, by its id, that no guard has. For stewards."""
+        self._wire.delete(f"/samples/{_segment('sample', sample)}")
+
+    def tokens(self) -> list[dict[str, Any]]:
+        """Every token, without secrets. For stewards."""
+        return list(self._wire.get("/tokens")["tokens"])
+
+    def issue_token(
+        self, role: str, name: str, *, expires: datetime | str | None = None, guards: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Make a token; its text is under `token`, here and nowhere else. For stewards."""
+        body: dict[str, Any] = {"role": role, "name": name}
+        if expires is not None:
+            body["expires"] = expires.isoformat() if isinstance(expires, datetime) else expires
+        if guards is not None:
+            body["guards"] = list(guards)
+        return dict(self._wire.post("/tokens", body))
+
+    def revoke_token(self, token: str) -> dict[str, Any]:
+        """End a token, by its id, at once. Again changes nothing. For stewards."""
+        return dict(self._wire.delete(f"/tokens/{_segment('token', token)}", safe=True))
+
+    def shut(self) -> None:
+        """Let go of the connection. Nothing changes on the server."""
+        self._wire.close()
+
+    def _path(self) -> str:
+        return self.guard()._path()
+
+    def _made(self, facts: Mapping[str, Any]) -> RemoteGuard:
+        return RemoteGuard(self._wire, self._pinned, facts)
+
+    def _pinned(self) -> str | None:
+        if self._given is not None:
+            return self._given
+        with self._mutex:
+            if self._seen is None:
+                self._seen = self.me()
+            key = self._seen.get("public_key")
+        if key is None:
+            return None
+        try:
+            return check_public("public_key", key)
+        except InvalidParameter:
+            raise ReceiptInvalid("the server names a key that is none") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shut()
+
+    def __repr__(self) -> str:
+        return f"Connection({self.url!r})"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for one in self._wire.get("/guards")["guards"]:
+            left = "; ".join(words for _, words in display.remaining_rows({"all": one["remaining"]}))
+            rows.append((one["name"], one["id"], display.short(one["n"]), one["status"], left or "no cap"))
+        return display.listing(f"Guards at {self.url}", ("name", "id", "rows", "status", "left"), rows)
+
+
+def _segment(name: str, text: Any) -> str:
+    """One part of a path, which cannot lead elsewhere."""
+    if not isinstance(text, str) or not text.replace("_", "").isalnum() or not text.isascii():
+        raise InvalidParameter(f"{name} must be an id, as the server lists it")
+    return text
+
+
+__all__ = ["TOKEN_VARIABLE", "Connection", "connect"]

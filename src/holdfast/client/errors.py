@@ -1,0 +1,94 @@
+"""What can go wrong between a client and a server, and the library's own errors as they come back from one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.errors import (
+    BudgetExhausted,
+    GuaranteeUnavailable,
+    HoldfastError,
+    InvalidParameter,
+    LedgerConflict,
+    LedgerUnavailable,
+    QuestionRefused,
+    SampleUnavailable,
+)
+
+_LONGEST = 500
+
+
+class ServerUnavailable(HoldfastError):
+    """The server did not answer in time, or has too much to do.
+
+    `key` is the idempotency key of the question, if it was one: asking again with it is the same question, answered
+    and paid once, whether the first attempt arrived or not.
+    """
+
+    key: str | None = None
+
+
+class NotAllowed(HoldfastError):
+    """The token is missing, wrong, expired, revoked, or not allowed to do this."""
+
+
+class NotFound(HoldfastError):
+    """There is nothing of that name for this token."""
+
+
+class ReceiptInvalid(HoldfastError):
+    """A receipt is not what the pinned key signed, or does not fit its answer. Do not rely on the answer."""
+
+
+_KIND_OF: dict[str, type[HoldfastError]] = {
+    "malformed-request": InvalidParameter,
+    "unauthenticated": NotAllowed,
+    "token-expired": NotAllowed,
+    "token-revoked": NotAllowed,
+    "forbidden": NotAllowed,
+    "not-found": NotFound,
+    "method-not-allowed": NotFound,
+    "budget-exhausted": BudgetExhausted,
+    "question-refused": QuestionRefused,
+    "guarantee-unavailable": GuaranteeUnavailable,
+    "ledger-conflict": LedgerConflict,
+    "name-taken": LedgerConflict,
+    "too-large": InvalidParameter,
+    "unsupported-media-type": InvalidParameter,
+    "invalid-parameter": InvalidParameter,
+    "rate-limited": ServerUnavailable,
+    "internal-error": ServerUnavailable,
+    "ledger-unavailable": LedgerUnavailable,
+    "sample-unavailable": SampleUnavailable,
+    "overloaded": ServerUnavailable,
+    "timed-out": ServerUnavailable,
+}
+
+
+def error_of(status: int, problem: Any) -> HoldfastError:
+    """The error that a response is: by its `code` where it has one that is known, else by its status.
+
+    Examples
+    --------
+    >>> error_of(409, {"code": "budget-exhausted", "detail": "all 5 questions were asked"})
+    BudgetExhausted('all 5 questions were asked')
+    >>> error_of(502, None)
+    ServerUnavailable('the server answered with status 502')
+    """
+    told = problem if isinstance(problem, Mapping) else {}
+    detail = told.get("detail")
+    words = _clean(detail) if isinstance(detail, str) and detail else f"the server answered with status {status}"
+    kind = _KIND_OF.get(str(told.get("code")))
+    if kind is None:
+        kind = NotAllowed if status in (401, 403) else NotFound if status == 404 else HoldfastError
+        kind = ServerUnavailable if status >= 500 or status == 429 else kind
+    return kind(words)
+
+
+def _clean(text: str) -> str:
+    """One line that a terminal shows as it is, whoever wrote it."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:_LONGEST])
+
+
+__all__ = ["NotAllowed", "NotFound", "ReceiptInvalid", "ServerUnavailable", "error_of"]

@@ -1,0 +1,230 @@
+"""A guard on a server: the verbs of `hf.Guard`, sent over the wire."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from holdfast.client import display
+from holdfast.client.answers import RemoteAnswer, RemoteEstimate, read_answer, read_estimate
+from holdfast.client.errors import ServerUnavailable, error_of
+from holdfast.client.receipts import check_receipt
+from holdfast.client.wire import Wire
+from holdfast.errors import HoldfastError
+from holdfast.guard.ledger.receipts import Receipt
+from holdfast.guard.policy import Policy
+from holdfast.guard.questions.base import Question
+
+Asked = Question | Mapping[str, Any]
+Pin = Callable[[], str | None]
+"""The key that must have signed every receipt; None where the server signs none."""
+
+
+class Asking(ABC):
+    """What an analyst does with a guard on a server."""
+
+    _wire: Wire
+    _pin: Pin
+
+    @property
+    @abstractmethod
+    def dataset(self) -> str:
+        """The fingerprint of the sample."""
+
+    @abstractmethod
+    def _path(self) -> str:
+        """Where the guard is on the server."""
+
+    def ask(self, question: Asked, *, key: str | None = None) -> RemoteAnswer:
+        """Answer one question, as `Guard.ask` does. Whoever the token names is the analyst.
+
+        Every question carries a key. If the connection is lost, it is asked again with the same key, and is answered
+        and paid once. The receipt that comes back is checked against the pinned key before the answer is handed over.
+
+        Parameters
+        ----------
+        question : Question, or its plain data
+            See `hf.mean`, and `check`, `claim`, `compare`, `validate`, `histogram`, `select`, `test` in `hf.guard`.
+        key : str, optional
+            One of your own, for retries that outlive this process; by default a random one.
+
+        Raises
+        ------
+        InvalidParameter, QuestionRefused, BudgetExhausted, GuaranteeUnavailable
+            As from a guard. Nothing was spent.
+        ServerUnavailable
+            It kept failing for `patience` seconds. Its `key` is the one to ask again with.
+        ReceiptInvalid
+            The answer is not what the pinned key signed.
+        """
+        found = self._wire.post(f"{self._path()}/ask", {"question": _plain(question)}, key=key or fresh_key())
+        return self._checked(found)
+
+    def ask_all(self, questions: Sequence[Asked], *, key: str | None = None) -> list[RemoteAnswer]:
+        """Answer several questions that were chosen together, as `Guard.ask_all` does: all of them, or none.
+
+        One `key` covers the batch; the server makes one for each question from it.
+        """
+        if not questions:
+            return []
+        body = {"questions": [_plain(one) for one in questions]}
+        found = self._wire.post(f"{self._path()}/batch", body, key=key or fresh_key())
+        return [self._checked(one) for one in _member(found, "answers")]
+
+    def stream(
+        self, questions: Sequence[Asked], *, key: str | None = None
+    ) -> Iterator[tuple[int, RemoteAnswer | HoldfastError]]:
+        """Ask questions one after the other; the index and the answer of each come as soon as it is durable.
+
+        A refused question does not stop those after it: the error comes in its place. A stream that breaks off raises
+        `ServerUnavailable`; beginning it again with its `key` gives what was answered, free, and goes on. Nothing is
+        sent before the first answer is asked for.
+        """
+        if not questions:
+            return
+        used, ended, seen = key or fresh_key(), False, 0
+        body = {"questions": [_plain(one) for one in questions]}
+        for event in self._wire.lines(f"{self._path()}/stream", body, used):
+            kind = _member(event, "event")
+            if kind == "answered":
+                yield _member(event, "index"), self._checked(_member(event, "answer"))
+                seen += 1
+            elif kind == "refused":
+                problem = _member(event, "problem")
+                yield _member(event, "index"), error_of(int(_member(problem, "status")), problem)
+                seen += 1
+            ended = ended or kind == "done"
+        if not ended or seen < len(questions):
+            lost = ServerUnavailable("the stream broke off; what was answered comes back free with the same key")
+            lost.key = used
+            raise lost
+
+    def estimate(self, question: Asked) -> RemoteEstimate:
+        """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        return read_estimate(self._wire.post(f"{self._path()}/estimate", {"question": _plain(question)}, safe=True))
+
+    def level(self, alpha: float = 0.05) -> float:
+        """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
+        return float(_member(self._wire.get(f"{self._path()}/level", alpha=alpha), "level"))
+
+    def adjusted(self, p: float) -> float:
+        """What a further p-value from these rows is worth after all that was released; never below `p`."""
+        return float(_member(self._wire.get(f"{self._path()}/adjusted", p=p), "adjusted"))
+
+    def remaining(self) -> dict[str, Any]:
+        """What you, and all together, may still ask."""
+        return dict(self._wire.get(f"{self._path()}/remaining"))
+
+    def describe(self) -> dict[str, Any]:
+        """Everything about the guard that this token may see: schema, rows, policy, status, progress, what is left."""
+        return dict(self._wire.get(self._path()))
+
+    @property
+    def policy(self) -> Policy:
+        """What is allowed now. An analyst sees no other analyst's share."""
+        return Policy.from_dict(self.describe()["policy"])
+
+    def entries(self, first: int = 1) -> Iterator[dict[str, Any]]:
+        """Entries of the ledger in order, as plain data: your own, or all of them for a steward. Fetched in pages."""
+        following: int | None = first
+        while following is not None:
+            page = self._wire.get(f"{self._path()}/entries", first=following, limit=500)
+            yield from _member(page, "entries")
+            following = page.get("next")
+
+    def receipt(self, sequence: int) -> Receipt:
+        """The receipt of an entry, checked against the pinned key."""
+        found = Receipt.from_dict(self._wire.get(f"{self._path()}/entries/{int(sequence)}/receipt"))
+        pinned = self._pin()
+        return found if pinned is None else check_receipt(found, pinned, dataset=self.dataset)
+
+    def _checked(self, plain: Any) -> RemoteAnswer:
+        answer, pinned = read_answer(plain), self._pin()
+        if pinned is not None:
+            check_receipt(answer, pinned, dataset=self.dataset)
+        return answer
+
+
+class RemoteGuard(Asking):
+    """One guard of a server. `Connection.guard` and `Connection.guards` give them.
+
+    Attributes
+    ----------
+    id, name : str
+        Its public id, and what the steward called it.
+    """
+
+    def __init__(self, wire: Wire, pin: Pin, facts: Mapping[str, Any]) -> None:
+        self._wire, self._pin = wire, pin
+        self.id, self.name = str(_member(facts, "id")), str(_member(facts, "name"))
+        self._dataset = str(_member(facts, "dataset"))
+
+    @property
+    def dataset(self) -> str:
+        """The fingerprint of the sample."""
+        return self._dataset
+
+    def _path(self) -> str:
+        return f"/guards/{self.id}"
+
+    def pause(self, reason: str = "") -> None:
+        """Answer nothing until `resume`; recorded. For stewards."""
+        self._wire.post(f"{self._path()}/pause", {"reason": reason})
+
+    def resume(self, reason: str = "") -> None:
+        """Answer again; recorded. For stewards."""
+        self._wire.post(f"{self._path()}/resume", {"reason": reason})
+
+    def close(self, reason: str = "") -> None:
+        """Answer nothing any more; recorded, and for good. For stewards. `Connection.shut` lets go of a connection."""
+        self._wire.post(f"{self._path()}/close", {"reason": reason})
+
+    def override(self, policy: Policy | Mapping[str, Any], reason: str) -> None:
+        """Put another policy in place; recorded, and answers after it say that they are not certified. For stewards."""
+        plain = policy.to_dict() if isinstance(policy, Policy) else dict(policy)
+        self._wire.post(f"{self._path()}/override", {"policy": plain, "reason": reason})
+
+    def verify(self) -> dict[str, Any]:
+        """Have the server check chain, arithmetic and signatures. For stewards. `holdfast verify` trusts no server."""
+        return dict(self._wire.post(f"{self._path()}/verify", {}, safe=True))
+
+    def __repr__(self) -> str:
+        return f"RemoteGuard({self.name!r}, {self.id}, {self._wire.url})"
+
+    def _repr_html_(self) -> str:
+        return guard_card(self.describe())
+
+
+def guard_card(facts: Mapping[str, Any]) -> str:
+    """What a guard is and what is left, for a notebook."""
+    columns = ", ".join(f"{one['name']} {one['kind']}" for one in facts["schema"]["columns"])
+    rows: list[tuple[object, object]] = [
+        ("status", facts["status"]),
+        ("rows", display.short(facts["n"])),
+        ("columns", columns),
+        ("confidence", facts["policy"]["confidence"]),
+        ("questions allowed", ", ".join(facts["policy"]["kinds"])),
+        ("answered", f"{facts['progress']['answered']}, {facts['progress']['failed']} failed"),
+    ]
+    left = {"all": facts["remaining"]} | dict(facts["analysts"])
+    return display.card(f"Guard {facts['name']}", [*rows, *display.remaining_rows(left)])
+
+
+def fresh_key() -> str:
+    """A random key."""
+    return uuid.uuid4().hex
+
+
+def _plain(question: Asked) -> dict[str, Any]:
+    return question.to_dict() if isinstance(question, Question) else dict(question)
+
+
+def _member(found: Any, name: str) -> Any:
+    if not isinstance(found, Mapping) or name not in found:
+        raise ServerUnavailable("the server sent an answer that this version does not understand")
+    return found[name]
+
+
+__all__ = ["Asking", "RemoteGuard", "fresh_key", "guard_card"]
