@@ -223,6 +223,13 @@ class Level(BaseModel):
     level: float
 
 
+class Adjusted(BaseModel):
+    """What a further p-value from these rows is worth."""
+
+    p: float
+    adjusted: float
+
+
 class EntryFacts(BaseModel):
     """An entry of the ledger."""
 

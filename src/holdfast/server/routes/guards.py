@@ -76,6 +76,16 @@ async def level(
     return StrictJSON({"alpha": alpha, "level": found})
 
 
+@router.get("/guards/{guard}/adjusted", responses=answers(shapes.Adjusted))
+async def adjusted(
+    request: Request, guard: str, caller: Anyone, p: Annotated[float, Query(ge=0, le=1, description="The p-value")]
+) -> Response:
+    """What a further p-value from these rows is worth after all answers so far; never below itself."""
+    server = server_of(request)
+    found = await server.work(lambda: server.guards.ledger(guard, caller).look(lambda view: ahead.adjusted(view, p)))
+    return StrictJSON({"p": p, "adjusted": found})
+
+
 @router.post("/guards/{guard}/pause", responses=answers(shapes.GuardFacts))
 async def pause(request: Request, guard: str, body: shapes.WithReason, caller: Steward) -> Response:
     """Answer nothing until it is resumed; recorded."""
