@@ -199,12 +199,19 @@ def test_a_hanging_learner_is_ended(people: Path, monkeypatch: pytest.MonkeyPatc
         (["--curator", "noisy-histogram"], "needs --epsilon, and --domain"),
         (["--curator", "clear", "--with", "leaf=3"], "takes no 'leaf'"),
         (["--curator", "clear", "--epsilon", "1"], "adds no noise"),
+        (["--curator", "sdv.CTGAN"], "library 'sdv' is not installed here"),
+        (["--group", "women: sex = 2"], "equality is written =="),
+        (["--by", "sex", "--bins", "age=40"], "add --by age"),
         (["--learner", "oracle"], "learner must be one of"),
+        (["--learner", "sklearn.nothing.Here"], "cannot be imported"),
+        (["--learner", "sklearn.linear_model.LinearRegression"], "must be a classifier"),
+        (["--learner", "linkage", "--learner", "linkage"], "each learner once"),
         (["--alpha", "3"], "--alpha"),
         (["--splits", "0"], "--splits"),
         (["--splits", "many"], "--splits"),
         (["--learner-time-limit", "0"], "--learner-time-limit must be"),
         (["--release", "x.csv"], "need --inside"),
+        (["--inside", "sex", "--release", "x.csv", "--curator", "cart"], "--curator has no place beside --inside"),
         (["--min-size", "5"], "--min-size must be at least --min-cell"),
         (["--no-such-option"], "--no-such-option"),
     ],
@@ -212,7 +219,7 @@ def test_a_hanging_learner_is_ended(people: Path, monkeypatch: pytest.MonkeyPatc
 def test_wrong_usage_ends_with_64_and_writes_nothing(
     people: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
-    given = [] if words[0] in ("--target", "--learner", "--splits") else FAST
+    given = {"--target": [], "--splits": [], "--learner": FAST[:2], "--inside": FAST[:2]}.get(words[0], FAST)
     status, page = _audit(people, *given, *words)
     errors = capsys.readouterr().err
     assert (status, errors.count("\n")) == (64, 1), errors
@@ -227,6 +234,24 @@ def test_wrong_files(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "must end in .html" in capsys.readouterr().err
     assert run(["audit", str(people), "--out", str(people / "x" / "report.html")]) == 64
     assert "written to" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("row", ["39,Private,77516,13", "A11 6 A34 A43", "39;Private;77516"])
+def test_a_file_without_a_header_is_refused_and_its_first_row_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str
+) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(f"{row}\n" * 3)
+    assert run(["audit", str(path)]) == 64
+    errors = capsys.readouterr().err
+    assert "header line" in errors
+    assert not any(value in errors for value in ("77516", "A34", "Private"))
+
+
+def test_names_that_are_years_are_names(tmp_path: Path) -> None:
+    path = tmp_path / "years.csv"
+    path.write_text("person,2019,2020\n" + "".join(f"{i},{i % 3},{i % 5}\n" for i in range(400)))
+    assert run(["audit", str(path), "--splits", "4", "--out", str(tmp_path / "r.html")]) == 2
 
 
 def _with_columns(people: Path, scale: float) -> Path:
@@ -325,6 +350,8 @@ def test_parquet(people: Path) -> None:
 def test_private_curators_by_name(people: Path) -> None:
     domains = ["--domain", "sex=1,2", "--domain", "ill=0,1", "--epsilon", "1"]
     for name in ("noisy-histogram", "noisy-marginals", "private-naive-bayes"):
-        status, page = _audit(people, *FAST, "--curator", name, *domains, "--lens", "sex", "--alpha", "0.5")
-        assert not _numbers(page)["partial"]
+        status, page = _audit(people, *FAST, "--curator", name, *domains, "--alpha", "0.5")
+        found = _numbers(page)
+        assert not found["partial"]
         assert status in (0, 1)
+        assert found["setting"]["lenses"] == "everything released but the target (sex)"

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from holdfast.coherence import Table, Trials
     from holdfast.coherence.report import Report
 
+_SPLITS = 20
+_RULE = "A group by a rule, such as 'old women: sex == F and age >= 65'; repeat."
+_COMMAND = "A name, or a command with {train} and {release}, run in an empty folder of its own."
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -23,15 +27,17 @@ def register(app: typer.Typer) -> None:
 
 def audit(
     file: Path = typer.Argument(..., help="The rows: CSV with a header line, or Parquet."),  # noqa: B008
-    target: str = typer.Option(None, "--target", help="What is predicted: COLUMN=VALUE or COLUMN>=NUMBER."),
+    target: str = typer.Option(
+        None, "--target", help="What is predicted: COLUMN=VALUE or COLUMN>=NUMBER. Without it: who was released."
+    ),
     not_applicable: list[str] = typer.Option([], "--not-applicable", help="Target value of rows to leave out; repeat."),  # noqa: B008
-    group: list[str] = typer.Option([], "--group", metavar="'NAME: RULE'", help="A group by a rule; repeat."),  # noqa: B008
+    group: list[str] = typer.Option([], "--group", metavar="'NAME: RULE'", help=_RULE),  # noqa: B008
     by: list[str] = typer.Option([], "--by", metavar="COLUMN", help="Every value of a column is a group; repeat."),  # noqa: B008
     depth: int = typer.Option(1, "--depth", help="Also intersections of up to this many --by columns."),
     bins: list[str] = typer.Option([], "--bins", metavar="COLUMN=18,65", help="Where to cut a --by column; repeat."),  # noqa: B008
     min_size: int = typer.Option(80, "--min-size", help="Smaller groups are listed, not measured."),
     lens: list[str] = typer.Option([], "--lens", metavar="NAME=COL,COL", help="What a predictor sees; repeat."),  # noqa: B008
-    curator: str = typer.Option("clear", "--curator", help="A name, or a command with {train} and {release}."),
+    curator: str = typer.Option(None, "--curator", help=_COMMAND, show_default="clear"),
     option: list[str] = typer.Option([], "--with", metavar="KEY=VALUE", help="Option of a named curator; repeat."),  # noqa: B008
     domain: list[str] = typer.Option([], "--domain", metavar="COLUMN=A,B", help="Public values of a column; repeat."),  # noqa: B008
     epsilon: str = typer.Option(None, "--epsilon", help="Of a private built-in curator."),
@@ -40,7 +46,9 @@ def audit(
     learner_limit: float = typer.Option(None, "--learner-time-limit", help="Seconds a learner may take for one lens."),
     alpha: float = typer.Option(0.2, "--alpha", help="Tolerated distance in (0, 2): twice the share that may flip."),
     beta: float = typer.Option(0.05, "--beta", help="How often alpha may be exceeded."),
-    splits: int = typer.Option(20, "--splits", help="Times to split, release and learn afresh."),
+    splits: int = typer.Option(
+        None, "--splits", help="Times to split, release and learn afresh.", show_default=str(_SPLITS)
+    ),
     seed: int = typer.Option(0, "--seed", help="Of splits, shuffles and learners; secure noise does not use it."),
     workers: int = typer.Option(1, "--workers", help="Splits at the same time; the result is the same."),
     release: Path = typer.Option(None, "--release", help="Single shot: the release already made; with --inside."),  # noqa: B008
@@ -65,13 +73,18 @@ def audit(
     check.whole("--min-cell", min_cell, at_least=1)
     if min_size < min_cell:
         raise InvalidParameter(f"--min-size must be at least --min-cell, {min_cell}, got {min_size}")
-    check.whole("--splits", splits, at_least=1)
+    if splits is not None:
+        check.whole("--splits", splits, at_least=1)
     check.whole("--seed", seed, at_least=0)
     if learner_limit is not None:
         check.real("--learner-time-limit", learner_limit, above=0)
     check.whole("--workers", workers, at_least=1, at_most=256)
     if inside is None and (release is not None or predictions is not None):
         raise InvalidParameter("--release and --predictions need --inside: the column that says who was in it")
+    if inside is not None:
+        again = {"--curator": curator, "--splits": splits, "--with": option, "--domain": domain, "--epsilon": epsilon}
+        for name in (name for name, value in again.items() if value):
+            raise InvalidParameter(f"{name} has no place beside --inside: the release was made, and there is one split")
     _can_write(places(out), [path for path in (file, release) if path is not None])
     table = told.read_table(file)
     aimed = told.target_of(target, not_applicable)
@@ -80,12 +93,13 @@ def audit(
     hidden = [name for name in (inside, predictions) if name is not None]
     data = table.select(name for name in table.names if name not in hidden)
     made = None if release is None else _released(release, data)
-    common["lenses"] = told.lenses_of(lens, data if made is None else _shared(data, made), aimed)
+    shown = told.released_columns(option, domain) if made is None else _shared(data, made)
+    common["lenses"] = told.lenses_of(lens, data, aimed, shown)
     facts = [("data", f"{file.name}, {table.rows:,} rows"), ("target", aimed.name if aimed else "none")]
     if inside is None:
-        releases = told.curator_of(curator, option, domain, epsilon, time_limit, aimed)
-        facts.append(("curator", curator))
-        described = Audit(data, releases, told.learners_of(learner, aimed), splits=splits, **common)
+        releases = told.curator_of(curator or "clear", option, domain, epsilon, time_limit, aimed)
+        facts.append(("curator", curator or "clear"))
+        described = Audit(data, releases, told.learners_of(learner, aimed), splits=splits or _SPLITS, **common)
         trials = _run(described, workers, shown=not as_json)
     else:
         facts.append(("release", release.name if release else f"predictions in column {predictions}"))
@@ -141,12 +155,12 @@ def _released(path: Path, data: Table) -> Table:
     return read_table(path, "--release", like=data)
 
 
-def _shared(data: Table, made: Table) -> Table:
-    """The columns that the release has too: a learner can learn from no others."""
+def _shared(data: Table, made: Table) -> list[str] | None:
+    """The columns that the release has too, None for all: a learner can learn from no others."""
     names = [name for name in data.names if name in made]
     if not names:
         raise InvalidParameter("--release must share columns with FILE, and shares none")
-    return data.select(names)
+    return None if len(names) == len(data.names) else names
 
 
 def _membership(table: Table, column: str) -> tuple[Any, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from holdfast.coherence import GroupPlan, Lens, Table, Target, curators
-from holdfast.coherence.learners.tabular import named
+from holdfast.coherence.learners.tabular import Estimator, named
 from holdfast.errors import InvalidParameter
 
 CURATORS = (
@@ -39,11 +40,28 @@ def read_table(path: Path, what: str = "FILE", like: Table | None = None) -> Tab
         except (OSError, ValueError, polars.exceptions.PolarsError) as error:
             raise InvalidParameter(f"{what} {path.name} cannot be read as Parquet") from error
     try:
-        return Table.read_csv(path, like)
+        found = Table.read_csv(path, like)
     except UnicodeDecodeError as error:
         raise InvalidParameter(
             f"{what} {path.name} must be a CSV file in UTF-8, or Parquet with that ending"
         ) from error
+    _check_header(found, f"{what} {path.name}")
+    return found
+
+
+def _check_header(table: Table, what: str) -> None:
+    """Refuse a first line that is a row. Its values would become names, and errors and reports show names."""
+    only = table.names[0]
+    if len(table.names) == 1 and any(mark in only for mark in " ;\t|"):
+        raise InvalidParameter(
+            f"{what} must be a CSV file with a header line and commas between columns; it has one column"
+        )
+    numbers = [float(name) for name in table.names if _is_number(name)]
+    if any(b <= a for a, b in pairwise(numbers)):  # years or positions rise; the values of a row do not
+        raise InvalidParameter(
+            f"{what} must have a header line; its first line looks like a row: "
+            f"{len(numbers)} of {len(table.names)} names are numbers"
+        )
 
 
 def target_of(text: str | None, not_applicable: Sequence[str]) -> Target | None:
@@ -83,14 +101,31 @@ def groups_of(
             raise InvalidParameter(f"--group must name each group once; {name[:60]!r} occurs twice")
         rules[name] = rule
     edges = {name: [_number("--bins", edge) for edge in _listed(values)] for name, values in _pairs("--bins", bins)}
-    return GroupPlan(rules, columns=_columns(by), depth=depth, bins=edges, min_size=min_size)
+    columns = _columns(by)
+    unused = [name for name in edges if name not in columns]
+    if unused:
+        raise InvalidParameter(
+            f"--bins cuts columns of --by, and {unused[0]!r} is not among them: add --by {unused[0]}"
+        )
+    return GroupPlan(rules, columns=columns, depth=depth, bins=edges, min_size=min_size)
 
 
-def lenses_of(given: Sequence[str], table: Table, target: Target | None) -> tuple[Lens, ...]:
-    """Lenses from `NAME=COLUMN,COLUMN` or `COLUMN,COLUMN`; by default one of all columns but the target."""
+def lenses_of(
+    given: Sequence[str], table: Table, target: Target | None, released: Sequence[str] | None = None
+) -> tuple[Lens, ...]:
+    """Lenses from `NAME=COLUMN,COLUMN` or `COLUMN,COLUMN`; by default one of all columns but the target.
+
+    Where the curator is known to release some columns only, by default one of those: nothing can be learnt from others.
+    """
     if not given:
-        seen = tuple(name for name in table.names if target is None or name != target.column)
-        return (Lens("everything but the target" if target else "everything", seen),)
+        shown = [name for name in table.names if released is None or name in released]
+        seen = tuple(name for name in shown if target is None or name != target.column)
+        if not seen:
+            raise InvalidParameter(
+                "the release shows nothing but the target: give --lens, the columns a predictor sees"
+            )
+        words = "everything" if released is None else "everything released"
+        return (Lens(f"{words} but the target" if target else words, seen),)
     found = []
     for text in given:
         name, mark, columns = text.partition("=")
@@ -102,10 +137,28 @@ def lenses_of(given: Sequence[str], table: Table, target: Target | None) -> tupl
 def learners_of(given: Sequence[str], target: Target | None) -> list[Any]:
     """Learners by name; by default linkage, and a forest if scikit-learn is there; membership without a target."""
     if given:
-        return [named(name) for name in given]
+        if len(set(given)) < len(given):
+            raise InvalidParameter("--learner must name each learner once")
+        return [_importable(named(name)) for name in given]
     if target is None:
         return [named("membership")]
     return [named("linkage")] + ([named("forest")] if importlib.util.find_spec("sklearn") else [])
+
+
+def _importable(learner: Any) -> Any:
+    """The learner, refused now and not in each split where its estimator is not there."""
+    if isinstance(learner, Estimator):
+        model = learner.fresh()
+        if not hasattr(model, "fit") or not any(hasattr(model, way) for way in ("predict_proba", "decision_function")):
+            raise InvalidParameter(f"--learner {learner.name} must be a classifier that gives probabilities or scores")
+    return learner
+
+
+def released_columns(options: Sequence[str], domains: Sequence[str]) -> list[str] | None:
+    """The columns that a curator of these options releases; None for all, or if that is not known."""
+    columns = dict(_pairs("--with", options)).get("columns")
+    named = [name for name, _ in _pairs("--domain", domains)]
+    return named or (_listed(columns) if columns else None)
 
 
 def curator_of(
@@ -168,6 +221,11 @@ def _built_in(
         return curators.PrivateNaiveBayes(target.column, domains, epsilon, told.pop("release", "table"))
     library, mark, generator = name.partition(".")
     if mark and generator:
+        if library not in curators.installed():
+            there = ", ".join(curators.installed()) or "none"
+            raise InvalidParameter(
+                f"--curator {name!r}: library {library!r} is not installed here; of those known: {there}"
+            )
         made = curators.Library(library, generator, {key: _value(value) for key, value in told.items()})
         told.clear()
         return made
@@ -206,6 +264,14 @@ def _columns(given: Sequence[str]) -> list[str]:
     return [name for text in given for name in _listed(text)]
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _number(option: str, text: str) -> float:
     try:
         return float(text)
@@ -225,4 +291,13 @@ def _value(text: str) -> Any:
         return text
 
 
-__all__ = ["CURATORS", "curator_of", "groups_of", "learners_of", "lenses_of", "read_table", "target_of"]
+__all__ = [
+    "CURATORS",
+    "curator_of",
+    "groups_of",
+    "learners_of",
+    "lenses_of",
+    "read_table",
+    "released_columns",
+    "target_of",
+]

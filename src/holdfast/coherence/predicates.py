@@ -53,7 +53,7 @@ def predicate(text: str) -> Predicate:
     >>> predicate("SEX = 2")
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: predicate 'SEX = 2' cannot be read at '= 2'
+    holdfast.errors.InvalidParameter: predicate 'SEX = 2' cannot be read at '= 2'; equality is written ==
     """
     reader = _Reader(text)
     found = reader.any_of()
@@ -83,7 +83,8 @@ class _Reader:
 
     def error(self) -> InvalidParameter:
         rest = self.text[self.start :].strip() or "its end"
-        return InvalidParameter(f"predicate {self.text!r} cannot be read at {rest!r}")
+        hint = "; equality is written ==" if rest.startswith("=") and not rest.startswith("==") else ""
+        return InvalidParameter(f"predicate {self.text!r} cannot be read at {rest!r}{hint}")
 
     def take(self, token: str) -> bool:
         if self.kind in ("word", "mark") and self.token == token:

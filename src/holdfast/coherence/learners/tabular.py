@@ -86,13 +86,14 @@ class Estimator:
             value = 1.0 if truth.all() else -1.0
             return lambda rows: np.full(rows.rows, value)
         matrix = Matrix.of(table, lens.columns, one_hot=self.standard, standard=self.standard)
-        model = self._fresh()
+        model = self.fresh()
         if "random_state" in model.get_params():
             model.set_params(random_state=int(rng.integers(2**31 - 1)))
         model.fit(matrix(table), truth.astype(np.int64))
         return _Fitted(model, matrix, self.prediction)
 
-    def _fresh(self) -> Any:
+    def fresh(self) -> Any:
+        """An untrained copy of the estimator; refused if it is not there or cannot be made."""
         try:
             from sklearn.base import clone
         except ImportError as error:
@@ -104,6 +105,8 @@ class Estimator:
             return getattr(importlib.import_module(module), name)(**self.options)
         except (ImportError, AttributeError, ValueError) as error:
             raise InvalidParameter(f"estimator {self.estimator!r} cannot be imported") from error
+        except TypeError as error:
+            raise InvalidParameter(f"estimator {self.estimator!r} cannot be made with these options") from error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
