@@ -1,13 +1,19 @@
-"""A Spark session for tests: in this machine only, two threads, no web page, quiet."""
+"""A Spark cluster for tests: a master here and two workers, each a process of its own, on the loopback interface.
+
+Spark's own `local-cluster` master starts them; it needs a folder that looks like an installation, where it also writes
+what workers say, so it gets one of links to the installed package.
+"""
 
 from __future__ import annotations
 
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,31 +32,47 @@ appender.stderr.layout.pattern = %p %c: %m%n
 """
 
 
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java that starts quickly and computes slowly, which suits tests."""
+
+
 @cache
 def session() -> SparkSession:
-    """One session for this process; it ends with the process."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    """One session for this process, with two workers of one core; they end with the process."""
+    import pyspark
+
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    logging = folder / "log4j2.properties"
+    logging.write_text(_QUIET)
+    home, installed = folder / "home", Path(pyspark.__file__).parent
+    home.mkdir()
+    for part in ("bin", "jars"):
+        (home / part).symlink_to(installed / part)
+    os.environ["SPARK_HOME"] = str(home)
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
-    folder = tempfile.mkdtemp(prefix="holdfast-spark-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    logging = os.path.join(folder, "log4j2.properties")
-    with open(logging, "w") as file:
-        file.write(_QUIET)
-    made = (
-        SparkSession.builder.master("local[2]")
-        .appName("holdfast-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{logging} -XX:TieredStopAtLevel=1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", os.path.join(folder, "warehouse"))
-        .config("spark.local.dir", folder)
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
+    options = f"-Dlog4j2.configurationFile=file:{logging} {_JAVA}"
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": options,
+        "spark.executor.memory": "768m",
+        "spark.executor.extraJavaOptions": options,
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("holdfast-tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
     made.sparkContext.setLogLevel("ERROR")
     return made
 

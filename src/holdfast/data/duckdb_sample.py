@@ -15,7 +15,7 @@ from holdfast.data.kinds import Declared, settled
 from holdfast.data.passes import Pass
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Schema
-from holdfast.data.sql_statements import KIND_OF, RawType, Statements, gather
+from holdfast.data.sql_statements import KIND_OF, RawType, Statements, bundles, gather
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class DuckDBSample(Sample):
         with _reading(files):
             connection = _connect(source, memory_mb)
         try:
-            rows = _from_files(files, declared) if files is not None else _quoted(str(table))
             with _reading(files):
+                rows = _from_files(connection, files, declared) if files is not None else _quoted(str(table))
                 described = connection.execute(f"describe select * from {rows}").fetchall()
             types = {str(name): str(type_) for name, type_, *_ in described}
             raw = {name: _raw(type_) for name, type_ in types.items()}
@@ -104,8 +104,8 @@ class DuckDBSample(Sample):
         sums: Sums = {}
         with _reading(self._files), self._cursor() as cursor:
             cursor.execute("begin transaction")
-            for one in work:
-                gather(sums, one, cursor.execute(self._statements.of(one)).fetchall(), self.n)
+            for some in bundles(work, self.at_once):
+                gather(sums, some, cursor.execute(self._statements.of(some)).fetchall(), self.n)
         return sums
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
@@ -154,18 +154,19 @@ def _connect(source: Files | Path, memory_mb: int | None) -> duckdb.DuckDBPyConn
     return connection
 
 
-def _from_files(files: Files, declared: Declared) -> str:
+def _from_files(connection: duckdb.DuckDBPyConnection, files: Files, declared: Declared) -> str:
     listed = ", ".join(_literal(name) for name in files.names)
     if files.format == "parquet":
         return f"read_parquet([{listed}], hive_partitioning = false)"
-    schema = None if declared is None else Schema(declared)
-    types = ", ".join(f"{_literal(c.name)}: '{_CSV_TYPES[c.kind]}'" for c in schema or ())
-    given = f", types = {{{types}}}" if schema else ""
     # As in polars: a cell with nothing in it is missing, one with "" is the empty text.
-    return (
-        f"read_csv([{listed}], header = true, delim = ',', quote = '\"', escape = '\"', sample_size = -1, "
-        f"nullstr = '', allow_quoted_nulls = false{given})"
-    )
+    form = "header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false"
+    if declared is None:
+        return f"read_csv([{listed}], {form}, sample_size = -1)"
+    texts = f"read_csv([{listed}], {form}, all_varchar = true)"
+    found = {name for name, *_ in connection.execute(f"describe select * from {texts}").fetchall()}
+    types = [f"{_literal(c.name)}: '{_CSV_TYPES[c.kind]}'" for c in Schema(declared) if c.name in found]
+    given = f", types = {{{', '.join(types)}}}" if types else ""
+    return f"read_csv([{listed}], {form}{given}, sample_size = -1)"
 
 
 def _literal(text: str) -> str:

@@ -9,12 +9,13 @@ from typing import Any, Self, TypeVar
 
 from holdfast import check
 from holdfast.data.arrow_batches import held
-from holdfast.data.fingerprint import Batch
+from holdfast.data.fingerprint import Batch, Content
 from holdfast.data.kinds import Declared, settled
+from holdfast.data.overlap import Sketch
 from holdfast.data.passes import Pass
 from holdfast.data.sample import CHANGED, Sample, Sums
-from holdfast.data.schema import Schema
-from holdfast.data.sql_statements import KIND_OF, RawType, Statements, gather
+from holdfast.data.schema import Column, Schema
+from holdfast.data.sql_statements import KIND_OF, RawType, Statements, bundles, gather
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 T = TypeVar("T")
@@ -88,13 +89,13 @@ class PostgresSample(Sample):
             raise
 
     def _add_up(self, work: Sequence[Pass]) -> Sums:
-        statements = [(one, self._statements.of(one)) for one in work]
+        statements = [(some, self._statements.of(some)) for some in bundles(work, self.at_once)]
 
         def added(connection: Any) -> Sums:
             sums: Sums = {}
             self._table.check(connection, self.schema)
-            for one, statement in statements:
-                gather(sums, one, connection.execute(statement).fetchall(), self.n)
+            for some, statement in statements:
+                gather(sums, some, connection.execute(statement).fetchall(), self.n)
             return sums
 
         return self._link.run(added)
@@ -114,6 +115,12 @@ class PostgresSample(Sample):
                         name: held(self.schema[name], pa.array(values, types[self.schema[name].kind]))
                         for name, values in zip(columns, zip(*rows, strict=True), strict=True)
                     }
+
+    def _content(self) -> Content:
+        return self._link.again(super()._content)
+
+    def _key_sketch(self, column: Column) -> Sketch:
+        return self._link.again(lambda: super(PostgresSample, self)._key_sketch(column))
 
     def close(self) -> None:
         """End the connection."""
@@ -161,19 +168,24 @@ class _Link:
         self._connection: Any = None
 
     def run(self, work: Callable[[Any], T]) -> T:
-        """Run work in a snapshot that can only be read; a lost connection is opened again and the work done again."""
-        import psycopg
+        """Run work in one snapshot of the database, twice where the connection was lost."""
 
-        for again in (True, False):
-            try:
-                with self.connected() as connection, connection.transaction():
-                    return work(connection)
-            except _Lost:
-                if not again:
-                    raise SampleUnavailable(_LOST) from None
-            except psycopg.Error:
-                raise AssertionError("connected() names every error") from None
-        raise AssertionError
+        def once() -> T:
+            with self.connected() as connection, connection.transaction():
+                return work(connection)
+
+        return self.again(once)
+
+    def again(self, work: Callable[[], T]) -> T:
+        """Do work that uses the connection; once more, with a new connection, where it was lost."""
+        try:
+            return work()
+        except _Lost:
+            pass
+        try:
+            return work()
+        except _Lost:
+            raise SampleUnavailable(_LOST) from None
 
     @contextmanager
     def connected(self) -> Iterator[Any]:
@@ -214,6 +226,10 @@ class _Link:
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
+
+    def __del__(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
 
 class _Lost(SampleUnavailable):

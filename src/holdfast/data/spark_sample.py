@@ -16,7 +16,7 @@ from holdfast.data.overlap import Sketch
 from holdfast.data.passes import Pass
 from holdfast.data.sample import CHANGED, Sample, Sums
 from holdfast.data.schema import Column, Schema
-from holdfast.data.sql_statements import KIND_OF, RawType, Statements, gather
+from holdfast.data.sql_statements import KIND_OF, RawType, Statements, bundles, gather
 from holdfast.errors import SampleUnavailable
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ _TYPES: dict[str, RawType] = {
     "boolean": "boolean",
     "string": "string",
 }
+_TOGETHER = 16
+"""Plans with cells in one statement."""
 
 
 class SparkSample(Sample):
@@ -86,8 +88,8 @@ class SparkSample(Sample):
             frame, view = self._current(), self._statements.name
             frame.createOrReplaceTempView(view)
             try:
-                for one in work:
-                    gather(sums, one, frame.sparkSession.sql(self._statements.of(one)).collect(), self.n)
+                for some in bundles(work, _TOGETHER):
+                    gather(sums, some, frame.sparkSession.sql(self._statements.of(some)).collect(), self.n)
             finally:
                 frame.sparkSession.catalog.dropTempView(view)
         return sums

@@ -1,4 +1,4 @@
-"""A pass over rows as one SQL statement, from the one Ibis definition of the language.
+"""Passes over rows as SQL statements, from the one Ibis definition of the language.
 
 Ibis only writes the statement. Each engine runs it with its own driver, so that transactions, time limits and errors
 are ours to decide.
@@ -6,14 +6,16 @@ are ours to decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal
 
-from holdfast.data.expressions import Expression, ibis_columns
+from holdfast.data.expressions import ibis_columns
 from holdfast.data.passes import Pass
 from holdfast.data.sample import CHANGED, Sums
 from holdfast.data.schema import Kind, Schema
+from holdfast.data.statistics.plan import Plan
 from holdfast.errors import SampleUnavailable
 
 RawType = Literal["int64", "float32", "float64", "boolean", "string"]
@@ -48,7 +50,7 @@ class Statements:
     >>> from holdfast.data.statistics import Count
     >>> schema = Schema({"b": "boolean"})
     >>> statements = Statements("duckdb", schema, {"b": "boolean"}, "people")
-    >>> statements.of(Pass(None, (Count("b").plan(schema),)))
+    >>> statements.of([Pass(None, (Count("b").plan(schema),))])
     'SELECT COUNT(*) FILTER(WHERE "t1"."b") AS "a0", COUNT(*) AS "rows" FROM (SELECT * FROM "people" ...'
     """
 
@@ -58,43 +60,94 @@ class Statements:
     name: str
     database: str | None = None
 
-    def of(self, one: Pass) -> str:
-        """The statement of a pass. Its rows are read by `gather`."""
+    def of(self, some: Bundle) -> str:
+        """One statement for some passes. Its rows are read by `gather`."""
         import ibis
 
-        columns = one.read(self.schema) or self.schema.columns[:1]
+        getattr(ibis, self.dialect)  # registers the options that its compiler looks up
+        names = {name for one in some for name in one.columns}
+        columns = [column for column in self.schema if column.name in names] or self.schema.columns[:1]
         raw = ibis.table({c.name: self.types[c.name] for c in columns}, name=self.name, database=self.database)
         rows = ibis_columns.read(raw, Schema(columns))
+        if len(some) == 1 and some[0].cell is None:
+            totals = {f"a{at}": _total(plan, rows) for at, plan in enumerate(some[0].plans)}
+            return self._written(rows.aggregate(**totals, rows=rows.count()))
+        cells = {f"c{at}": _cell(one, rows) for at, one in enumerate(some)}
+        added = {f"a{at}": _added(plan, rows) for at, plan in enumerate(_plans(some))}
+        inner = self._written(rows.select(**cells, **added))
+        # Ibis cannot write grouping sets, which is one reading of the rows for all groupings.
+        listed = ", ".join([*cells, *(f"sum({name})" for name in added), "count(*)"])
+        sets = ", ".join(f"({name})" for name in cells)
+        return f"select {listed} from ({inner}) grouped group by grouping sets ({sets})"
 
-        def total(counted: Expression | None, added: Expression | None) -> Any:
-            where = None if counted is None else ibis_columns.compile(counted, rows)
-            if added is None:
-                return rows.count(where=where)
-            return ibis_columns.compile(added, rows).cast("int64").sum(where=where)
+    def _written(self, query: Any) -> str:
+        import ibis
 
-        totals = {f"a{at}": total(plan.counted, plan.added) for at, plan in enumerate(one.plans)}
-        totals["rows"] = rows.count()
-        if one.cell is None:
-            query = rows.aggregate(**totals)
-        else:
-            query = rows.group_by(cell=ibis_columns.compile(one.cell, rows).cast("int64")).aggregate(**totals)
-        getattr(ibis, self.dialect)  # registers the options that its compiler looks up
         return str(ibis.to_sql(query, dialect=self.dialect, pretty=False))
 
 
-def gather(sums: Sums, one: Pass, found: Iterable[Sequence[Any]], n: int) -> None:
+Bundle = Sequence[Pass]
+"""Passes that one statement does: one without cells, or some with cells."""
+
+
+def bundles(work: Sequence[Pass], at_once: int) -> Iterator[Bundle]:
+    """Passes with cells together, up to `at_once` plans in all; each other pass alone."""
+    kept: list[Pass] = []
+    for one in work:
+        if one.cell is None:
+            yield [one]
+            continue
+        if kept and sum(len(each.plans) for each in [*kept, one]) > at_once:
+            yield kept
+            kept = []
+        kept.append(one)
+    if kept:
+        yield kept
+
+
+def gather(sums: Sums, some: Bundle, found: Iterable[Sequence[Any]], n: int) -> None:
     """Put the rows that a statement gave into the sums of its plans; refuse where they are not of `n` rows."""
-    rows = 0
-    for plan in one.plans:
+    counts = [0] * len(some)
+    offsets = [0, *accumulate(len(one.plans) for one in some)]
+    for plan in _plans(some):
         sums[plan] = [0] * plan.cells
+    alone = some[0].cell is None
     for row in found:
-        place, *totals = (0, *row) if one.cell is None else row
-        *totals, here = totals
-        rows += int(here)
-        for plan, total in zip(one.plans, totals, strict=True):
-            sums[plan][int(place)] = int(total or 0)
-    if rows != n:
+        places, totals = ((0,), row) if alone else (row[: len(some)], row[len(some) :])
+        # A row is of the one grouping whose cell is not NULL: cells never are.
+        at = next(which for which, place in enumerate(places) if place is not None)
+        counts[at] += int(totals[-1])
+        for plan, total in zip(some[at].plans, totals[offsets[at] : offsets[at + 1]], strict=True):
+            sums[plan][int(places[at])] = int(total or 0)
+    if any(count != n for count in counts):
         raise SampleUnavailable(CHANGED)
 
 
-__all__ = ["KIND_OF", "RawType", "Statements", "gather"]
+def _plans(some: Bundle) -> list[Plan]:
+    return [plan for one in some for plan in one.plans]
+
+
+def _cell(one: Pass, rows: Any) -> Any:
+    assert one.cell is not None
+    return ibis_columns.compile(one.cell, rows).cast("int64")
+
+
+def _total(plan: Plan, rows: Any) -> Any:
+    where = None if plan.counted is None else ibis_columns.compile(plan.counted, rows)
+    if plan.added is None:
+        return rows.count(where=where)
+    return ibis_columns.compile(plan.added, rows).cast("int64").sum(where=where)
+
+
+def _added(plan: Plan, rows: Any) -> Any:
+    """What a row adds, 0 where it does not count."""
+    import ibis
+
+    one, none = ibis.literal(1, type="int64"), ibis.literal(0, type="int64")
+    amount = one if plan.added is None else ibis_columns.compile(plan.added, rows).cast("int64")
+    if plan.counted is None:
+        return amount
+    return ibis.cases((ibis_columns.compile(plan.counted, rows), amount), else_=none)
+
+
+__all__ = ["KIND_OF", "Bundle", "RawType", "Statements", "bundles", "gather"]

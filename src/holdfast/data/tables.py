@@ -131,16 +131,23 @@ def _frame(source: Any) -> pl.LazyFrame:
             return pl.DataFrame({name: _column(values) for name, values in source.items()}).lazy()
         import narwhals as nw
 
-        held = pl.from_arrow(nw.from_native(source, eager_only=True).to_arrow())
-        assert isinstance(held, pl.DataFrame)
-        # Arrow may look into memory that its maker still writes to.
-        return pl.DataFrame([column.gather_every(1) for column in held.get_columns()]).lazy()
+        return pl.DataFrame(pl.from_arrow(_copied(nw.from_native(source, eager_only=True).to_arrow()))).lazy()
     except TypeError:
         raise InvalidParameter(
             f"source must be a mapping of columns, a data frame, a file or an address, got a {type(source).__name__}"
         ) from None
     except (pl.exceptions.PolarsError, ValueError, OverflowError):
         raise InvalidParameter("source must have columns of one length, each of one type") from None
+
+
+def _copied(held: Any) -> Any:
+    """An Arrow table in memory of its own: a given one may look into memory that its maker still writes to."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, held.schema) as writer:
+        writer.write_table(held)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
 def _column(values: Any) -> Any:
