@@ -20,20 +20,20 @@ import alembic.command
 import numpy as np
 
 import holdfast as hf
-from holdfast.accounting import Filter, PureDP
+from holdfast.accounting import PureDP
 from holdfast.errors import BudgetExhausted
 from holdfast.guard import Guard, Policy, check, mean
 from holdfast.guard.ledger import faults, postgres, schema, sqlite
 from holdfast.guard.ledger.store import open_store
 
-LOADED = (alembic.command, postgres, schema, sqlite, Filter)
+LOADED = (alembic.command, postgres, schema, sqlite)
 """Imported before the first fork, so that no child has to."""
 ROWS = 4000
 QUESTIONS = 2
 KILLS = 100
 THREADS, PROCESSES, LIMIT = 8, 2, 120
 READY = "ready"
-EACH = 0.01
+EACH, RUN, OVERFITS = 0.01, 0.5, 100_000
 
 
 def sample(seed: int = 1) -> hf.data.Sample:
@@ -43,12 +43,16 @@ def sample(seed: int = 1) -> hf.data.Sample:
 
 
 def policy(limit: int) -> Policy:
-    """A pure cap that holds exactly `limit` questions."""
-    return Policy(privacy=PureDP(round(limit * EACH, 9)), spend=PureDP(EACH))
+    """A pure cap that holds exactly `limit` questions beside a Thresholdout run, whose threshold is secret state."""
+    whole = PureDP(round(limit * EACH + RUN, 9))
+    run: dict[str, Any] = {"threshold": 0.1, "overfits": OVERFITS, "holdout_spend": PureDP(RUN)}
+    return Policy(privacy=whole, spend=PureDP(EACH), holdout="thresholdout", **run)
 
 
 def question(name: str) -> Any:
-    """A question of its own for each name."""
+    """A question of its own for each name; a check in the load's every fourth."""
+    if name.startswith("q") and int(name[1:]) % 4 == 0:
+        return check(f"x < {zlib.crc32(name.encode()) / 2**32!r}", 0.5)
     return mean(f"x < {zlib.crc32(name.encode()) / 2**32!r}")
 
 
@@ -71,10 +75,11 @@ def child(work: Callable[[Callable[[Any], None]], None]) -> tuple[int, int]:
         os._exit(status)
 
 
-def ended(process: int, receiving: int) -> tuple[int, list[Any]]:
+def ended(process: int, receiving: int, said: bytes = b"") -> tuple[int, list[Any]]:
     """Wait for the end of a child; the signal or status it ended with, and the lines it got out."""
     with os.fdopen(receiving, "rb") as pipe:
-        lines = [json.loads(line) for line in pipe.read().splitlines(keepends=True) if line.endswith(b"\n")]
+        whole = (said + pipe.read()).splitlines(keepends=True)
+        lines = [json.loads(line) for line in whole if line.endswith(b"\n")]
     return os.waitpid(process, 0)[1], lines
 
 
@@ -90,7 +95,8 @@ def ask_keys(guard: Guard, say: Callable[[Any], None]) -> None:
     for number in range(QUESTIONS):
         answer = guard.ask(question(f"k{number}"), key=f"k{number}")
         say([f"k{number}", answer.sequence, answer.value])
-    say(["look", guard.ask(check("x < 0.5", 0.9), key="look").sequence, None])
+    answer = guard.ask(check("x < 0.5", 0.9), key="look")
+    say(["look", answer.sequence, answer.value])
 
 
 def at_every_point(where: str, key: str) -> list[dict[str, Any]]:
@@ -131,34 +137,35 @@ def under_load(where: str, key: str) -> dict[str, Any]:
     Half of the lives pay before they read. All that was ever released, in pairs of key and value.
     """
     chance, released, unanswered, number = random.Random(8), [], [], 0
-    opened(where, key, 1, 10**6, False)
+    Guard.open(None, sample(), policy(10**6)).ask(question("warm"))
     for life in range(KILLS):
         first, number = number, number + 400
         retried = list(unanswered)
 
         def busy(say: Any, life: int = life, first: int = first, retried: list[str] = retried) -> None:
             guard = opened(where, key, 1, 10**6, life % 2 == 1)
-            say([READY, 0])
             lock, left = threading.Lock(), [*retried, *(f"q{i}" for i in range(first, first + 400))]
 
-            def client() -> None:
-                while True:
+            def client(many: int) -> None:
+                for _ in range(many):
                     with lock:
                         name = left.pop(0)
                     say(["begun", name])
                     say([name, guard.ask(question(name), key=name).value])
 
+            client(1)  # everything is loaded, and the ledger is open
+            say([READY, 0])
             for _ in range(4):
-                threading.Thread(target=client, daemon=True).start()
+                threading.Thread(target=client, args=(10**6,), daemon=True).start()
             time.sleep(60)
 
         process, receiving = child(busy)
-        line = b""
-        while not line.endswith(b"\n"):
-            line += os.read(receiving, 1)
-        time.sleep(chance.uniform(0.0, 0.12))
+        said = b""
+        while READY.encode() not in said:
+            said += os.read(receiving, 1)
+        time.sleep(chance.uniform(0.0, 0.05))
         os.kill(process, signal.SIGKILL)
-        status, lines = ended(process, receiving)
+        status, lines = ended(process, receiving, said)
         assert status == signal.SIGKILL
         answers = [[name, value] for name, value in lines if name not in (READY, "begun")]
         released += answers

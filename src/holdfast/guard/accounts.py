@@ -40,9 +40,14 @@ class Account:
 
     @classmethod
     def fresh(cls, policy: Policy, analyst: str | None = None) -> Account:
-        """An account that nothing was asked on."""
+        """An account that nothing was asked on; a holdout's whole run is charged to the whole from the start."""
         unit = None if policy.privacy is None or policy.accounting == "filter" else type(policy.privacy)(0.0)  # type: ignore[call-arg]
-        return cls(Progress(), policy.filter(analyst), unit)
+        kept = policy.filter(analyst)
+        if analyst is None and policy.holdout_spend is not None:
+            unit = None if unit is None else _plus(unit, policy.holdout_spend)
+            if kept is not None:
+                kept.spend(policy.holdout_spend)
+        return cls(Progress(), kept, unit)
 
     def charge(self, cost: Cost | None, most: int | None, who: str) -> Account:
         """Let one more question in, or raise `BudgetExhausted`; this account is left as it was."""

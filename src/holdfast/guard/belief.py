@@ -89,7 +89,16 @@ class Belief:
 
     def noise_share(self, progress: Progress) -> float:
         """With what probability the next question's noise may leave its tails; it is fresh, so only its turn counts."""
-        return down(math.exp(math.log(self._shares.beta * NOISE_PART) + self._log_turn(progress)), 8)
+        part = NOISE_PART if self.policy.overfits is None else NOISE_PART / 2
+        return down(math.exp(math.log(self._shares.beta * part) + self._log_turn(progress)), 8)
+
+    @property
+    def threshold_share(self) -> float:
+        """With what probability one threshold of a Thresholdout run may leave its tails; there are `overfits` of them.
+
+        A threshold outlasts a question, so it has a share of its own: the other half of the part for noise.
+        """
+        return down(self._shares.beta * NOISE_PART / 2 / (self.policy.overfits or 1), 8)
 
     def adjusted(self, p: float, progress: Progress, spent: Cost | None = None) -> float:
         """The smallest level at which a p-value of the next question is significant after all that was released.

@@ -12,6 +12,8 @@ from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import Store
 from holdfast.guard.ledger.transaction import Transaction
 from holdfast.guard.policy import Policy
+from holdfast.guard.questions import threshold_check
+from holdfast.guard.questions.base import Hidden
 from holdfast.guard.standing import ACCOUNT, Standing
 
 SKETCH = "row-keys"
@@ -62,7 +64,10 @@ def _open(
     transaction.put_account(ACCOUNT, standing.to_dict())
     if sketch is not None:
         transaction.put_account(SKETCH, sketch.to_dict())
+    threshold_check.begin(standing.policy, standing.n, Hidden(transaction))
     body: dict[str, Any] = standing.to_dict()
+    if standing.policy.holdout_spend is not None:
+        body["cost"] = standing.policy.holdout_spend.to_dict()
     if overlaps:
         body |= {"overlaps": overlaps, "allowed_because": reason}
     transaction.append("opened", body)

@@ -22,6 +22,8 @@ def override(transaction: Transaction, policy: Policy, reason: str) -> None:
         raise InvalidParameter(
             "policy must keep the kind of privacy and of accounting: what was spent is counted in it"
         )
+    if _holdout(policy) != _holdout(standing.policy):
+        raise InvalidParameter("policy must keep the holdout and what it was opened with: its run has begun")
     name, whole = read(transaction.account, standing.policy)
     transaction.put_account(name, carried(whole, policy, None).to_dict())
     listed = transaction.account(ANALYSTS) or {"names": []}
@@ -31,6 +33,10 @@ def override(transaction: Transaction, policy: Policy, reason: str) -> None:
             transaction.put_account(account_of(analyst), carried(own, policy, analyst).to_dict())
     changed = standing.with_policy(policy)
     changed.put(transaction, "override", {"policy": policy.to_dict(), "reason": reason})
+
+
+def _holdout(policy: Policy) -> tuple[object, ...]:
+    return policy.holdout, policy.threshold, policy.overfits, policy.holdout_spend
 
 
 def carried(account: Account, policy: Policy, analyst: str | None) -> Account:

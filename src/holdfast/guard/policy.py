@@ -16,6 +16,7 @@ from holdfast.errors import InvalidParameter
 
 Accounting = Literal["filter", "odometer"]
 Answers = Literal["mixed", "means"]
+Holdout = Literal["guess-and-check", "thresholdout"]
 
 LOOKS = ("check", "claim", "compare", "validate")
 """Questions that are answered without noise, from a transcript of few failures."""
@@ -48,6 +49,15 @@ class Policy:
         the failure probability larger than the open-ended series that is used without them.
     spend : PureDP or ZCDP, optional
         What a private question costs that names no cost.
+    holdout : str
+        Who answers checks: "guess-and-check" (default), without noise, or "thresholdout", Figure 1 of Dwork et al.
+        2015, whose noisy threshold the ledger keeps as a secret. It needs a pure cap and the three that follow.
+    threshold : float, optional
+        For Thresholdout: how far guess and sample may be apart, as a share of the range.
+    overfits : int, optional
+        For Thresholdout: how many guesses may be answered by a noisy value before it answers no more.
+    holdout_spend : PureDP, optional
+        For Thresholdout: what its whole run may cost. It is taken from `privacy` when the guard is opened.
     kinds : sequence of str, optional
         Questions allowed, of `check`, `claim`, `compare`, `validate`, `mean`, `histogram`, `select`, `test`.
     analysts : mapping, optional
@@ -75,6 +85,10 @@ class Policy:
     kinds: tuple[str, ...] | None = None
     analysts: Mapping[str, float] | None = field(default=None, hash=False)
     expires: str | None = None
+    holdout: Holdout = "guess-and-check"
+    threshold: float | None = None
+    overfits: int | None = None
+    holdout_spend: Cost | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -85,6 +99,7 @@ class Policy:
             value: Any = getattr(self, name)
             put(self, name, None if value is None else check.whole(name, value, at_least=least))
         self._check_costs()
+        self._check_holdout()
         allowed = PRIVATE[:1] if self.answers == "means" else (LOOKS + PRIVATE if self.privacy else LOOKS)
         put(self, "kinds", _kinds(self.kinds, allowed))
         put(self, "analysts", None if self.analysts is None else MappingProxyType(_shares(self.analysts)))
@@ -107,10 +122,32 @@ class Policy:
         if self.accounting == "odometer" and self.privacy is None:
             raise InvalidParameter("privacy must be given with an odometer: the unit of its caps")
 
+    def _check_holdout(self) -> None:
+        check.choice("holdout", self.holdout, ("guess-and-check", "thresholdout"))
+        given = {name: getattr(self, name) for name in ("threshold", "overfits", "holdout_spend")}
+        if self.holdout == "guess-and-check":
+            named = [name for name, value in given.items() if value is not None]
+            if named:
+                raise InvalidParameter(f"{named[0]} must be None unless holdout is 'thresholdout'")
+            return
+        missing = [name for name, value in given.items() if value is None]
+        if missing:
+            raise InvalidParameter(f"{missing[0]} must be given with holdout='thresholdout'")
+        if not isinstance(self.holdout_spend, PureDP) or self.holdout_spend.is_zero:
+            raise InvalidParameter(f"holdout_spend must be a positive PureDP, got {self.holdout_spend!r}")
+        if not isinstance(self.privacy, PureDP) or self.privacy.epsilon < self.holdout_spend.epsilon:
+            raise InvalidParameter(
+                "privacy must be a PureDP that holds holdout_spend: the whole run is paid at opening"
+            )
+        put = object.__setattr__
+        put(self, "threshold", check.real("threshold", self.threshold, at_least=0, at_most=1))
+        put(self, "overfits", check.whole("overfits", self.overfits, at_least=1, at_most=10**6))
+
     @property
     def has_looks(self) -> bool:
         """Whether questions without noise may be asked."""
-        return any(kind in LOOKS for kind in self.kinds or ())
+        noisy = ("check",) if self.holdout == "thresholdout" else ()
+        return any(kind in LOOKS and kind not in noisy for kind in self.kinds or ())
 
     def share(self, analyst: str) -> float:
         """What part of the whole an analyst may spend; `InvalidParameter` for a name the policy does not know."""
@@ -158,6 +195,10 @@ class Policy:
             "kinds": list(self.kinds or ()),
             "analysts": None if self.analysts is None else dict(self.analysts),
             "expires": self.expires,
+            "holdout": self.holdout,
+            "threshold": self.threshold,
+            "overfits": self.overfits,
+            "holdout_spend": None if self.holdout_spend is None else self.holdout_spend.to_dict(),
         }
 
     @classmethod
@@ -170,7 +211,7 @@ class Policy:
         if unknown:
             raise InvalidParameter(f"a policy has no {', '.join(unknown)}; it has {', '.join(known)}")
         values = dict(plain)
-        for name in ("privacy", "spend"):
+        for name in ("privacy", "spend", "holdout_spend"):
             if values.get(name) is not None:
                 values[name] = Cost.from_dict(dict(values[name]))
         if values.get("kinds") is not None:

@@ -29,13 +29,16 @@ from holdfast.strict_json import to_canonical_json
 def costs_of(entries: Iterable[Entry]) -> list[tuple[Cost | None, int]]:
     """Each cost that was paid and how often; None stands for answers without noise, which are not private.
 
-    A question that was reserved first is counted where it was paid, and not again where it was answered.
+    A question that was reserved first is counted where it was paid, and not again where it was answered. A holdout's
+    run is paid whole by the entry that opened the guard, and a planned mean says what it cost in its details.
     """
     counted: Counter[str] = Counter()
     for entry in entries:
         body = entry.body
-        if entry.kind in ("reserved", "answered") and "paid" not in body:
-            counted[to_canonical_json(body.get("cost"))] += 1
+        cost = body.get("cost") or body.get("answer", {}).get("details", {}).get("privacy")
+        paid = entry.kind in ("reserved", "answered") and "paid" not in body
+        if paid or (entry.kind == "opened" and cost is not None):
+            counted[to_canonical_json(cost)] += 1
     read = {text: _read(text) for text in counted}
     return [(read[text], count) for text, count in counted.items()]
 

@@ -16,6 +16,7 @@ from holdfast.data.statistics import UNIT
 from holdfast.data.values import Summary
 from holdfast.errors import InvalidParameter
 from holdfast.guard.policy import Policy
+from holdfast.guard.questions import threshold_check
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.rows import Spelled, spelled
 from holdfast.holdout.decisions import Guess, OneSided
@@ -55,7 +56,12 @@ class Check(Question):
         rows = spelled(self.expression, schema, self.low, self.high, self.default)
         question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
         asked = question.guess(self.guess, self.tolerance, self.show, None)
-        return Look(self.kind, (rows,), question, asked)
+        rules = threshold_check.run_of(policy, n)
+        if rules is None:
+            return Look(self.kind, (rows,), question, asked)
+        if self.tolerance is not None or self.show != "value":
+            raise InvalidParameter("tolerance and show must be left out here: the policy's holdout has a threshold")
+        return threshold_check.ThresholdCheck(rows, asked.guess, rules)
 
 
 @dataclass(frozen=True)
