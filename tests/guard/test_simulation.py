@@ -113,3 +113,15 @@ def test_an_interval_is_a_function_of_the_noisy_value() -> None:
     inner = [intervals for value, intervals in found.items() if 0 < value < 1]
     assert inner
     assert all(len(intervals) == 1 for intervals in inner)
+
+
+@pytest.mark.parametrize("ones", [0, ROWS])
+@pytest.mark.parametrize("spend", [PureDP(0.001), ZCDP(1e-7)])
+def test_noise_far_beyond_the_range_is_an_answer_and_not_an_error(ones: int, spend: Any) -> None:
+    """An error would show which side the noisy value fell on, and show it unpaid."""
+    policy = Policy(confidence=0.5, privacy=spend, questions=1)
+    bound = mean("x > 0", spend=spend).bind(SCHEMA, ROWS, policy)
+    belief = Belief(ROWS, policy)
+    for seed in range(300):
+        found = bound.settle([(ones * UNIT,)], Situation(belief, Progress(), None, Seeded(seed)))
+        assert 0 <= found.interval[0] <= found.value <= found.interval[1] <= 1

@@ -44,7 +44,9 @@ class MeanInterval:
     def over(self, least: float, most: float, log_share: float, side: Side = "both") -> tuple[float, float]:
         """The union of the intervals of all means in `[least, most]`, and of what rounding may make of them."""
         hair = self.hair
-        least, most = max(self.low, least - hair), min(self.high, most + hair)
+        # Inside the range also where noise has carried both ends beyond one side of it.
+        least = min(max(self.low, least - hair), self.high)
+        most = max(min(self.high, most + hair), self.low)
         if self.family.whole:  # only the counts inside matter; the hair keeps those that a rounded edge would cut off
             least, most = math.ceil(least * self.n) / self.n, math.floor(most * self.n) / self.n
         lower, upper = self.at(least, log_share, side)[0], self.at(most, log_share, side)[1]
