@@ -41,6 +41,7 @@ class Live:
     process: subprocess.Popen[bytes]
     folder: Path
     log: Path
+    allowed: Path
 
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
         """A client with a token: the steward's by default."""
@@ -101,7 +102,9 @@ def running(**given: Any) -> Iterator[Live]:
         settings = Settings(**{"folder": folder, "port": free_port(), "rate": 1e6, "burst": 10**6} | given)
         log, token = Path(place) / "log", Path(place) / "token"
         with started(settings, log, token) as process:
-            live = Live(f"http://127.0.0.1:{settings.port}", "", process, folder, log)
+            live = Live(
+                f"http://127.0.0.1:{settings.port}", "", process, folder, log, (settings.folders or (folder,))[0]
+            )
             wait_until_up(live)
             live.steward_token = token.read_text().strip()
             yield live

@@ -213,9 +213,9 @@ class Policy:
         values = dict(plain)
         for name in ("privacy", "spend", "holdout_spend"):
             if values.get(name) is not None:
+                if not isinstance(values[name], Mapping):
+                    raise InvalidParameter(f"{name} must be a cost such as {{'kind': 'pure-dp', 'epsilon': 0.1}}")
                 values[name] = Cost.from_dict(dict(values[name]))
-        if values.get("kinds") is not None:
-            values["kinds"] = tuple(values["kinds"])
         return cls(**values)
 
 

@@ -75,7 +75,12 @@ class Samples:
         if self._records.get(SAMPLES, name=name) is not None:
             raise Problem("name-taken", f"a sample is called {name!r} already")
         where, table = self.resolve(origin, place)
-        facts = examine(where, table, row_key, schema, self._settings)
+        try:
+            facts = examine(where, table, row_key, schema, self._settings)
+        except SampleUnavailable as error:
+            if origin == "upload":  # the file is what was sent: asking again does not help
+                raise InvalidParameter(str(error)) from None
+            raise
         values = {
             "id": f"s_{secrets.token_hex(8)}",
             "name": name,
