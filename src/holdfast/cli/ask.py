@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from holdfast.cli import output
+from holdfast.cli import output, remote
 from holdfast.cli.count_input import numbers
 from holdfast.cli.guard_input import cost_of, open_sample, store_at
 from holdfast.errors import BudgetExhausted, InvalidParameter
 
-_LEDGER = typer.Argument(..., help="The ledger: a file, or a postgresql:// address.")
-_SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows.")
+_LEDGER = typer.Argument(..., help="The ledger: a file, or a postgresql:// address; or a server's https:// address.")
+_SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
 _EXPRESSION = typer.Argument(..., help='A row expression, e.g. "income > 50000 and age < 30".')
 _FILE = typer.Argument(..., help="A JSON file with one question, or a list of questions asked together; - reads it.")
 _LOW = typer.Option(None, "--low", help="Least value of a number; rows are clipped to it.")
@@ -214,16 +215,9 @@ def question(
 
 
 def _ask(ledger: str, sample: str, plain: Any, analyst: str, key: str | None, estimate: bool, as_json: bool) -> None:
-    from holdfast.guard import Guard
-
     listed = plain if isinstance(plain, list) else [plain]
-    with store_at(ledger) as store, open_sample(sample) as rows:
-        guard = Guard.open(store, rows)
-        if estimate:
-            found: list[Any] = [guard.estimate(one, analyst=analyst) for one in listed]
-        else:
-            keys = None if key is None else [key] if len(listed) == 1 else [f"{key}-{i}" for i in range(len(listed))]
-            found = guard.ask_all(listed, analyst=analyst, keys=keys)
+    ask = remote.ask if remote.is_address(ledger) else _ask_here
+    found = ask(ledger, sample, listed, analyst, key, estimate=estimate)
     if as_json:
         output.print_json(found[0].to_dict() if plain is not listed else {"answers": [one.to_dict() for one in found]})
     else:
@@ -232,6 +226,19 @@ def _ask(ledger: str, sample: str, plain: Any, analyst: str, key: str | None, es
     refused = [one.reason for one in found if estimate and not one.admitted]
     if refused:
         raise BudgetExhausted(refused[0])
+
+
+def _ask_here(
+    ledger: str, sample: str, listed: Sequence[Any], analyst: str, key: str | None, *, estimate: bool
+) -> list[Any]:
+    from holdfast.guard import Guard
+
+    with store_at(ledger) as store, open_sample(sample) as rows:
+        guard = Guard.open(store, rows)
+        if estimate:
+            return [guard.estimate(one, analyst=analyst) for one in listed]
+        keys = None if key is None else [key] if len(listed) == 1 else [f"{key}-{i}" for i in range(len(listed))]
+        return list(guard.ask_all(listed, analyst=analyst, keys=keys))
 
 
 def _show(found: Any, estimate: bool) -> None:

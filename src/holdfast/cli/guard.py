@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from holdfast.cli import output
+from holdfast.cli import output, remote
 from holdfast.cli.guard_input import open_sample, policy_of, read_policy, store_at
 
 _LEDGER = typer.Argument(..., help="A ledger file, or a postgresql:// address.")
@@ -69,20 +69,24 @@ def open_(
 
 
 def show(ledger: str = _LEDGER, dataset: str = _DATASET, as_json: bool = _JSON) -> None:
-    """Show what is guarded: policy, status, progress and what is left."""
+    """Show what is guarded: policy, status, progress and what is left. LEDGER may be a server's https:// address."""
     from holdfast.guard.stewarding import describe, find
 
-    with store_at(ledger) as store:
-        names = store.datasets()
-        if dataset is None and len(names) != 1:
-            found = [describe(store.ledger(name)) for name in names]
-            if as_json:
-                output.print_json({"guards": found})
-            else:
-                rows = [(one["dataset"][:12], one["n"], one["status"], _left(one["remaining"])) for one in found]
-                output.table("Guards", ("data set", "rows", "status", "left"), rows)
-            return
-        _print(describe(find(store, dataset)), as_json)
+    if remote.is_address(ledger):
+        found = remote.describe(ledger, dataset)
+    else:
+        with store_at(ledger) as store:
+            found = [
+                describe(one)
+                for one in (map(store.ledger, store.datasets()) if dataset is None else [find(store, dataset)])
+            ]
+    if dataset is not None or len(found) == 1:
+        _print(found[0], as_json)
+    elif as_json:
+        output.print_json({"guards": found})
+    else:
+        rows = [(one["dataset"][:12], one["n"], one["status"], _left(one["remaining"])) for one in found]
+        output.table("Guards", ("data set", "rows", "status", "left"), rows)
 
 
 def log(
@@ -143,7 +147,7 @@ def _print(found: dict[str, Any], as_json: bool) -> None:
         return
     policy = found["policy"]
     output.facts(
-        f"Guard {found['dataset'][:12]}",
+        f"Guard {found.get('name', found['dataset'][:12])}",
         [
             ("status", found["status"]),
             ("rows", f"{found['n']:,}"),

@@ -33,6 +33,7 @@ COMMANDS = (
     "demo",
     "epsilon",
     "guard",
+    "mcp",
     "plan",
     "reproduce",
     "serve",

@@ -1,0 +1,55 @@
+"""`holdfast mcp`: the guard as tools for an AI agent, over standard input and output."""
+
+from __future__ import annotations
+
+import typer
+
+from holdfast.cli.guard_input import open_sample, store_at
+from holdfast.errors import InvalidParameter
+
+_WHERE = typer.Argument(..., help="A ledger (file or postgresql:// address), or the https:// address of a server.")
+_WHICH = typer.Argument(None, help="With a ledger: the .csv or .parquet file with the rows. With a server: the guard.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("mcp")(mcp)
+
+
+def mcp(
+    where: str = _WHERE,
+    which: str = _WHICH,
+    analyst: str = typer.Option(None, "--analyst", help="With a ledger: the name that the agent asks under."),
+    label: str = typer.Option(None, "--label", help="The column that submitted rules predict; offers `submit`."),
+    public_key: str = typer.Option(None, "--public-key", help="With a server: the key that must sign its receipts."),
+) -> None:
+    """Offer a guard to an AI agent as tools: describe, estimate, ask, submit, remaining.
+
+    The agent's program starts this command and speaks to it over standard input and output (Model Context Protocol).
+    The token of a server is read from the environment variable HOLDFAST_TOKEN.
+    """
+    from holdfast.cli.remote import is_address
+    from holdfast.server.agents import stdio
+    from holdfast.server.agents.doors import LocalDoor, ServerDoor
+    from holdfast.server.agents.tools import Tools
+
+    if is_address(where):
+        if analyst is not None:
+            raise InvalidParameter("--analyst must be left out with a server: the token says who asks")
+        from holdfast.client import connect
+
+        with connect(where, guard=which, public_key=public_key) as connection:
+            stdio.serve(Tools(ServerDoor(connection.guard()), label))
+        return
+    if which is None:
+        raise InvalidParameter("the file with the rows must be given after the ledger")
+    if public_key is not None:
+        raise InvalidParameter("--public-key must be left out with a ledger, which has its own key")
+    from holdfast.guard import Guard
+
+    with store_at(where) as store, open_sample(which) as rows:
+        door = LocalDoor(Guard.open(store, rows), "analyst" if analyst is None else analyst)
+        stdio.serve(Tools(door, label))
+
+
+__all__ = ["register"]
