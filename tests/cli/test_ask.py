@@ -1,0 +1,147 @@
+"""`holdfast ask` as an analyst uses it: every kind of question, estimates, retries, refusals."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from holdfast.cli.main import run
+
+N = 4000
+
+
+@pytest.fixture
+def place(tmp_path: Path, capsys: Any) -> list[str]:
+    """The two words that every question begins with: the ledger and the rows."""
+    rows = tmp_path / "people.parquet"
+    rng = np.random.default_rng(2)
+    frame = {
+        "age": rng.integers(18, 90, N),
+        "sex": rng.choice(["f", "m"], N),
+        "old": rng.random(N) < 0.3,
+        "income": rng.random(N) * 100,
+    }
+    pl.DataFrame(frame).write_parquet(rows)
+    ledger = str(tmp_path / "ledger.db")
+    assert run(["guard", "open", ledger, str(rows), "--privacy", "pure-dp:0.5", "--spend", "pure-dp:0.05"]) == 0
+    capsys.readouterr()
+    return [ledger, str(rows)]
+
+
+def said(capsys: Any) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("mean", ["age < 40"]),
+        ("mean", ["income", "--low", "0", "--high", "100", "--default", "5", "--spend", "pure-dp:0.1"]),
+        ("check", ["age < 40", "--guess", "0.3"]),
+        ("check", ["age < 40", "--guess", "0.9", "--show", "bit"]),
+        ("claim", ["age", "--at-least", "40", "--low", "0", "--high", "100"]),
+        ("compare", ["age < 60", "age < 40", "--margin", "0.05"]),
+        ("compare", ["age < 60", "age < 40", "--guess", "0.2"]),
+        ("validate", ["age > 17", "--at-least", "0.5"]),
+        ("histogram", ["sex", "--keys", "f,m"]),
+        ("histogram", ["age", "--edges", "18,40,65"]),
+        ("select", ["--candidate", "young=age < 40", "--candidate", "old=age > 60"]),
+        ("test", ["gof", "--column", "sex", "--keys", "f,m", "--p0", "0.5,0.5"]),
+        ("test", ["independence", "--column", "sex", "--column", "old", "--keys", "f,m", "--keys", "[true, false]"]),
+    ],
+)
+def test_every_kind(place: list[str], capsys: Any, kind: str, words: list[str]) -> None:
+    whole = ["ask", kind, *place, *words]
+    assert run([*whole, "--estimate", "--json"]) == 0
+    assert said(capsys)["admitted"]
+    assert run([*whole, "--json"]) == 0
+    first = said(capsys)
+    assert not first["repeated"]
+    assert first["receipt"]["sequence"] == first["sequence"] == 2
+    assert first["guarantee"]["theorem"]
+    assert run(whole) == 0
+    assert "Stored answer, free" in capsys.readouterr().out
+    assert run([*whole, "--estimate"]) == 0
+
+
+def test_a_key_is_paid_once(place: list[str], capsys: Any) -> None:
+    words = ["ask", "mean", *place, "age < 40", "--key", "k1", "--json"]
+    assert run(words) == 0
+    first = said(capsys)
+    assert run(words) == 0
+    assert said(capsys)["value"] == first["value"]
+    assert run(["ask", "mean", *place, "age < 41", "--key", "k1"]) == 3
+    assert "key 'k1' was used for another question" in capsys.readouterr().err
+
+
+def test_questions_from_a_file_and_from_standard_input(
+    place: list[str], tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [{"kind": "mean", "expression": "age < 30"}, {"kind": "check", "expression": "age < 40", "guess": 0.3}]
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps(listed))
+    assert run(["ask", "question", *place, str(path), "--key", "batch", "--json"]) == 0
+    assert [one["sequence"] for one in said(capsys)["answers"]] == [2, 3]
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(listed[0])))
+    assert run(["ask", "question", *place, "-", "--json"]) == 0
+    assert said(capsys)["repeated"]
+    path.write_text("{")
+    assert run(["ask", "question", *place, str(path)]) == 2
+    assert run(["ask", "question", *place, str(tmp_path / "none.json")]) == 1
+
+
+def test_the_honest_no(place: list[str], capsys: Any) -> None:
+    words = ["ask", "mean", *place, "age < 40", "--spend", "pure-dp:0.6"]
+    assert run([*words, "--estimate", "--json"]) == 3
+    captured = capsys.readouterr()
+    assert not json.loads(captured.out)["admitted"]
+    assert "refuses" in captured.err
+    assert run(words) == 3
+    assert "all analysts together" in capsys.readouterr().err
+    assert run(["guard", "pause", place[0]]) == 0
+    assert run(["ask", "mean", *place, "age < 40"]) == 3
+    assert "paused" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mean", "age"], "low and high must be given"),
+        (["mean", "(select 1)"], "expression"),
+        (["mean", "age < 40", "--spend", "much"], "--spend"),
+        (["claim", "age < 40"], "at_least or at_most"),
+        (["select", "--candidate", "age < 40", "--candidate", "=3"], "--candidate must be LABEL=EXPRESSION"),
+        (["histogram", "sex", "--keys", "[f"], "--keys must be a JSON list"),
+        (["check", "age < 40", "--guess", "2"], "guess"),
+        (["check", "age < 40"], "--guess"),
+    ],
+)
+def test_wrong_usage_spends_nothing(place: list[str], capsys: Any, words: list[str], message: str) -> None:
+    assert run(["ask", words[0], *place, *words[1:]]) == 2
+    assert message in capsys.readouterr().err
+    assert run(["guard", "show", place[0], "--json"]) == 0
+    assert said(capsys)["entries"] == 1
+
+
+def test_what_is_not_there(place: list[str], tmp_path: Path, capsys: Any) -> None:
+    assert run(["ask", "mean", str(tmp_path / "none.db"), place[1], "age < 40"]) == 1
+    assert run(["ask", "mean", place[0], str(tmp_path / "none.parquet"), "age < 40"]) == 1
+    other = tmp_path / "other.csv"
+    other.write_text("age\n" + "\n".join(str(i) for i in range(50)))
+    capsys.readouterr()
+    assert run(["ask", "mean", place[0], str(other), "age < 40"]) == 2  # never opened, so it has no policy
+    assert "no ledger yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "kind", ["mean", "check", "claim", "compare", "validate", "histogram", "select", "test", "question"]
+)
+def test_help(kind: str, capsys: Any) -> None:
+    assert run(["ask", kind, "--help"]) == 0
+    assert "--estimate" in capsys.readouterr().out

@@ -1,0 +1,132 @@
+"""`holdfast guard` as a steward uses it: exit status, words and JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from holdfast.cli.main import run
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "people.parquet"
+    rng = np.random.default_rng(2)
+    pl.DataFrame({"age": rng.integers(18, 90, 3000), "sex": rng.choice(["f", "m"], 3000)}).write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, rows: Path, capsys: Any) -> str:
+    path = str(tmp_path / "ledger.db")
+    assert run(["guard", "open", path, str(rows), "--privacy", "pure-dp:0.1", "--spend", "pure-dp:0.01"]) == 0
+    capsys.readouterr()
+    return path
+
+
+def said(capsys: Any) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_open_says_what_is_guarded(tmp_path: Path, rows: Path, capsys: Any) -> None:
+    path = str(tmp_path / "new.db")
+    words = ["guard", "open", path, str(rows), "--questions", "50", "--failures", "3", "--confidence", "0.9"]
+    assert run([*words, "--analyst", "ann=0.5", "--analyst", "bo=1", "--expires", "2099-01-01", "--json"]) == 0
+    found = said(capsys)
+    assert (found["n"], found["status"], found["policy"]["questions"]) == (3000, "open", 50)
+    assert found["policy"]["analysts"] == {"ann": 0.5, "bo": 1.0}
+    assert run(["guard", "open", path, str(rows)]) == 0  # again: it keeps its policy
+    text = capsys.readouterr().out
+    assert "3,000" in text
+    assert "age integer" in text
+    assert run(["guard", "open", path, str(rows), "--questions", "500"]) == 3
+    assert "opened under another policy" in capsys.readouterr().err
+
+
+def test_a_policy_file_and_options_on_top(tmp_path: Path, rows: Path, capsys: Any) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text(json.dumps({"questions": 20, "confidence": 0.99}))
+    words = ["guard", "open", str(tmp_path / "l.db"), str(rows), "--policy", str(policy), "--questions", "30", "--json"]
+    assert run(words) == 0
+    assert said(capsys)["policy"]["questions"] == 30
+    policy.write_text("[1]")
+    assert run(words) == 2
+    assert "one JSON object" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        (["--privacy", "0.1"], 2, "--privacy"),
+        (["--questions", "0"], 2, "questions"),
+        (["--analyst", "ann"], 2, "--analyst must be NAME=SHARE"),
+        (["--accounting", "odo"], 2, "accounting must be one of"),
+        ([], 2, "policy must be given"),
+        (["--row-key", "name", "--questions", "5"], 2, "row_key"),
+    ],
+)
+def test_wrong_usage_begins_nothing(
+    tmp_path: Path, rows: Path, capsys: Any, options: list[str], status: int, words: str
+) -> None:
+    assert run(["guard", "open", str(tmp_path / "l.db"), str(rows), *options]) == status
+    assert words in capsys.readouterr().err
+
+
+def test_pause_resume_close_and_the_log(ledger: str, capsys: Any) -> None:
+    assert run(["guard", "pause", ledger, "--reason", "an audit", "--json"]) == 0
+    assert said(capsys)["status"] == "paused"
+    assert run(["guard", "pause", ledger]) == 3
+    assert "paused already" in capsys.readouterr().err
+    assert run(["guard", "resume", ledger]) == 0
+    assert run(["guard", "close", ledger, "--reason", "done"]) == 0
+    assert run(["guard", "resume", ledger]) == 3
+    capsys.readouterr()
+    assert run(["guard", "log", ledger, "--json", "--last", "3"]) == 0
+    assert [one["kind"] for one in said(capsys)["entries"]] == ["paused", "resumed", "closed"]
+    assert run(["guard", "log", ledger]) == 0
+    assert "an audit" in capsys.readouterr().out
+    assert run(["guard", "log", ledger, "--last", "0"]) == 2
+
+
+def test_override_is_recorded(ledger: str, tmp_path: Path, capsys: Any) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text(json.dumps({"privacy": {"kind": "pure-dp", "epsilon": 0.5}}))
+    assert run(["guard", "override", ledger, "--policy", str(policy)]) == 2  # a reason is required
+    capsys.readouterr()
+    assert run(["guard", "override", ledger, "--policy", str(policy), "--reason", "the board agreed", "--json"]) == 0
+    found = said(capsys)
+    assert (found["overrides"], found["remaining"]["epsilon"]) == (1, 0.5)
+
+
+def test_several_data_sets_in_one_ledger(ledger: str, tmp_path: Path, capsys: Any) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text("x\n" + "\n".join(str(i) for i in range(100)))
+    assert run(["guard", "open", ledger, str(other), "--questions", "5", "--json"]) == 0
+    name = said(capsys)["dataset"]
+    assert run(["guard", "show", ledger, "--json"]) == 0
+    assert len(said(capsys)["guards"]) == 2
+    assert run(["guard", "show", ledger]) == 0
+    assert "Guards" in capsys.readouterr().out
+    assert run(["guard", "show", ledger, "--dataset", name[:10], "--json"]) == 0
+    assert said(capsys)["n"] == 100
+    assert run(["guard", "pause", ledger]) == 2
+    assert "one of several data sets" in capsys.readouterr().err
+
+
+def test_what_is_not_there(tmp_path: Path, rows: Path, capsys: Any) -> None:
+    assert run(["guard", "show", str(tmp_path / "none.db")]) == 1
+    assert "there is no ledger at" in capsys.readouterr().err
+    assert run(["guard", "open", str(tmp_path / "l.db"), str(tmp_path / "no.parquet"), "--questions", "5"]) == 1
+    assert "no.parquet" in capsys.readouterr().err
+    assert run(["guard", "sing"]) == 2
+
+
+@pytest.mark.parametrize("command", ["open", "show", "log", "pause", "resume", "close", "override"])
+def test_help(command: str, capsys: Any) -> None:
+    assert run(["guard", command, "--help"]) == 0
+    assert "--json" in capsys.readouterr().out
