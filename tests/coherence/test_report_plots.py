@@ -12,6 +12,7 @@ from scipy import stats
 from holdfast.coherence import Audit, GroupPlan, Target, Trials, curators, learners, run, single_shot
 from holdfast.coherence.report import Report, build, html
 from holdfast.coherence.report.repeats import auc
+from holdfast.coherence.report.svg import heat_map
 from holdfast.coherence.report.svg_order import scatter, sorted_distances, sorted_pair
 from holdfast.coherence.significance import Significance, significance
 from holdfast.coherence.verdict import verdict
@@ -126,3 +127,12 @@ def test_drawings_stay_in_their_frame(drawn: str) -> None:
     assert all(0 <= x <= 300 and 0 <= y <= 170 for x, y in places if (x, y) != (300, 170))
     assert "nan" not in drawn
     assert "<b>" not in drawn
+
+
+def test_names_in_drawings_stay_apart() -> None:
+    rows = [f"race=Asian-Pac-Islander & sex=Female & age in [{low}, {low + 20})" for low in (25, 45)]
+    drawn = heat_map(rows, ["linkage"], [[(0.5, "1", "tip", True)]] * 2)
+    assert all(row.replace("&", "&amp;") in drawn for row in rows)
+    crowd = scatter([(0.6 + 0.01 * i, 0.001 * i, f"learner {i}") for i in range(6)], 0.2, "crowd")
+    heights = [float(y) for y in re.findall(r'y="([\d.]+)" class="axis" text-anchor="\w+">learner', crowd)]
+    assert all(abs(a - b) >= 10.9 for i, a in enumerate(heights) for b in heights[:i])

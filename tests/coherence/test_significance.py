@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, ks_2samp
 
 from holdfast.bounds.holm import holm
 from holdfast.coherence import GroupPlan, Groups, Table, group_distances
 from holdfast.coherence import significance_cross as crossing
+from holdfast.coherence import significance_membership as membership
+from holdfast.coherence.distance import rank
 from holdfast.coherence.significance_cross import cross_distances, cross_test, mean_excess, noise_share
 from holdfast.coherence.significance_floor import (
     detectable_excess,
@@ -256,6 +258,15 @@ def test_few_distinct_values_give_the_exact_p_value() -> None:
     assert membership_test(h, inside, rng, 20_000) == pytest.approx(exact, abs=5 * math.sqrt(exact / 20_000))
     slow = membership_test(h, inside, rng, 2000, weights=np.ones(12))
     assert slow == pytest.approx(exact, abs=5 * math.sqrt(exact / 2000))
+
+
+def test_counts_and_members_are_drawn_from_the_same_law() -> None:
+    rng = np.random.default_rng(18)
+    ranked = rank(np.cos(rng.integers(0, 40, 600)))
+    counts, members = (draw(ranked, 250, rng, 3000) for draw in (membership._few_values, membership._many_values))
+    assert ks_2samp(counts, members).pvalue > 1e-6
+    wrong = membership._few_values(ranked, 150, rng, 3000)  # the comparison has power: a smaller half stands out
+    assert ks_2samp(wrong, members).pvalue < 1e-6
 
 
 def test_whole_clusters_are_re_assigned() -> None:

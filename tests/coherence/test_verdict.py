@@ -22,6 +22,7 @@ from holdfast.coherence.verdict import (
     EXIT_STATUS,
     INCOHERENT,
     LEAK,
+    LEAK_ONCE,
     NO_EVIDENCE,
     NOT_MEASURED,
     TOO_SMALL,
@@ -240,12 +241,40 @@ def test_one_split_never_says_incoherent() -> None:
     release = {name: values[where] for name, values in people.items()}
     trials = single_shot(people, release, where, learners.Linkage(), target=Target("ill", equals=1))
     judged = verdict(quick(trials), alpha=0.5)
-    assert (judged.outcome, judged.exit_status) == (LEAK, 1)
+    assert (judged.outcome, judged.exit_status) == (LEAK_ONCE, 1)
     assert "One split only" in judged.paragraph
+    worst = judged.findings[0]
+    assert worst.mean is not None
+    assert worst.mean > 0.5
+    assert judged.paragraph.startswith("LEAK: ")  # the distance is above alpha: it must not be called a leak below it
+    assert "On this split it is above alpha = 0.5" in judged.paragraph
+    assert not any("measured on one another" in message for message in judged.messages)
     assert {(found.lower, found.upper) for found in judged.findings} == {(0.0, 1.0)}
     assert all("random re-assignments" in " ".join(found.sentences) for found in judged.findings)
     quiet = single_shot(people, release, where, learners.Constant(), target=Target("ill", equals=1))
     assert verdict(quick(quiet), alpha=0.5).exit_status == 0
+
+
+def test_the_paragraph_reads_a_distance_as_people_and_names_who_was_not_judged() -> None:
+    rng = np.random.default_rng(15)
+    inside = splits_of(12, rng)
+    h = np.where(inside, 0.5, -0.5)
+    judged = verdict(quick(made(h, inside, {})), alpha=0.3)
+    worst = judged.findings[0]
+    assert worst.excess is not None
+    assert f"turned the prediction for {worst.excess / 2:.1%} of its members" in judged.paragraph
+    noise = rng.choice([-1.0, 1.0], inside.shape)
+    small = verdict(quick(made(noise, inside, {"few": np.arange(ROWS) < 40})), alpha=0.2)
+    assert "could not be judged at alpha = 0.2 ('few')" in small.paragraph
+
+
+def test_nothing_measured_is_said_as_such() -> None:
+    rng = np.random.default_rng(16)
+    inside = splits_of(6, rng)
+    failed = (Failure(0, None, None, "curator-crashed", "it crashed"),)
+    judged = verdict(quick(made(np.full(inside.shape, np.nan), inside, {}, failures=failed)), alpha=0.3)
+    assert judged.exit_status == 3
+    assert judged.paragraph.endswith("UNDERPOWERED: nothing was measured, so nothing is known about any group.")
 
 
 def test_a_real_audit_end_to_end() -> None:
@@ -304,7 +333,7 @@ def test_wrong_input_is_named() -> None:
 
 
 def test_exit_statuses_are_those_of_the_specification() -> None:
-    assert EXIT_STATUS == {NO_EVIDENCE: 0, LEAK: 1, INCOHERENT: 2, UNDERPOWERED: 3}
+    assert EXIT_STATUS == {NO_EVIDENCE: 0, LEAK: 1, LEAK_ONCE: 1, INCOHERENT: 2, UNDERPOWERED: 3}
 
 
 def test_no_group_is_named_where_the_omnibus_sees_nothing() -> None:

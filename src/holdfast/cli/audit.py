@@ -188,7 +188,7 @@ def _judged(
 
 
 def _summary(report: Report, found: dict[str, Path]) -> None:
-    from holdfast.coherence.report.content import plain_number, probability
+    from holdfast.coherence.report.content import corrected_p, plain_number
 
     output.say(report.verdict.paragraph)
     for line in (*report.problems, *report.notes):
@@ -203,12 +203,17 @@ def _summary(report: Report, found: dict[str, Path]) -> None:
             plain_number(f.floor),
             plain_number(f.excess),
             f"{f.above} of {f.asked}",
-            probability(f.p_adjusted),
+            corrected_p(f, report.verdict.level),
             f.status,
         )
         for f in report.offenders
     ]
     heading = ("group", "members", "learner", "lens", "distance", "floor", "excess", "above", "p (Holm)", "finding")
+    if len(report.verdict.cases) > 1:
+        told = [
+            (case.learner, case.lens, f"{case.splits} of {case.asked}", case.outcome) for case in report.verdict.cases
+        ]
+        output.table("Learners and lenses", ("learner", "lens", "splits", "finding"), told)
     if cells:
         worst = "Worst offenders" if report.verdict.offenders() else "No group found; largest excesses"
         output.table(f"{worst}, alpha {report.verdict.alpha:g}", heading, cells)

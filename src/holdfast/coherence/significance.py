@@ -210,7 +210,7 @@ def significance(
     ]
     cases = _corrected(drafts)
     said = trials.messages()
-    if any(case.crossed < case.splits for case in cases):
+    if any(case.splits > MOST_CROSSED for case in cases):
         said.append(f"the first {MOST_CROSSED} splits were measured on one another; all of them count for beta")
     return Significance(
         groups=trials.groups.names,

@@ -24,8 +24,9 @@ Bools = NDArray[np.bool_]
 
 _TIE = 1e-9
 _CELLS = 1 << 21
-#: With at most so many distinct predictions, counts of each are drawn in place of members.
-_FEW = 12
+#: With so many members to a distinct prediction or more, counts of each are drawn in place of members: a count takes
+#: about as long as shuffling six members.
+_CROWDED = 8
 
 
 def membership_test(
@@ -86,7 +87,7 @@ def membership_test(
     observed = measure(where)
     if clusters is not None or weights is not None or metric != "wasserstein":
         drawn = np.array([measure(split) for split in _again(where, clusters, rng, permutations)])
-    elif np.unique(ranked.values).size <= _FEW:
+    elif np.unique(ranked.values).size * _CROWDED <= ranked.rows:
         drawn = _few_values(ranked, int(where.sum()), rng, permutations)
     else:
         drawn = _many_values(ranked, int(where.sum()), rng, permutations)

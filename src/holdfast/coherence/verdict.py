@@ -21,6 +21,7 @@ from holdfast.coherence.verdict_findings import (
     EXIT_STATUS,
     INCOHERENT,
     LEAK,
+    LEAK_ONCE,
     NO_EVIDENCE,
     NOT_MEASURED,
     TOO_SMALL,
@@ -32,7 +33,7 @@ from holdfast.coherence.verdict_findings import (
 )
 from holdfast.coherence.verdict_words import case_sentence, group_sentences, paragraph
 
-_WORST_FIRST = (INCOHERENT, LEAK, UNDERPOWERED, NO_EVIDENCE)
+_WORST_FIRST = (INCOHERENT, LEAK, LEAK_ONCE, UNDERPOWERED, NO_EVIDENCE)
 _FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 
@@ -43,7 +44,8 @@ class Verdict:
     Attributes
     ----------
     outcome : str
-        INCOHERENT, LEAK BELOW ALPHA, UNDERPOWERED or NO EVIDENCE: the worst over learners and lenses.
+        INCOHERENT, LEAK BELOW ALPHA (LEAK for one split), UNDERPOWERED or NO EVIDENCE: the worst over learners and
+        lenses.
     exit_status : int
         2, 1, 3 or 0, in that order.
     partial : bool
@@ -119,7 +121,7 @@ def verdict(
 
     An audit with failures, with a group that could not be judged (one declared by name but below the size limit
     included), or with too few splits for any finding never ends
-    with 0: without a finding it is UNDERPOWERED. One split (a release already made) can only give 3 or 4.
+    with 0: without a finding it is UNDERPOWERED. One split (a release already made) can only give 3, as LEAK, or 4.
 
     Parameters
     ----------
@@ -205,7 +207,7 @@ def _groups(found: Significance, case: CaseSignificance, alpha: float, beta: flo
         elif floor > alpha / 2:
             status = UNDERPOWERED
         else:
-            status = LEAK if depends else NO_EVIDENCE  # never without the omnibus: its gate is in p_adjusted
+            status = _leak(found) if depends else NO_EVIDENCE  # never without the omnibus: its gate is in p_adjusted
         needed = None
         if floor is not None and floor > alpha / 2:
             needed = math.ceil(size * (2 * floor / alpha) ** 2)
@@ -249,7 +251,7 @@ def _case(
     if any(finding.status == INCOHERENT for finding in groups):
         outcome = INCOHERENT
     elif case.omnibus_adjusted <= level:
-        outcome = LEAK
+        outcome = _leak(found)
     elif powerless or unjudged or found.partial:
         outcome = UNDERPOWERED
     else:
@@ -276,6 +278,11 @@ def _case(
     )
     words = case_sentence(made, len(found.groups), len(found.cases), alpha, level, powerless)
     return CaseFinding(**{**vars(made), "sentence": words})
+
+
+def _leak(found: Significance) -> str:
+    """One split cannot show that a leak stays below alpha, nor that it does not."""
+    return LEAK_ONCE if found.mode == "single" else LEAK
 
 
 def _limits(found: Significance, above: int, measured: int, asked: int, log_share: float) -> tuple[float, float]:
@@ -318,6 +325,7 @@ __all__ = [
     "EXIT_STATUS",
     "INCOHERENT",
     "LEAK",
+    "LEAK_ONCE",
     "NOT_MEASURED",
     "NO_EVIDENCE",
     "TOO_SMALL",

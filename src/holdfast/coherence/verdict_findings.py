@@ -7,12 +7,14 @@ from typing import Any
 
 INCOHERENT = "INCOHERENT"
 LEAK = "LEAK BELOW ALPHA"
+LEAK_ONCE = "LEAK"
+"""A leak seen in the one split there is, which may well be above alpha: how often it is, one split cannot say."""
 NO_EVIDENCE = "NO EVIDENCE"
 UNDERPOWERED = "UNDERPOWERED"
 TOO_SMALL = "TOO SMALL FOR ALPHA"
 NOT_MEASURED = "NOT MEASURED"
 
-EXIT_STATUS = {NO_EVIDENCE: 0, LEAK: 1, INCOHERENT: 2, UNDERPOWERED: 3}
+EXIT_STATUS = {NO_EVIDENCE: 0, LEAK: 1, LEAK_ONCE: 1, INCOHERENT: 2, UNDERPOWERED: 3}
 """Exit status of each outcome; 64 is kept for wrong usage."""
 
 UNJUDGED = (TOO_SMALL, UNDERPOWERED, NOT_MEASURED)
@@ -28,7 +30,8 @@ class GroupFinding:
     group, size, learner, lens
         Who, how many members, through what.
     status : str
-        INCOHERENT, TOO SMALL FOR ALPHA, UNDERPOWERED, LEAK BELOW ALPHA, NO EVIDENCE or NOT MEASURED.
+        INCOHERENT, TOO SMALL FOR ALPHA, UNDERPOWERED, LEAK BELOW ALPHA (LEAK for one split), NO EVIDENCE or NOT
+        MEASURED.
     mean, floor, excess, excess_low, excess_high : float or None
         Mean distance, what chance alone gives these predictors, the difference, its interval over splits.
     largest : float or None
@@ -134,6 +137,7 @@ __all__ = [
     "EXIT_STATUS",
     "INCOHERENT",
     "LEAK",
+    "LEAK_ONCE",
     "NOT_MEASURED",
     "NO_EVIDENCE",
     "TOO_SMALL",

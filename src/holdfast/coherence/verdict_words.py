@@ -9,6 +9,7 @@ from holdfast.coherence.significance import MAX_T, NONE, Significance
 from holdfast.coherence.verdict_findings import (
     INCOHERENT,
     LEAK,
+    LEAK_ONCE,
     TOO_SMALL,
     UNDERPOWERED,
     UNJUDGED,
@@ -151,7 +152,7 @@ def paragraph(
     said = ["PARTIAL RESULT: something failed or was never measured; see the messages."] if found.partial else []
     incoherent = [f for f in findings if f.status == INCOHERENT]
     named = [f for f in findings if f.depends and f.status != INCOHERENT]
-    unjudged = {f.group for f in findings if f.status in UNJUDGED}
+    unjudged = list(dict.fromkeys(f.group for f in findings if f.status in UNJUDGED))
     if incoherent:
         worst = incoherent[0]
         others = len({f.group for f in incoherent}) - 1
@@ -159,20 +160,27 @@ def paragraph(
             f"INCOHERENT: the release lets a predictor treat released and held-out members of {worst.group!r} "
             f"differently by more than alpha = {alpha:g}, more often than beta = {beta:g} and more often than chance."
         )
-        said.append(f"In {worst.group!r} ({worst.size:,} members; {worst.learner}, lens {worst.lens}):")
-        said += worst.sentences[:2]
+        said += [_told(worst), worst.sentences[1], _flipped(worst)]
         if others:
             said.append(f"{others} more group{'s are' if others > 1 else ' is'} incoherent too.")
-    elif outcome == LEAK:
+    elif outcome in (LEAK, LEAK_ONCE):
         said.append(
-            "LEAK BELOW ALPHA: what is predicted depends on who was released, but no group was shown to exceed "
-            f"alpha = {alpha:g} more often than beta = {beta:g} and than chance."
+            f"{outcome}: what is predicted depends on who was released" + ("." if outcome == LEAK_ONCE else ",")
         )
+        if outcome == LEAK:
+            said.append(
+                f"but no group was shown to exceed alpha = {alpha:g} more often than beta = {beta:g} and than chance."
+            )
         if named:
-            said.append(f"In {named[0].group!r} ({named[0].size:,} members; {named[0].learner}, lens {named[0].lens}):")
-            said.append(named[0].sentences[0])
+            said += [_told(named[0]), _flipped(named[0])]
+            if outcome == LEAK_ONCE:
+                where = "above" if named[0].above else "not above"
+                said.append(f"On this split it is {where} alpha = {alpha:g}; how often it is, one split cannot say.")
         else:
             said.append("Some group depends on it; no single one can be named at this level.")
+    elif not any(f.measured for f in findings):
+        said.append("UNDERPOWERED: nothing was measured, so nothing is known about any group.")
+        return " ".join(said)
     elif outcome == UNDERPOWERED:
         said.append("UNDERPOWERED: nothing was found, and this audit could not have found everything it asks about.")
     else:
@@ -182,10 +190,11 @@ def paragraph(
             "covered."
         )
     if unjudged:
-        count = len(unjudged)
+        count, first = len(unjudged), [repr(name) for name in unjudged[:3]]
+        listed = ", ".join(first) + (" …" if count > 3 else "")
         said.append(
-            f"{count} group{'s' if count > 1 else ''} could not be judged at alpha = {alpha:g}: too small, or never "
-            "measured."
+            f"{count} group{'s' if count > 1 else ''} could not be judged at alpha = {alpha:g} ({listed}): too small, "
+            "or not measured."
         )
     if found.too_small:
         said.append(f"{len(found.too_small)} more were below the size limit and not measured.")
@@ -197,11 +206,29 @@ def paragraph(
     elif outcome != INCOHERENT:
         asked = max(case.asked for case in cases)
         least = 1 - (level / found.tests) ** (1 / asked)
+        many = "1 split" if asked == 1 else f"{asked} splits"
         said.append(
-            f"With {asked} splits no probability of exceeding alpha below {least:.2g} can be excluded for any group, "
-            "all together."
+            f"With {many} no probability of exceeding alpha below {least:.2g} can be excluded for any group, all "
+            "together."
         )
     return " ".join(said)
+
+
+def _told(found: GroupFinding) -> str:
+    """The distance of a group with its floor, in a sentence that names the group."""
+    said = found.sentences[0]
+    return (
+        f"In {found.group!r} ({found.size:,} members; {found.learner}, lens {found.lens}): {said[0].lower()}{said[1:]}"
+    )
+
+
+def _flipped(found: GroupFinding) -> str:
+    """The excess as people: the reading of a distance that needs no mathematics."""
+    assert found.excess is not None
+    return (
+        f"That is as if being released turned the prediction for {max(found.excess, 0.0) / 2:.1%} of its members from "
+        "a sure no to a sure yes, or back."
+    )
 
 
 __all__ = ["case_sentence", "group_sentences", "paragraph", "splits_without"]

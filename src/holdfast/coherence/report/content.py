@@ -270,4 +270,11 @@ def probability(value: float | None) -> str:
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-__all__ = ["GROUPS", "OFFENDERS", "SCHEMA", "Curve", "Report", "build", "plain_number", "probability"]
+def corrected_p(finding: GroupFinding, level: float) -> str:
+    """The corrected p-value for people, or that no splits so few could have given one at the level."""
+    if finding.p_adjusted is not None and finding.least_p > level:
+        return "too few splits"
+    return probability(finding.p_adjusted)
+
+
+__all__ = ["GROUPS", "OFFENDERS", "SCHEMA", "Curve", "Report", "build", "corrected_p", "plain_number", "probability"]

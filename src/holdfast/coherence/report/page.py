@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from holdfast.coherence.report import svg, svg_order
-from holdfast.coherence.report.content import Report, plain_number, probability
+from holdfast.coherence.report.content import Report, corrected_p, plain_number, probability
 from holdfast.coherence.report.style import STYLE
 from holdfast.coherence.report.words import CAN, CANNOT
-from holdfast.coherence.verdict import INCOHERENT, LEAK, NO_EVIDENCE, GroupFinding
+from holdfast.coherence.verdict import INCOHERENT, LEAK, LEAK_ONCE, NO_EVIDENCE, GroupFinding
 
 SECTIONS = (
     ("verdict", "Verdict"),
@@ -52,7 +52,9 @@ def html(report: Report) -> str:
 
 
 def _verdict(report: Report) -> str:
-    kind = {INCOHERENT: "incoherent", LEAK: "leak", NO_EVIDENCE: "none"}.get(report.verdict.outcome, "other")
+    kind = {INCOHERENT: "incoherent", LEAK: "leak", LEAK_ONCE: "leak", NO_EVIDENCE: "none"}.get(
+        report.verdict.outcome, "other"
+    )
     parts = [f'<div class="verdict {kind}"><strong class="label">{escape(report.label)}</strong>']
     parts.append(f"<p>{escape(report.verdict.paragraph)}</p></div>")
     if report.partial:
@@ -87,7 +89,7 @@ def _offenders(report: Report) -> str:
         "p (Holm)",
         "finding",
     )
-    rows = [_offender(finding) for finding in report.offenders]
+    rows = [_offender(finding, report.verdict.level) for finding in report.offenders]
     told = "".join(
         f"<li><strong>{escape(finding.group)}</strong> ({escape(finding.learner)}, {escape(finding.lens)}): "
         f"{escape(' '.join(finding.sentences))}</li>"
@@ -102,7 +104,7 @@ def _offenders(report: Report) -> str:
     )
 
 
-def _offender(finding: GroupFinding) -> tuple[str, ...]:
+def _offender(finding: GroupFinding, level: float) -> tuple[str, ...]:
     return (
         finding.group,
         f"{finding.size:,}",
@@ -113,7 +115,7 @@ def _offender(finding: GroupFinding) -> tuple[str, ...]:
         plain_number(finding.excess),
         "" if finding.excess is None else f"{max(0.0, finding.excess) / 2:.1%}",
         f"{finding.above} of {finding.asked}",
-        probability(finding.p_adjusted),
+        corrected_p(finding, level),
         finding.status,
     )
 
@@ -134,7 +136,8 @@ def _heat_map(report: Report) -> str:
                 continue
             tip = (
                 f"{group}, {learner}, {lens}: mean {plain_number(finding.mean)}, floor {plain_number(finding.floor)}, "
-                f"excess {plain_number(finding.excess)}, p {probability(finding.p_adjusted)}, {finding.status}"
+                f"excess {plain_number(finding.excess)}, p {corrected_p(finding, report.verdict.level)}, "
+                f"{finding.status}"
             )
             shade = min(1.0, max(0.0, finding.excess) / scale)
             solid = finding.depends or finding.status == INCOHERENT
@@ -233,6 +236,7 @@ def _sensitivity(report: Report) -> str:
         (
             f"{point.alpha:.4g}",
             point.outcome,
+            str(len(point.incoherent)),
             ", ".join(point.incoherent[:6]) + (" …" if len(point.incoherent) > 6 else ""),
             str(point.unjudged),
         )
@@ -242,7 +246,7 @@ def _sensitivity(report: Report) -> str:
         f"<p>The verdict is for alpha = {report.verdict.alpha:g}, which was fixed beforehand. The same runs at "
         "other values, as a description:</p>"
     )
-    parts.append(_table(("alpha", "outcome", "incoherent groups", "groups not judged"), rows, (0, 3)))
+    parts.append(_table(("alpha", "outcome", "incoherent", "worst first", "not judged"), rows, (0, 2, 4)))
     if report.curves:
         parts.append(
             '<p class="small soft">Solid: share of splits whose distance is above alpha. Dashed: the same for '

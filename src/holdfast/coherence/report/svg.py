@@ -16,6 +16,8 @@ HATCH = (
     "</pattern></defs></svg>"
 )
 """The hatching that marks cells without significance; once a page, before the first heat map."""
+#: Letters of a group's name in a heat map: names that differ only at their ends must stay apart.
+_ROW_NAME = 64
 
 
 def number(value: float) -> str:
@@ -54,7 +56,8 @@ def heat_map(
 
     A cell that is not solid is hatched.
     """
-    left, top, wide, high = 250.0, 30.0 + 7.0 * max((min(len(c), 34) for c in columns), default=0) * 0.62, 84.0, 24.0
+    top = 30.0 + 7.0 * max((min(len(c), 34) for c in columns), default=0) * 0.62
+    left, wide, high = 20.0 + 6.4 * max((min(len(r), _ROW_NAME) for r in rows), default=0), 84.0, 24.0
     parts: list[str] = []
     for j, name in enumerate(columns):
         x = left + (j + 0.35) * wide
@@ -64,7 +67,7 @@ def heat_map(
         )
     for i, name in enumerate(rows):
         y = top + i * high
-        parts.append(text(left - 8, y + 16, clipped(name, 36), "axis", "end"))
+        parts.append(text(left - 8, y + 16, clipped(name, _ROW_NAME), "axis", "end"))
         for j in range(len(columns)):
             shade, said, tip, solid = shades[i][j]
             x = left + j * wide

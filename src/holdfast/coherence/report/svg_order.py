@@ -74,11 +74,14 @@ def scatter(points: Sequence[tuple[float, float, str]], alpha: float, title: str
 
     level = number(_y(alpha / most))
     parts = [f'<line x1="{number(_x(0))}" y1="{level}" x2="{number(_x(1))}" y2="{level}" class="mark"/>']
-    for auc, excess, name in points:
+    room = {True: _HEIGHT, False: _HEIGHT}  # how far down the next name may stand, on either side of its point
+    for auc, excess, name in sorted(points, key=lambda point: point[1]):
         x, y = at(auc, excess)
         parts.append(f'<circle cx="{number(x)}" cy="{number(y)}" r="4" class="in"/>')
         right = x < _x(0.6)
-        parts.append(text(x + (8 if right else -8), y + 4, clipped(name, 26), "axis", "start" if right else "end"))
+        beside = min(y + 4, room[right])
+        room[right] = beside - 11
+        parts.append(text(x + (8 if right else -8), beside, clipped(name, 26), "axis", "start" if right else "end"))
     parts += [text(_x(0), _HEIGHT - 8, f"{low:.2g}", "axis", "middle"), text(_x(1), _HEIGHT - 8, "1", "axis", "middle")]
     return drawing(_WIDTH, _HEIGHT, title, [*parts, *_ends("0", f"{most:.2g}", "AUC, held out")])
 
