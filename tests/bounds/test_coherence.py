@@ -350,3 +350,38 @@ def test_sizes_print_and_serialise() -> None:
     assert found.to_dict()["binding"] == "resolution"
     assert "no group size" in str(coherence.approx_dp_size(0.2, 0.05, 1, 1000, 0.1, 0.01))
     assert coherence.add_remove_to_replace(0.1, 1e-6)[1] == pytest.approx((1 + math.exp(0.1)) * 1e-6)
+
+
+@pytest.mark.parametrize("profiles", [2, 3, 5])
+def test_every_cut_of_the_visible_profiles_is_paid_for(profiles: int) -> None:
+    """A column with a missing value shows three profiles; a report then chooses between three cuts, not one."""
+    n, alpha, beta, groups = 20_000, 0.5, 0.05, 4
+    cuts = 2 ** (profiles - 1) - 1
+    found = coherence.column_release_size(alpha, beta, groups, n, profiles, "sharp").rows
+    assert found is not None
+    failure = [math.exp(sharp.log_pointwise(n, m, alpha / 2)) * cuts for m in range(found - 1, found + 40)]
+    assert failure[0] > beta / groups >= max(failure[1:])
+    # The size by counting ones and zeros is for two profiles; where it is the smaller one it must not be used for more.
+    n, alpha, lam = 1800, 0.2, math.log(20)
+    closed = 16.6 * (math.log(4 * cuts) + lam) / alpha**2
+    counted = 4 * math.sqrt(n * (math.log(4) + lam)) / alpha
+    size = coherence.column_release_size(alpha, 0.05, 1, n, profiles).size
+    assert counted < closed
+    assert size == pytest.approx(counted if profiles == 2 else closed)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_largest_number_of_groups_is_itself_allowed(mode: coherence.Mode) -> None:
+    lam = coherence.pure_dp_groups(0.5, 100_000, 20_000, 0.02, mode)
+    if mode == "sharp":
+        assert pure_epsilon_at(0.5, lam, 100_000, 20_000, mode).epsilon >= 0.02
+    else:
+        assert pure_size_at(0.5, lam, 100_000, 0.02, mode).size <= 20_000
+    assert coherence.pure_dp_groups(0.2, 1000, 100, 0.02, mode) == -math.inf
+
+
+def test_adding_or_removing_a_row_is_half_of_replacing_one() -> None:
+    epsilon, delta = coherence.add_remove_to_replace(0.3, 1e-9)
+    assert epsilon == 0.6
+    assert delta == pytest.approx((1 + math.exp(0.3)) * 1e-9, rel=1e-12)
+    assert delta >= (1 + math.exp(0.3)) * 1e-9

@@ -26,7 +26,24 @@ def test_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(ACS.split()) == 0
     text = capsys.readouterr().out
     assert "Theorem 7, printed" in text
-    assert "may use epsilon up to 0.0120907" in text
+    assert "may use epsilon up to 0.0120906" in text
+    assert "10^-54.2" in text  # Theorem 8's delta, 10^-54.18, rounded down
+
+
+def test_an_epsilon_that_was_printed_is_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(ACS.split()) == 0
+    said = capsys.readouterr().out.split("may use epsilon up to ")[1].split()[0]
+    assert run([*ACS.split(), "--epsilon", said]) == 0
+
+
+def test_a_plot_counts_the_lenses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = []
+    for lenses in ("1", "50"):
+        path = tmp_path / f"{lenses}.json"
+        assert run([*ACS.split(), "--lenses", lenses, "--plot", str(path)]) == 0
+        drawn.append(path.read_text())
+    assert drawn[0] != drawn[1].replace(" through 50 lenses", "")
+    assert "100 groups through 50 lenses" in drawn[1]
 
 
 def test_infeasible_is_status_3_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from holdfast.accounting import (
@@ -24,6 +25,7 @@ from holdfast.accounting import (
     ZCDPFilter,
 )
 from holdfast.bounds import coherence as bounds
+from holdfast.bounds.exact import digits_down, digits_up
 from holdfast.coherence.frontier import frontier, frontier_plot
 from holdfast.coherence.planner import plan_epsilon, protected_groups, table_1
 from holdfast.coherence.released import promised, released, totals
@@ -178,3 +180,34 @@ def test_words_and_plain_data() -> None:
     words = found.words([2_000, 100_000])
     assert "A group of 100,000 of 100,000 people" in words[1]
     assert found.to_dict()["n"] == 100_000
+
+
+def test_a_tolerance_in_words_is_never_below_what_is_promised() -> None:
+    rng = np.random.default_rng(8)
+    for x in [*rng.uniform(0.001, 2, 200).tolist(), 0.1, 0.123, 1.0, 0.0999999]:
+        assert x <= float(f"{digits_up(x, 3):.3g}") <= x * 1.0101
+        assert x >= float(f"{digits_down(x, 3):.3g}") >= x / 1.0101
+    found = released([PureDP(0.005)] * 4, rows=500_000, beta=0.01, groups=20)
+    (words,) = found.words([200_000])
+    assert float(words.split("more than ")[1].split()[0]) >= found.alpha(200_000)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.2, 0.3, 0.4, 0.8])
+def test_the_epsilon_that_is_said_is_allowed(alpha: float) -> None:
+    """Six digits to the nearest would be above the largest epsilon every other time, and refused when given back."""
+    plan = plan_epsilon(alpha, BETA, 100, 5_000_000, 250_000)
+    said = [float(text.split()[0]) for text in plan.words()[0].split("epsilon up to ")[1:]]
+    assert said == [pytest.approx(plan.epsilon, rel=2e-5)]
+    assert bounds.pure_dp_size(alpha, BETA, 100, 5_000_000, said[0]).size <= 250_000
+    assert float(str(plan.chosen.found).split()[1]) == said[0]
+
+
+def test_lenses_and_groups_count_everywhere() -> None:
+    plan = plan_epsilon(0.2, 0.01, 20, 1_000_000, 50_000, lenses=5, predictors=2)
+    same = plan_epsilon(0.2, 0.01, 200, 1_000_000, 50_000)
+    assert plan.least == pytest.approx(same.least)
+    assert [r.epsilon for r in plan.routes] == pytest.approx([r.epsilon for r in same.routes])
+    sizes = {"all": 1_000_000, "half": 500_000, "some": 100_000}
+    for group in protected_groups(0.01, 0.2, 0.01, sizes, 1_000_000, lenses=4):
+        assert group.alpha == bounds.pure_dp_alpha(0.01, 12, 1_000_000, group.size, 0.01)
+        assert group.needed == bounds.pure_dp_size(0.2, 0.01, 12, 1_000_000, 0.01).size

@@ -235,6 +235,7 @@ def test_excess_by_leaving_out_one_split() -> None:
     np.testing.assert_allclose(found.floor, table[off].mean(axis=0))
     np.testing.assert_allclose(found.high - found.low, 2 * 2.7764451052 * spread, rtol=1e-9)
     np.testing.assert_allclose(noise_share(table, 0.5), (table[off] > 0.5).mean(axis=0))
+    assert noise_share(np.full((3, 3, 1), 0.25), 0.25)[0] == 0  # the definition says above, not at
 
 
 # One predictor, one split

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 
 from holdfast import check
@@ -140,4 +141,42 @@ def down(x: float, ulps: int = 4) -> float:
     return max(lowered, 0.0) if x > 0 else lowered
 
 
-__all__ = ["UNIT", "decimal_fraction", "decimal_sum", "down", "float_down", "float_up", "left_to_chance", "total", "up"]
+def digits_down(x: float, digits: int) -> float:
+    """A number as it is said to people: so many significant digits, never above what it prints as. For budgets.
+
+    Examples
+    --------
+    >>> digits_down(0.01209065970, 6), digits_down(0.5, 3), digits_down(0.0, 3)
+    (0.0120906, 0.5, 0.0)
+    """
+    return _digits(x, digits, ROUND_FLOOR)
+
+
+def digits_up(x: float, digits: int) -> float:
+    """The same, never below. For bounds.
+
+    Examples
+    --------
+    >>> digits_up(0.0608001, 3), digits_up(1.999, 2), digits_up(float("inf"), 3)
+    (0.0609, 2.0, inf)
+    """
+    return _digits(x, digits, ROUND_CEILING)
+
+
+def _digits(x: float, digits: int, rounding: str) -> float:
+    return float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(x)))) if math.isfinite(x) else x
+
+
+__all__ = [
+    "UNIT",
+    "decimal_fraction",
+    "decimal_sum",
+    "digits_down",
+    "digits_up",
+    "down",
+    "float_down",
+    "float_up",
+    "left_to_chance",
+    "total",
+    "up",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,7 +55,7 @@ def epsilon(
     else:
         refusal = _largest(alpha, beta, groups or 1, n, size, picked, lenses, drawn, as_json)
     if plot is not None:
-        _draw(plot, beta, groups or max(1, len(group)), n, size, picked)
+        _draw(plot, beta, (groups or max(1, len(group)), lenses), n, size, picked)
     if refusal:
         raise GuaranteeUnavailable(refusal)
 
@@ -76,6 +77,7 @@ def _largest(
     drawn: dict[str, str],
     as_json: bool,
 ) -> str | None:
+    from holdfast.bounds.exact import digits_down
     from holdfast.coherence.planner import plan_epsilon
 
     if size is None:
@@ -86,9 +88,9 @@ def _largest(
     else:
         cells = []
         for route in plan.routes:
-            shown = f"{route.epsilon:.6g}" if route.found.feasible else "none"
+            shown = f"{digits_down(route.epsilon, 6):.6g}" if route.found.feasible else "none"
             power = route.found.details.get("log10_delta_max")
-            delta = "0" if route.privacy == "pure" else "" if power is None else f"10^{power:.1f}"
+            delta = "0" if route.privacy == "pure" else "" if power is None else f"10^{math.floor(10 * power) / 10:.1f}"
             cells.append((route.name, shown, delta, "asked" if route is plan.chosen else ""))
         output.table(plan.title(), ("by", "largest epsilon", "delta at most", ""), cells)
         for sentence in plan.words()[0 if plan.feasible else 1 :]:
@@ -112,6 +114,7 @@ def _protected(
     as_json: bool,
 ) -> str | None:
     from holdfast.bounds import coherence as bounds
+    from holdfast.bounds.exact import digits_up
     from holdfast.coherence.planner import protected_groups
 
     sizes = dict(_pair(text) for text in listed)
@@ -138,7 +141,12 @@ def _protected(
         return refusal
     if found:
         cells = [
-            (g.name, f"{g.size:,}", "yes" if g.protected else "no", f"{g.alpha:.3g}" if g.alpha < 2 else "none")
+            (
+                g.name,
+                f"{g.size:,}",
+                "yes" if g.protected else "no",
+                f"{digits_up(g.alpha, 3):.3g}" if g.alpha < 2 else "none",
+            )
             for g in found
         ]
         title = f"Groups protected at epsilon {given:g}, alpha {alpha:g}, beta {beta:.3g}"
@@ -157,10 +165,14 @@ def _pair(text: str) -> tuple[str, int]:
     return name, int(count)
 
 
-def _draw(plot: Path, beta: float, groups: int, n: int, size: int | None, picked: tuple[Mode, Population]) -> None:
+def _draw(
+    plot: Path, beta: float, many: tuple[int, int], n: int, size: int | None, picked: tuple[Mode, Population]
+) -> None:
     from holdfast.coherence.frontier import SHARES, frontier, frontier_plot, save
 
     sizes = sorted({max(1, round(share * n)) for share in SHARES} | ({size} if size else set()))
-    rows = frontier(beta, groups, n, sizes, mode=picked[0], population=picked[1])
-    title = f"Largest epsilon, {groups:,} groups, {n:,} rows, beta {beta:.3g}, {picked[0]} mode"
+    groups, lenses = many
+    rows = frontier(beta, groups * lenses, n, sizes, mode=picked[0], population=picked[1])  # both count alike
+    through = f" through {lenses} lenses" if lenses > 1 else ""
+    title = f"Largest epsilon, {groups:,} groups{through}, {n:,} rows, beta {beta:.3g}, {picked[0]} mode"
     save(frontier_plot(rows, title), plot)

@@ -11,6 +11,7 @@ from holdfast import check
 from holdfast.bounds import coherence as bounds
 from holdfast.bounds.coherence import LargestEpsilon, Mode, Population
 from holdfast.bounds.coherence.ratio import even_rows, tolerance
+from holdfast.bounds.exact import digits_down, digits_up
 from holdfast.errors import InvalidParameter
 
 ROUTES: tuple[tuple[str, str, Mode, Population], ...] = (
@@ -103,8 +104,8 @@ class EpsilonPlan:
         said = []
         if self.feasible:
             said.append(
-                f"An epsilon-DP release about half of the {self.n:,} rows may use epsilon up to {self.epsilon:.6g} "
-                f"({self.chosen.name})."
+                f"An epsilon-DP release about half of the {self.n:,} rows may use epsilon up to "
+                f"{digits_down(self.epsilon, 6):.6g} ({self.chosen.name})."
             )
         else:
             said.append(f"No epsilon is allowed ({self.chosen.name}): {self.chosen.found.reason}.")
@@ -116,9 +117,10 @@ class EpsilonPlan:
             f"as if {share} of the group had flipped from a certain no to a certain yes."
         )
         if self.best.epsilon > self.epsilon:
-            said.append(f"{self.best.name} allows {self.best.epsilon:.6g}.")
+            said.append(f"{self.best.name} allows {digits_down(self.best.epsilon, 6):.6g}.")
         said.append(
-            f"With groups of this share no amount of data allows more than {self.ceiling:.6g} ({self.chosen.name})."
+            f"With groups of this share no amount of data allows more than {digits_up(self.ceiling, 6):.6g} "
+            f"({self.chosen.name})."
         )
         said.append("Neighbours replace one row, and the release must not depend on the order of the rows.")
         return said

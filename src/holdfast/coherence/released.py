@@ -40,7 +40,7 @@ from holdfast.bounds.coherence.private_release import approx_nats_at, log_delta_
 from holdfast.bounds.coherence.ratio import tolerance
 from holdfast.bounds.coherence.theorem3 import SHARE, size_at
 from holdfast.bounds.conversions import pure_to_zcdp, zcdp_delta
-from holdfast.bounds.exact import decimal_fraction, decimal_sum, float_up
+from holdfast.bounds.exact import decimal_fraction, decimal_sum, digits_up, float_up
 from holdfast.bounds.search import first_at_least, smallest, spaced
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
@@ -205,7 +205,7 @@ class ReleasedCoherence:
         """One sentence for each group size."""
         said = []
         for size in sizes:
-            kept = _three_digits_up(self.alpha(size))
+            kept = digits_up(self.alpha(size), 3)
             promise = (
                 f"no predictor separates its released half from the other by more than {kept:.3g} "
                 f"({50 * kept:.3g}% of the group flipped)"
@@ -286,14 +286,6 @@ def released(
     lam += spent.bits * _LN2
     nats, route = _nats(spent, lam, 2 * rows, mode, population)
     return ReleasedCoherence(spent, rows, float(beta), int(groups), mode, population, nats, route)
-
-
-def _three_digits_up(x: float) -> float:
-    """A tolerance as it is said: three digits, never less than what is promised."""
-    if not 0 < x < math.inf:
-        return x
-    unit = 10.0 ** (math.floor(math.log10(x)) - 2)
-    return math.ceil(x / unit - 1e-9) * unit
 
 
 def _nats(spent: Spent, lam: float, n: int, mode: Mode, population: Population) -> tuple[float, str]:

@@ -23,7 +23,7 @@ from holdfast.bounds.coherence.ratio import (
     tolerance,
 )
 from holdfast.bounds.coherence.theorem3 import SHARE, closed_load, fixed_terms
-from holdfast.bounds.exact import down
+from holdfast.bounds.exact import digits_down, down
 from holdfast.bounds.registry import theorem
 
 
@@ -48,7 +48,9 @@ class LargestEpsilon:
 
     def __str__(self) -> str:
         return (
-            f"epsilon {self.epsilon:.6g} ({self.mode})" if self.feasible else f"no epsilon ({self.mode}): {self.reason}"
+            f"epsilon {digits_down(self.epsilon, 6):.6g} ({self.mode})"
+            if self.feasible
+            else f"no epsilon ({self.mode}): {self.reason}"
         )
 
     def to_dict(self) -> dict[str, Any]:
