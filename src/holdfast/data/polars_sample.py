@@ -90,14 +90,24 @@ class PolarsSample(Sample):
             return pl.collect_all(queries, engine="streaming")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The frame some rows at a time, as it streams by."""
-        import polars as pl
-
-        frame = self._frame.select([_handed(self.schema[name].kind, name) for name in columns])
+        """The rows some at a time, as they stream by."""
         with _reading(self._files):
-            for part in frame.collect_batches(chunk_size=ROWS, maintain_order=False, engine="streaming"):
-                table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
-                yield arrow_batches.batch(self.schema, columns, table)
+            for part in self._parts(list(columns)):
+                yield arrow_batches.batch(self.schema, columns, part)
+
+    def _parts(self, columns: list[str]) -> Iterator[Any]:
+        import polars as pl
+        import pyarrow.parquet as pq
+
+        if self._files is not None and self._files.format == "parquet":
+            # Arrow reads a page after the other; polars would read ahead of us, up to the whole file.
+            for name in self._files.names:
+                with pq.ParquetFile(name, pre_buffer=False) as file:
+                    yield from file.iter_batches(ROWS, columns=columns, use_threads=False)
+            return
+        frame = self._frame.select([_handed(self.schema[name].kind, name) for name in columns])
+        for part in frame.collect_batches(chunk_size=ROWS, maintain_order=False, engine="streaming"):
+            yield part.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def scan(files: Files, declared: Declared) -> pl.LazyFrame:
@@ -116,6 +126,7 @@ def scan(files: Files, declared: Declared) -> pl.LazyFrame:
 def _reading(files: Files | None) -> Iterator[None]:
     """The files as they were opened, before and after; every error of polars as one that says nothing about rows."""
     import polars as pl
+    import pyarrow as pa
 
     try:
         if files is not None:
@@ -123,7 +134,7 @@ def _reading(files: Files | None) -> Iterator[None]:
         yield
         if files is not None:
             files.check()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError):
         raise SampleUnavailable(
             "the rows could not be read: a file is missing, damaged or not what it was declared to be"
         ) from None
