@@ -169,6 +169,22 @@ def test_a_partial_pass_is_no_pass(people: Path) -> None:
     assert status == 3
 
 
+def test_a_command_that_is_not_found_says_where_it_ran(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people.with_name("generator.py").write_text("")
+    status, _ = _audit(people, *FAST, "--curator", "./generator.py {train} {release}")
+    assert status == 3
+    assert "no such program; it runs in an empty folder of its own" in capsys.readouterr().out
+
+
+def test_a_release_that_is_no_table_is_said_to_be_none(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _ = _audit(people, *FAST, "--curator", "count")
+    assert status == 3
+    assert "the report is no table of rows" in capsys.readouterr().out
+    status, page = _audit(people, "--curator", "shuffled-column", "--with", "column=sex", "--splits", "8")
+    assert status == 0
+    assert _numbers(page)["setting"]["lenses"] == "everything released (sex)"
+
+
 def test_a_hanging_curator_is_ended(people: Path) -> None:
     status, page = _audit(people, *FAST, "--curator", "sleep 60; cp {train} {release}", "--time-limit", "0.2")
     assert status == 3

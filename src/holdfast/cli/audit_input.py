@@ -156,9 +156,9 @@ def _importable(learner: Any) -> Any:
 
 def released_columns(options: Sequence[str], domains: Sequence[str]) -> list[str] | None:
     """The columns that a curator of these options releases; None for all, or if that is not known."""
-    columns = dict(_pairs("--with", options)).get("columns")
+    told = dict(_pairs("--with", options))
     named = [name for name, _ in _pairs("--domain", domains)]
-    return named or (_listed(columns) if columns else None)
+    return named or _listed(told.get("columns", told.get("column", ""))) or None
 
 
 def curator_of(

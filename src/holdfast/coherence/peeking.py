@@ -75,9 +75,11 @@ def checked(values: Any, rows: int) -> NDArray[np.float64]:
         raise OutOfRange(f"predictions must be one number for each of {rows} rows, got shape {array.shape}")
     inside = np.abs(array) <= 1 + TOLERANCE  # NaN is not
     if not inside.all():
+        gone = int(np.isnan(array).sum())
         raise OutOfRange(
-            f"predictions must lie in [-1, 1], and {int((~inside).sum())} of {rows} do not; "
-            "turn a probability p into 2p - 1 and a label into -1 or 1"
+            f"predictions must lie in [-1, 1], and {int((~inside).sum())} of {rows} do not"
+            + (f", {gone} of them missing" if gone else "")
+            + "; turn a probability p into 2p - 1 and a label into -1 or 1"
         )
     return np.clip(array, -1.0, 1.0)
 

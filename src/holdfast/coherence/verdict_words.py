@@ -185,9 +185,9 @@ def paragraph(
         said.append("UNDERPOWERED: nothing was found, and this audit could not have found everything it asks about.")
     else:
         said.append(
-            f"NO EVIDENCE: in {len(found.groups)} groups no dependence on who was released was seen, and no group was "
-            f"shown to exceed alpha = {alpha:g}. This is no proof of coherence: other learners and other data are not "
-            "covered."
+            f"NO EVIDENCE: in {_counted(len(found.groups), 'group')} no dependence on who was released was seen, and "
+            f"no group was shown to exceed alpha = {alpha:g}. This is no proof of coherence: other learners and other "
+            "data are not covered."
         )
     if unjudged:
         count, first = len(unjudged), [repr(name) for name in unjudged[:3]]
@@ -206,12 +206,15 @@ def paragraph(
     elif outcome != INCOHERENT:
         asked = max(case.asked for case in cases)
         least = 1 - (level / found.tests) ** (1 / asked)
-        many = "1 split" if asked == 1 else f"{asked} splits"
         said.append(
-            f"With {many} no probability of exceeding alpha below {least:.2g} can be excluded for any group, all "
-            "together."
+            f"With {_counted(asked, 'split')} no probability of exceeding alpha below {least:.2g} can be excluded for "
+            "any group, all together."
         )
     return " ".join(said)
+
+
+def _counted(many: int, what: str) -> str:
+    return f"{many} {what}" if many == 1 else f"{many} {what}s"
 
 
 def _told(found: GroupFinding) -> str:

@@ -22,6 +22,13 @@ from holdfast.coherence.protocol import call
 from holdfast.coherence.table import Table
 from holdfast.errors import HoldfastError, InvalidParameter
 
+#: What a shell means by these: the usual slip is a script named by a path from where the audit was started.
+_HINTS = {
+    2: "; it runs in an empty folder of its own, so name its files by their whole path",
+    126: ": not a program",
+    127: ": no such program; it runs in an empty folder of its own, so name its files by their whole path",
+}
+
 
 @dataclass(frozen=True)
 class Shell:
@@ -35,7 +42,8 @@ class Shell:
     ----------
     command : str
         Given to the shell, with `{train}`, `{release}` and optionally `{seed}` (a whole number that differs between
-        splits, for generators that should be reproducible) filled in.
+        splits, for generators that should be reproducible) filled in. It must name files of its own by their whole
+        path.
     time_limit : float
         Seconds.
     name : str
@@ -73,7 +81,7 @@ class Shell:
                 late = f"the command ran past its limit of {self.time_limit:g} s and was ended"
                 raise CuratorFailed(late, "curator-hung", detail)
             if status:
-                raise CuratorFailed(f"the command ended with status {status}", detail=detail)
+                raise CuratorFailed(f"the command ended with status {status}{_HINTS.get(status, '')}", detail=detail)
             if not release.is_file():
                 raise CuratorFailed("the command ended with status 0 and wrote no release", detail=detail)
             try:

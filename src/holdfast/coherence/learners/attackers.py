@@ -20,11 +20,20 @@ from holdfast.errors import InvalidParameter
 Predictor = Callable[[Table], NDArray[np.float64]]
 
 
+def _rows_of(report: Any) -> Table:
+    try:
+        return Table.of(report, "the report")
+    except InvalidParameter as error:
+        raise InvalidParameter(
+            "this learner learns from rows, and the report is no table of rows: give a learner that reads such a report"
+        ) from error
+
+
 def report_table(report: Any, lens: Lens, target: Target | None) -> tuple[Table, NDArray[np.bool_]]:
     """The report as a table that shows the lens and the target, with the rows the target applies to and its truth."""
     if target is None:
         raise InvalidParameter("this learner predicts a target; the audit names none")
-    table = Table.of(report, "the report")
+    table = _rows_of(report)
     for name in (*lens.columns, target.column):
         if name not in table:
             raise InvalidParameter(f"the report has no column {name!r}, so this learner cannot learn from it")
@@ -78,7 +87,7 @@ class Membership:
 
     def __call__(self, report: Any, lens: Lens, target: Target | None) -> Predictor:
         """The predictor that the report gives for this lens."""
-        cells, _ = Cells.of(Table.of(report, "the report").select(lens.columns), lens.columns)
+        cells, _ = Cells.of(_rows_of(report).select(lens.columns), lens.columns)
         return lambda rows: np.where(cells.find(rows) >= 0, 1.0, -1.0)
 
 
@@ -95,7 +104,7 @@ class NearestRecord:
     def __call__(self, report: Any, lens: Lens, target: Target | None) -> Predictor:
         """The predictor that the report gives for this lens."""
         neighbors = _sklearn("neighbors")
-        table = Table.of(report, "the report").select(lens.columns)
+        table = _rows_of(report).select(lens.columns)
         if table.rows < 2:
             raise InvalidParameter("the report must have at least 2 rows to measure distances in")
         matrix = Matrix.of(table, lens.columns, one_hot=True, standard=True)
