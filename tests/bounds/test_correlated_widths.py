@@ -279,3 +279,45 @@ def test_beta_mixing_against_a_chain() -> None:
 def test_wrong_input_names_the_parameter(call: object, name: str) -> None:
     with pytest.raises(InvalidParameter, match=name):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("deltas", "tail"), [([1 - 1e-7], "markov"), ([0.5], "hold"), ([1.0, 1 - 1e-8], "markov")])
+def test_a_chain_that_forgets_too_slowly_for_the_lags_written_out(deltas: list[float], tail: str) -> None:
+    """Rows beyond a million lags enter by a bound on their sum, never by what the first million add up to."""
+    n = 2_500_000
+    lags = np.arange(1, n)
+    if tail == "hold":
+        values = np.full(n - 1, deltas[-1])
+    else:
+        rounds, rest = np.divmod(lags, len(deltas))
+        values = deltas[-1] ** rounds * np.concatenate([[1.0], deltas])[rest]
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    for run in (100, 400_000):
+        ends = np.minimum(np.arange(run, n + run, run), n)
+        lengths = np.diff(np.concatenate([[0], ends]))
+        exact = n / float(np.sum((lengths + sums[n - ends]) ** 2) / n)
+        found = effective_n_chain(n, deltas, tail, run)  # type: ignore[arg-type]
+        assert 0.4 * exact < found <= exact
+
+
+def test_beta_mixing_pays_for_the_coupling_and_for_both_tails() -> None:
+    betas = [0.5 * 0.7**a for a in range(80)]
+    for n, share in ((1000, 0.05), (10**6, 1e-4)):
+        apart = next(a for a, value in enumerate(betas, start=1) if n * value <= share / 2)
+        width = beta_mixing_width(n, share, betas)
+        assert width == pytest.approx(math.sqrt(apart * math.log(4 / share) / (2 * n)), rel=1e-12)
+        # coupling n beta(a), and the tail 2 exp(-2 (n/a) w^2) of a colours, make up the share
+        assert n * betas[apart - 1] + 2 * math.exp(-2 * n / apart * width**2) <= share
+        assert n * betas[apart - 2] > share / 2
+    # within half of the share the lag may be used, between half and all of it not
+    assert beta_mixing_width(100, 0.5, [0.0024]) == pytest.approx(math.sqrt(math.log(8) / 200))
+    assert beta_mixing_width(100, 0.5, [0.004]) == math.inf
+
+
+def test_ratio_and_bias_widen() -> None:
+    plain = fixed_question_width(100, 0.01)
+    assert plain == pytest.approx(math.sqrt(math.log(200) / 200), rel=1e-12)
+    assert fixed_question_width(100, 0.01, 7.0) == pytest.approx(math.sqrt(math.log(1400) / 200), rel=1e-12)
+    assert fixed_question_width(100, 0.01, 7.0, 0.03) == pytest.approx(
+        0.03 + math.sqrt(math.log(1400) / 200), rel=1e-12
+    )
