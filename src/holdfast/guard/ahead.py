@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, QuestionRefused
 from holdfast.guard.accounts import Account, read
 from holdfast.guard.estimate import Estimate
+from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Situation
 from holdfast.guard.settling import Asked, Charged, accounts, admit, admit_all, belief_of, known
@@ -44,15 +45,20 @@ def adjusted(view: View, p: float) -> float:
     return belief_of(standing).adjusted(p, whole.progress, whole.spent)
 
 
-def would_fit(view: View, asked: Sequence[Asked]) -> None:
-    """Raise if the questions would be refused now: then no row need be read.
+def look_up(view: View, asked: Sequence[Asked]) -> list[Entry | None]:
+    """The entries that answer questions already. If the others would be refused now, raise: then no row need be read.
 
     The ledger decides again, alone; this saves work and decides nothing.
     """
-    admit_all(view, asked)
+    before = [known(view, one) for one in asked]
+    new = list({one.bound.digest: one for one, entry in zip(asked, before, strict=True) if entry is None}.values())
+    if new:
+        admit_all(view, new)
+        warm(view, new)
+    return before
 
 
-def warm(view: View, asked: Sequence[Asked], prepared: Sequence[Any]) -> None:
+def warm(view: View, asked: Sequence[Asked], prepared: Sequence[Any] | None = None) -> None:
     """Compute the shares that the questions will most likely have, outside the ledger's lock.
 
     Others may ask meanwhile; then the run stands elsewhere, mostly in the same cell of the grid that shares are
@@ -60,10 +66,10 @@ def warm(view: View, asked: Sequence[Asked], prepared: Sequence[Any]) -> None:
     """
     standing = Standing.of(view)
     belief, held = belief_of(standing), accounts(view, standing, asked[0].analyst).whole
-    for one, part in zip(asked, prepared, strict=True):
+    for i, one in enumerate(asked):
         if one.bound.cost is not None and held.spent is not None:
             held = held.charge(one.bound.cost, None, "")
-        one.bound.warm(part, Situation(belief, held.progress, held.spent))
+        one.bound.warm(Situation(belief, held.progress, held.spent), None if prepared is None else prepared[i])
         held = held.settle()
 
 
@@ -79,4 +85,4 @@ def _left(held: Charged, standing: Standing, analyst: str) -> dict[str, object]:
     }
 
 
-__all__ = ["adjusted", "estimate", "level", "warm", "would_fit"]
+__all__ = ["adjusted", "estimate", "level", "look_up", "warm"]

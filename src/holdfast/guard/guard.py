@@ -157,7 +157,7 @@ class Guard:
         ]
         if not asked:
             return []
-        before = self._ledger.look(lambda view: [settling.known(view, one) for one in asked])
+        before = self._ledger.look(lambda view: ahead.look_up(view, asked))
         new = {one.bound.digest: one for one, entry in zip(asked, before, strict=True) if entry is None}
         entries = dict(zip(new, self._answer(list(new.values())), strict=True))
         return [
@@ -232,7 +232,6 @@ class Guard:
         """Answer new questions; the rows are read outside the ledger's lock."""
         if not asked:
             return []
-        self._ledger.look(lambda view: ahead.would_fit(view, asked))
         paid: list[Entry | None] = [None] * len(asked)
         if self._slow():
             paid = list(self._ledger.submit(lambda transaction: [settling.reserve(transaction, one) for one in asked]))
@@ -247,7 +246,8 @@ class Guard:
         for one in asked:
             parts.append(one.bound.prepare(measured[place : place + len(one.bound.statistics)], self._sample.n))
             place += len(one.bound.statistics)
-        self._ledger.look(lambda view: ahead.warm(view, asked, parts))
+        if any(one.bound.warms_late for one in asked):
+            self._ledger.look(lambda view: ahead.warm(view, asked, parts))
         batch = self._ledger.submit(lambda transaction: settling.settle_all(transaction, asked, parts, paid))
         faults.reach(SETTLED)
         if batch.stopped is not None:

@@ -155,7 +155,8 @@ def settle_all(
     may also hang on how the looks before it came out. Then those answers must stand: to take them back, and say why,
     would tell about the rows for nothing.
     """
-    admit_all(transaction, [one for one, entry in zip(asked, paid, strict=True) if entry is None])
+    if len(asked) > 1:
+        admit_all(transaction, [one for one, entry in zip(asked, paid, strict=True) if entry is None])
     entries: list[Entry] = []
     for one, part, entry in zip(asked, prepared, paid, strict=True):
         try:

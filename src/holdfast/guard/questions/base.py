@@ -6,6 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar
 
 from holdfast.accounting import Cost
@@ -99,13 +100,14 @@ class Bound(ABC):
     question: Mapping[str, Any]
     statistics: tuple[Statistic, ...]
     cost: Cost | None
+    warms_late: ClassVar[bool] = False
 
     @property
     def kind(self) -> str:
         """The kind of the question."""
         return str(self.question["kind"])
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The question's identity: the same question in any spelling has the same digest."""
         return hashlib.sha256(to_canonical_json(self.question).encode()).hexdigest()
@@ -113,8 +115,11 @@ class Bound(ABC):
     def require(self, view: View) -> None:  # noqa: B027  (most kinds have nothing to ask for)
         """Raise where the question can be answered no more, by what anyone may know."""
 
-    def warm(self, prepared: Any, situation: Situation) -> None:
-        """Compute what can be known of the answer's share before the ledger is locked, so that nobody waits for it."""
+    def warm(self, situation: Situation, prepared: Any = None) -> None:
+        """Compute what can be known of the answer's share before the ledger is locked, so that nobody waits for it.
+
+        Called before the rows are read, and again with what was prepared where `warms_late` says so.
+        """
         situation.belief.log_share(situation.progress, situation.spent)
 
     def prepare(self, measured: Measured, n: int, source: Source | None = None) -> Any:

@@ -105,9 +105,11 @@ class PrivateTest(Bound):
         shared: dict[str, Any] = {"alpha": self._alpha, "source": source} | self._amount
         return independence(counts, **shared) if self._p0 is None else gof(counts, self._p0, **shared)
 
-    def warm(self, prepared: TestResult, situation: Situation) -> None:
+    warms_late = True
+
+    def warm(self, situation: Situation, prepared: TestResult | None = None) -> None:
         """Correct the p-value once: after a concentrated cap that takes a second."""
-        if prepared.p_value is not None:
+        if prepared is not None and prepared.p_value is not None:
             situation.belief.adjusted(prepared.p_value, situation.progress, situation.spent)
 
     def settle(self, found: TestResult, situation: Situation) -> Settled:
