@@ -36,6 +36,13 @@ def test_a_table_breaks_between_words_and_fits(
             assert word in printed, word
 
 
+def test_equally_wide_columns_give_alike() -> None:
+    assert output._shrunk([10, 141, 141], [10, 15, 15], 160) == [10, 70, 70]
+    assert output._shrunk([10, 170, 141], [10, 15, 15], 160) == [10, 70, 70]
+    assert output._shrunk([10, 90, 20], [10, 40, 15], 79) == [10, 40, 20]
+    assert output._shrunk([10, 90, 20], [10, 60, 15], 40) == [10, 10, 10]
+
+
 def test_columns_that_do_not_fit_follow_in_a_part_that_repeats_the_names(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,15 +75,18 @@ def _parts(columns: Sequence[str], cells: list[list[str]]) -> list[tuple[list[in
 
 
 def _shrunk(whole: list[int], word: list[int], room: int) -> list[int]:
-    """Widths that fit the room: the widest column gives first, and below its longest word only when all are there."""
+    """Widths that fit the room: the widest give first, alike, and below their longest word only when all are there."""
     found = list(whole)
     while (over := sum(found) + 3 * len(found) - room) > 0:
-        spare = [i for i in range(len(found)) if found[i] > word[i]] or [i for i in range(len(found)) if found[i] > 1]
+        least = word if any(f > w for f, w in zip(found, word, strict=True)) else [1] * len(found)
+        spare = [i for i in range(len(found)) if found[i] > least[i]]
         if not spare:
             break
-        widest = max(spare, key=lambda i: found[i])
-        floor = max([found[i] for i in spare if found[i] < found[widest]] + [word[widest], found[widest] - over, 1])
-        found[widest] = floor if floor < found[widest] else found[widest] - 1
+        top = max(found[i] for i in spare)
+        level = max((found[i] for i in spare if found[i] < top), default=1)
+        widest = [i for i in spare if found[i] == top]
+        for i in widest:
+            found[i] = max(least[i], level, top - -(-over // len(widest)))
     return found
 
 
