@@ -69,6 +69,7 @@ class World:
     live: Live
     names: dict[str, str]
     tokens: dict[str, str | None]
+    client: httpx.Client
 
     def send(self, method: str, path: str, route: Route, who: str) -> httpx.Response:
         """One request."""
@@ -83,12 +84,12 @@ class World:
             if body.get("sample") == "{sample}":
                 body["sample"] = self.names["sample"]
             options["json"] = body
-        return httpx.request(method, self.live.url + path, headers=headers, timeout=30, **options)
+        return self.client.request(method, path, headers=headers, **options)
 
 
 @pytest.fixture(scope="module")
 def world(live: Live) -> Iterator[World]:
-    with live.client() as steward:
+    with live.client() as steward, httpx.Client(base_url=live.url, timeout=30) as client:
 
         def issue(**body: Any) -> dict[str, Any]:
             made = steward.post("/api/v1/tokens", json=body)
@@ -122,7 +123,7 @@ def world(live: Live) -> Iterator[World]:
             "token": issue(role="analyst", name="spare")["id"],
             "sequence": "2",
         }
-        world = World(live, names, tokens)
+        world = World(live, names, tokens, client)
         made = world.send("POST", G + "/ask", ROUTES["POST", G + "/ask"], "analyst")
         assert made.json()["sequence"] == 2
         yield world

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -38,10 +40,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        logs.say("started", version=__version__)
+        logs.say("started", version=__version__, worker=os.getpid())
+        writing = asyncio.create_task(_write_metrics(server))
         yield
+        writing.cancel()
         server.close()
-        logs.say("stopped")
+        logs.say("stopped", worker=os.getpid())
 
     app = FastAPI(
         title="Holdfast",
@@ -63,6 +67,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(Numbered, server=server)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+async def _write_metrics(server: Server) -> None:
+    while True:
+        await asyncio.sleep(1)
+        server.metrics.write()
 
 
 def from_environment() -> FastAPI:

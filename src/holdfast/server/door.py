@@ -75,7 +75,7 @@ class Numbered:
         code, caller = state.get("code"), state.get("caller")
         self._server.metrics.request(_method(scope), route or "none", status, seconds)
         if code is not None:
-            self._server.metrics.add("holdfast_problems_total", code=code)
+            self._server.metrics.problem(code)
         logs.say(
             "request",
             logging.ERROR if status >= 500 and code == "internal-error" else logging.INFO,

@@ -1,95 +1,154 @@
-"""Counts for Prometheus, in its text form. No name of a person, guard or column is in them."""
+"""Counts for Prometheus, in its text form. No name of a person, guard or column is in them.
+
+Where several workers share a port, a scrape meets any one of them. So each writes its counts to a file in one folder
+every second, and whichever is asked adds up what the others wrote.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import threading
-import time
 from bisect import bisect_left
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from holdfast.server.settings import Settings
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_REQUESTS, _PROBLEMS, _ANSWERS = "holdfast_requests_total", "holdfast_problems_total", "holdfast_answers_total"
+_SECONDS, _INSIDE = "holdfast_request_seconds", "holdfast_requests_inside"
 _HELP = {
-    "holdfast_requests_total": ("counter", "Requests, by method, route and status."),
-    "holdfast_problems_total": ("counter", "Requests that were refused, by code."),
-    "holdfast_answers_total": ("counter", "Answers released, by kind of question; repeated ones cost nothing."),
-    "holdfast_request_seconds": ("histogram", "Time from the first byte of a request to the end of its answer."),
-    "holdfast_requests_inside": ("gauge", "Requests under way."),
-    "holdfast_start_time_seconds": ("gauge", "When the worker started."),
+    _REQUESTS: ("counter", "Requests, by method, route and status."),
+    _PROBLEMS: ("counter", "Requests that were refused, by code."),
+    _ANSWERS: ("counter", "Answers released, by kind of question; repeated ones cost nothing."),
+    _SECONDS: ("histogram", "Time from the start of a request to the end of its answer."),
+    _INSIDE: ("gauge", "Requests under way."),
 }
-Labels = tuple[tuple[str, str], ...]
+Counts = dict[str, dict[str, list[float]]]
+"""For each name, for each set of labels as JSON: a count, or a histogram's buckets and its sum."""
 
 
 class Metrics:
-    """The counts of one worker."""
+    """The counts of one worker, and the sum over all."""
 
     def __init__(self, settings: Settings) -> None:
         self._mutex = threading.Lock()
-        self._counts: dict[tuple[str, Labels], float] = {}
-        self._times: dict[Labels, list[float]] = {}
+        self._held: Counts = {}
+        self._folder = settings.folder / "metrics" if settings.workers > 1 else None
         self.inside = 0
-        self._started = time.time()
 
-    def add(self, name: str, amount: float = 1, **labels: str) -> None:
-        """Count."""
-        key = name, tuple(sorted(labels.items()))
+    def add(self, name: str, **labels: str) -> None:
+        """Count one."""
+        text = json.dumps(labels, sort_keys=True)
         with self._mutex:
-            self._counts[key] = self._counts.get(key, 0) + amount
+            self._held.setdefault(name, {}).setdefault(text, [0.0])[0] += 1
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request and its time."""
-        self.add("holdfast_requests_total", method=method, route=route, status=str(status))
+        self.add(_REQUESTS, method=method, route=route, status=str(status))
         with self._mutex:
-            row = self._times.setdefault((("route", route),), [0.0] * (len(BUCKETS) + 2))
+            row = self._held.setdefault(_SECONDS, {}).setdefault(
+                json.dumps({"route": route}), [0.0] * (len(BUCKETS) + 2)
+            )
             row[bisect_left(BUCKETS, seconds)] += 1
             row[-1] += seconds
 
-    def snapshot(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+    def answer(self, kind: str, repeated: bool) -> None:
+        """Count an answer."""
+        self.add(_ANSWERS, kind=kind, repeated="yes" if repeated else "no")
+
+    def problem(self, code: str) -> None:
+        """Count a refusal."""
+        self.add(_PROBLEMS, code=code)
+
+    def plain(self) -> Counts:
+        """The counts of this worker."""
         with self._mutex:
-            return {"counts": dict(self._counts), "times": {k: list(v) for k, v in self._times.items()}}
+            held = {name: {labels: list(row) for labels, row in rows.items()} for name, rows in self._held.items()}
+        return held | {_INSIDE: {"{}": [float(self.inside)]}}
 
     def text(self) -> str:
-        """The exposition.
+        """What Prometheus reads, all workers together.
 
         Examples
         --------
         >>> metrics = Metrics(Settings())
-        >>> metrics.add("holdfast_problems_total", code="forbidden")
+        >>> metrics.problem("forbidden")
         >>> [line for line in metrics.text().splitlines() if "forbidden" in line]
         ['holdfast_problems_total{code="forbidden"} 1']
         """
-        held = self.snapshot()
-        lines: dict[str, list[str]] = {name: [] for name in _HELP}
-        for (name, labels), value in sorted(held["counts"].items()):
-            lines[name].append(f"{name}{_labels(labels)} {value:g}")
-        for labels, row in sorted(held["times"].items()):
-            total = 0.0
-            name = "holdfast_request_seconds"
-            for bound, count in zip((*(f"{b:g}" for b in BUCKETS), "+Inf"), row, strict=False):
-                total += count
-                lines[name].append(f"{name}_bucket{_labels((*labels, ('le', bound)))} {total:g}")
-            lines[name].append(f"{name}_sum{_labels(labels)} {row[-1]:.6f}")
-            lines[name].append(f"{name}_count{_labels(labels)} {total:g}")
-        lines["holdfast_requests_inside"].append(f"holdfast_requests_inside {self.inside}")
-        lines["holdfast_start_time_seconds"].append(f"holdfast_start_time_seconds {self._started:.3f}")
-        text: list[str] = []
+        total = self.plain()
+        for other in self._others():
+            _add(total, other)
+        lines: list[str] = []
         for name, (kind, words) in _HELP.items():
-            if lines[name]:
-                text += [f"# HELP {name} {words}", f"# TYPE {name} {kind}", *lines[name]]
-        return "\n".join(text) + "\n"
+            rows = total.get(name, {})
+            lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"] if rows else []
+            for labels, row in sorted(rows.items()):
+                lines += (
+                    _histogram(name, json.loads(labels), row)
+                    if kind == "histogram"
+                    else [f"{name}{_labels(json.loads(labels))} {row[0]:.15g}"]
+                )
+        return "\n".join(lines) + "\n"
+
+    def write(self) -> None:
+        """Leave this worker's counts where the others find them."""
+        if self._folder is None:
+            return
+        self._folder.mkdir(exist_ok=True)
+        path = self._folder / f"{os.getpid()}.json"
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(self.plain()))
+        fresh.replace(path)
+
+    def _others(self) -> list[Counts]:
+        if self._folder is None or not self._folder.is_dir():
+            return []
+        found = []
+        for path in self._folder.glob("*.json"):
+            if path.stem != str(os.getpid()):
+                with suppress(OSError, ValueError):  # it ends, or is written, at this moment
+                    found.append(json.loads(path.read_text()))
+        return found
 
     def close(self) -> None:
-        """Nothing to let go of yet."""
+        """Leave the last counts, so that totals do not fall when a worker is replaced."""
+        self.inside = 0
+        self.write()
 
 
-def _labels(labels: Labels) -> str:
+def forget(folder: Path) -> None:
+    """Remove what an earlier run left; for the parent, before workers start."""
+    for path in (folder / "metrics").glob("*.json"):
+        with suppress(OSError):
+            path.unlink()
+
+
+def _add(total: Counts, other: dict[str, Any]) -> None:
+    for name, rows in other.items():
+        mine = total.setdefault(name, {})
+        for labels, row in rows.items():
+            held = mine.get(labels, [0.0] * len(row))
+            mine[labels] = [a + b for a, b in zip(held, row, strict=True)]
+
+
+def _histogram(name: str, labels: dict[str, str], row: list[float]) -> list[str]:
+    lines, total = [], 0.0
+    for bound, count in zip((*(f"{b:g}" for b in BUCKETS), "+Inf"), row[:-1], strict=True):
+        total += count
+        lines.append(f"{name}_bucket{_labels(labels | {'le': bound})} {total:.15g}")
+    return [*lines, f"{name}_sum{_labels(labels)} {row[-1]:.6f}", f"{name}_count{_labels(labels)} {total:.15g}"]
+
+
+def _labels(labels: dict[str, str]) -> str:
     if not labels:
         return ""
-    escaped = ((name, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) for name, value in labels)
+    escaped = ((n, v.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) for n, v in labels.items())
     return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}"
 
 
-__all__ = ["BUCKETS", "MEDIA_TYPE", "Metrics"]
+__all__ = ["BUCKETS", "MEDIA_TYPE", "Metrics", "forget"]

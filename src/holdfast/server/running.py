@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from holdfast.server import logs
+from holdfast.server.metrics import forget
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
 
@@ -60,7 +63,10 @@ def serve(settings: Settings) -> None:
         "h11_max_incomplete_event_size": 64 * 1024,
     }
     logs.set_up()
+    forget(settings.folder)
     os.environ.update(to_environment(settings))
+    # Uvicorn ends what is under way and then sends itself the signal again: an orderly end is no failure.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run("holdfast.server.app:from_environment", factory=True, workers=settings.workers, **options)
 
 

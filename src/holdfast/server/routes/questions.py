@@ -146,8 +146,7 @@ def _check_number(server: Server, body: shapes.AskMany) -> None:
 
 def _count(server: Server, questions: list[dict[str, Any]], found: list[GuardedAnswer]) -> None:
     for question, answer in zip(questions, found, strict=True):
-        kind, repeated = str(question["kind"]), "yes" if answer.repeated else "no"
-        server.metrics.add("holdfast_answers_total", kind=kind, repeated=repeated)
+        server.metrics.answer(str(question["kind"]), answer.repeated)
 
 
 def _line(event: dict[str, Any]) -> str:
