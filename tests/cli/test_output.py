@@ -112,3 +112,10 @@ def test_rows_come_whole(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_plot_option_names_every_kind_of_picture(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "--help"]) == 0
     assert ".svg, .png, .html or .json" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_list_of_commands_is_cut_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    listed = capsys.readouterr().out.partition("Commands:")[2]
+    assert "..." not in listed
+    assert all(name in listed for name in ("audit", "guard", "verify"))

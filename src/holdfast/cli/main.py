@@ -69,7 +69,17 @@ def build() -> typer.Typer:
 
     for name in COMMANDS:
         importlib.import_module(f"holdfast.cli.{name}").register(app)
+    for command in app.registered_commands:
+        command.short_help = command.short_help or _short((command.callback and command.callback.__doc__) or "")
+    for group in app.registered_groups:
+        group.short_help = _short(str(group.typer_instance.info.help)) if group.typer_instance else None
     return app
+
+
+def _short(told: str) -> str:
+    """What stands beside a command's name in the list of commands: a whole clause, not what fits a line."""
+    first = " ".join(told.strip().split("\n\n")[0].split()).partition(";")[0].partition(". ")[0]
+    return first.rstrip(".") + "."
 
 
 def run(arguments: Sequence[str]) -> int:
