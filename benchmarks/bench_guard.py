@@ -122,7 +122,8 @@ def _million() -> list[Row]:
     """A guard's own ledger with a million entries more: opened, and asked."""
     with tempfile.TemporaryDirectory() as folder:
         paths = {Path(folder) / "short.db": 1_000, Path(folder) / "long.db": MILLION}
-        opened, asked = {}, {}
+        opened: dict[Path, float] = {}
+        asked: dict[Path, float] = {}
         for path, count in paths.items():
             Guard.open(path, _sample(), _policy()).shut()
             _lengthen(path, count)

@@ -106,11 +106,11 @@ class ThresholdCheck(Bound):
     def _parts(self, situation: Situation) -> tuple[float, float, float]:
         """The share, how far the sample's mean can be from a guess that stands, and from a noisy value."""
         scales, belief = self._rules.on_grid, situation.belief
-        fresh = math.log(2 / situation.noise_share)
+        fresh = math.log(2 / situation.noise_share)  # half for the comparison, half for both tails of a shown value
         kept = math.log(1 / belief.threshold_share)
         step = float(scales.grid.step)
         near = self._rules.index + math.ceil(scales.threshold * kept) + math.ceil(scales.comparison * fresh) + _ROUNDING
-        off = math.ceil(scales.release * fresh) + _ROUNDING
+        off = math.ceil(scales.release * (fresh + math.log(2))) + _ROUNDING
         return situation.log_share, near * step, off * step
 
 
