@@ -316,3 +316,30 @@ def test_wrong_input_is_named() -> None:
         membership_test([0.0, 1.0], [True], rng)
     with pytest.raises(InvalidParameter, match="splits"):
         exact_null(np.zeros(40), 20)
+
+
+def test_the_observed_split_counts_among_the_re_assignments() -> None:
+    """Else p could be 0, and too small on average: exact only if the observed split is one of those it is ranked in."""
+    rng = np.random.default_rng(19)
+    inside = np.arange(40) < 20
+    for h in (np.where(inside, 1.0, -1.0), np.where(inside, 1.0, 0.0) + np.linspace(0, 0.5, 40)):
+        assert membership_test(h, inside, rng, 19) == 1 / 20
+        assert membership_test(h, inside, rng, 19, weights=np.ones(40)) == 1 / 20
+
+
+def test_max_t_standardises_over_the_observed_split_too() -> None:
+    rows, draws = 24, 9
+    groups = groups_of(rows, a=np.arange(rows) < 8, b=np.arange(rows) >= 12)
+    differ = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        h, inside = rng.uniform(-1, 1, rows), half_split(rows, rng)
+        again = np.random.default_rng(seed)
+        splits = [inside, *(again.permutation(inside) for _ in range(draws))]
+        table = np.array([groups.distances(h, split).distance for split in splits])
+        z = (table - table.mean(axis=0)) / table.std(axis=0)
+        expected = (z.max(axis=1) >= z[0].max() - 1e-9).mean()
+        assert max_t(h, inside, groups, np.random.default_rng(seed), draws).p_value == pytest.approx(expected)
+        apart = (table - table[1:].mean(axis=0)) / table[1:].std(axis=0)
+        differ += bool((apart.max(axis=1) >= apart[0].max() - 1e-9).mean() != expected)
+    assert differ  # the test would see the other way of standardising

@@ -376,3 +376,15 @@ def test_a_declared_group_that_is_too_small_to_measure_is_no_pass() -> None:
     assert (asked.outcome, asked.exit_status) == (UNDERPOWERED, 3)
     assert any("'few' was asked for and not measured" in said for said in asked.messages)
     assert judged(GroupPlan(columns=["part"])).exit_status == 0  # values that occur are listed, and nobody asked
+
+
+def test_no_raw_distance_without_a_floor() -> None:
+    """One split has no other to be measured on, so there is no floor: then the largest distance is not told either."""
+    rng = np.random.default_rng(22)
+    for splits in (1, 3):
+        h = rng.uniform(-1, 1, (splits, ROWS))
+        judged = verdict(quick(made(h, splits_of(splits, rng), {"part": np.arange(ROWS) < 300})), alpha=0.2)
+        assert judged.exit_status == 3
+        for found in judged.findings:
+            assert (found.largest is None) == (found.floor is None) == (splits == 1)
+            assert found.status == NOT_MEASURED or splits > 1

@@ -222,7 +222,7 @@ def _groups(found: Significance, case: CaseSignificance, alpha: float, beta: flo
             excess=_known(case.excess[g]),
             excess_low=_known(case.excess_low[g]),
             excess_high=_known(case.excess_high[g]),
-            largest=float(known.max()) if measured else None,
+            largest=None if floor is None or not measured else float(known.max()),
             above=above,
             measured=measured,
             asked=case.asked,
