@@ -388,3 +388,14 @@ def test_no_raw_distance_without_a_floor() -> None:
         for found in judged.findings:
             assert (found.largest is None) == (found.floor is None) == (splits == 1)
             assert found.status == NOT_MEASURED or splits > 1
+
+
+def test_one_split_spends_all_its_permutations_on_naming_groups() -> None:
+    rng = np.random.default_rng(23)
+    people = {"row": np.arange(400), "ill": rng.integers(0, 2, 400)}
+    inside = half_split(400, rng)
+    release = {name: values[inside] for name, values in people.items()}
+    trials = single_shot(people, release, inside, learners.Membership(), target=Target("ill", equals=1))
+    (case,) = significance(trials, permutations=1999).cases
+    assert case.p_values == pytest.approx(1 / 2000)
+    assert case.omnibus == pytest.approx(1 / 200)  # max-T splits all rows again for each: a tenth
