@@ -29,8 +29,6 @@ _TYPES: dict[str, RawType] = {
     "boolean": "boolean",
     "string": "string",
 }
-_TOGETHER = 16
-"""Plans with cells in one statement."""
 
 
 class SparkSample(Sample):
@@ -40,7 +38,7 @@ class SparkSample(Sample):
     """
 
     engine = "spark"
-    at_once = 32
+    at_once = 16
 
     def __init__(
         self, frame: DataFrame, statements: Statements, n: int, row_key: str | None = None, path: str | None = None
@@ -88,7 +86,7 @@ class SparkSample(Sample):
             frame, view = self._current(), self._statements.name
             frame.createOrReplaceTempView(view)
             try:
-                for some in bundles(work, _TOGETHER):
+                for some in bundles(work, self.at_once):
                     gather(sums, some, frame.sparkSession.sql(self._statements.of(some)).collect(), self.n)
             finally:
                 frame.sparkSession.catalog.dropTempView(view)
