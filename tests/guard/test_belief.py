@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,3 +180,35 @@ def test_shares_of_a_concentrated_cap_are_fixed_within_a_class(many: int) -> Non
         assert share([4] * (many - 1) + [5]) == share([4] * (many - 1) + [8])
         assert share([5]) == share([7]) < share([4])  # of powers of two
     assert sum(math.exp(belief._classed(power * math.log(2))[1]) for power in range(5000)) <= 1
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.3])
+def test_the_whole_bound_by_listing_every_sample(epsilon: float) -> None:
+    """All 2**13 samples of 13 fair coins, one private answer, one failed look whose alphabet depends on that answer.
+
+    Then the worst question of all: for each course of events it misses on the samples that the course makes likeliest,
+    as many as its level allows. The exact probability that it misses stays within the share of its place; at a level
+    that forgets what the look or its alphabet has shown it does not.
+    """
+    n = 13
+    ones = np.array([bin(x).count("1") for x in range(2**n)])
+    belief = Belief(n, Policy(confidence=0.05, privacy=PureDP(epsilon), questions=3, failures=1))
+    likely = np.exp(epsilon) / (1 + np.exp(epsilon))
+    answered_yes = np.where(ones > n / 2, likely, 1 - likely)
+    whole = 0.95 * 0.9 / 3 / 2  # beta, the part for rows, the third question, one failure of at most one
+
+    def missed(level: Callable[[int], float]) -> float:
+        total = 0.0
+        for yes in (True, False):
+            shown = 2 if yes else 7
+            given = (answered_yes if yes else 1 - answered_yes) / 2**n
+            for cell in range(shown):
+                course = np.sort(given[ones % shown == cell])[::-1]
+                total += course[: math.floor(level(shown) * 2**n)].sum()
+        return total
+
+    def right(shown: int) -> float:
+        return math.exp(belief.log_share(Progress().settle().settle(False, shown)))
+
+    assert 0.05 * whole * (epsilon < 0.1) < missed(right) <= whole
+    assert missed(lambda shown: whole / 2) > whole  # without the alphabet: only the two places of the failure

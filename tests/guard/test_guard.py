@@ -20,7 +20,6 @@ from holdfast.errors import (
     QuestionRefused,
 )
 from holdfast.guard import Guard, Policy
-from holdfast.guard.ledger import faults
 
 N = 4000
 
@@ -303,65 +302,3 @@ def test_the_policy_must_be_given_once(sample: hf.data.Sample) -> None:
     store = hf.guard.ledger.open_store(None)
     Guard.open(store, sample, mixed().to_dict())
     assert Guard.open(store, sample).policy == mixed()
-
-
-def test_a_batch_does_not_take_back_what_a_failure_in_it_has_told(sample: hf.data.Sample) -> None:
-    """If a failure inside a batch ends the run, its answers stand: else every batch would be a free bit about rows."""
-    guard = Guard.open(None, sample, Policy(questions=20, failures=0))
-    with pytest.raises(BudgetExhausted, match=r"failures were capped at 0.*the 1 before it in the batch were answered"):
-        guard.ask_all([ask.check("age < 40", guess=0.9), ask.check("age < 41", guess=0.3)])
-    assert guard.describe()["progress"]["failed"] == 1
-    assert guard.ask(ask.check("age < 40", guess=0.9)).repeated
-    with pytest.raises(BudgetExhausted, match="failures were capped at 0"):
-        guard.ask(ask.check("age < 42", guess=0.3))
-
-
-def test_a_later_tolerance_that_a_failure_made_too_small_does_not_undo_the_failure(sample: hf.data.Sample) -> None:
-    guard = Guard.open(None, sample, Policy(questions=20))
-    least = guard.estimate(ask.check("age < 40", guess=0.3)).half_width
-    assert least is not None
-    batch = [ask.check("age < 41", guess=0.9), ask.check("age < 40", guess=0.3, tolerance=least * 1.01)]
-    with pytest.raises(InvalidParameter, match="the 1 before it in the batch were answered"):
-        guard.ask_all(batch)
-    assert guard.describe()["progress"]["failed"] == 1
-
-
-def test_a_question_on_its_way_is_not_answered_while_paused_or_after_the_end(sample: hf.data.Sample) -> None:
-    guard = Guard.open(None, sample, Policy(questions=20, failures=0))
-    guard._slow = lambda: True  # type: ignore[method-assign]
-    faults.set_hook(lambda name: guard.pause() if name == "guard.measured" else None)
-    try:
-        with pytest.raises(QuestionRefused, match="paused"):
-            guard.ask(ask.check("age < 40", guess=0.3), key="k")
-    finally:
-        faults.set_hook(None)
-    guard.resume()
-    assert guard.remaining()["whole"]["questions"] == 19
-    assert guard.ask(ask.check("age < 40", guess=0.3), key="k").remaining["whole"]["questions"] == 19
-    other = Guard(guard.ledger, guard._sample)
-    faults.set_hook(lambda name: other.ask(ask.check("age < 41", guess=0.9)) if name == "guard.reserved" else None)
-    try:
-        with pytest.raises(BudgetExhausted, match="failures were capped"):
-            guard.ask(ask.check("age < 42", guess=0.3), key="late")
-    finally:
-        faults.set_hook(None)
-
-
-def test_a_question_checked_against_a_policy_that_was_changed_is_asked_again(sample: hf.data.Sample) -> None:
-    guard = Guard.open(None, sample, mixed())
-    faults.set_hook(lambda name: guard.override(mixed(), "same again") if name == "guard.measured" else None)
-    try:
-        with pytest.raises(LedgerConflict, match="changed the policy while the question was on its way"):
-            guard.ask(hf.mean("age < 40"))
-    finally:
-        faults.set_hook(None)
-    assert guard.remaining()["whole"]["epsilon"] == 0.1
-    assert not guard.ask(hf.mean("age < 40")).guarantee.certified
-
-
-def test_one_question_twice_in_a_slow_batch_is_reserved_once(sample: hf.data.Sample) -> None:
-    guard = Guard.open(None, sample, mixed())
-    guard._slow = lambda: True  # type: ignore[method-assign]
-    first, second = guard.ask_all([hf.mean("age < 40"), hf.mean("age<40")], keys=["a", "b"])
-    assert first.sequence == second.sequence
-    assert guard.remaining()["whole"]["epsilon"] == 0.09
