@@ -279,5 +279,6 @@ def test_what_is_no_http_is_survived(live: Live) -> None:
 def test_methods_and_addresses_that_are_not_there(steward: httpx.Client, guard: str) -> None:
     problem(steward.put("/api/v1/tokens", json={}), 405, "method-not-allowed")
     problem(steward.get("/api/v1/nothing"), 404, "not-found")
+    problem(steward.get(f"/api/v1/guards/{guard}/level", params={"aplha": "0.1"}), 422, "invalid-parameter")
     problem(steward.get("/api/v1/guards/%2e%2e/%2e%2e"), 404, "not-found")
     problem(steward.request("BREW", "/api/v1/tokens"), 405)

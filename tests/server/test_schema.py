@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -46,15 +47,20 @@ _bounded = settings(
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_nothing_that_the_document_does_not_say(live: Live, mode: GenerationMode) -> None:
     guard = live.guard(f"schema {mode.value}", {"questions": 10_000})["id"]
-    schema = schemathesis.openapi.from_url(f"{live.url}/api/v1/openapi.json")
+    document = httpx.get(f"{live.url}/api/v1/openapi.json", timeout=30).json()
+    for methods in document["paths"].values():  # the token is always sent; test_authorisation leaves it out
+        for operation in methods.values():
+            operation.pop("security", None)
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=live.url)
     headers = {"Authorization": f"Bearer {live.steward_token}"}
     sent: dict[str, int] = {}
 
     for found in schema.get_all_operations():
-        operation: Any = found.ok()
+        one: Any = found.ok()
 
-        @settings(_bounded, max_examples=FEW.get(operation.path, 8))
-        @given(case=operation.as_strategy(generation_mode=mode))
+        @settings(_bounded, max_examples=FEW.get(one.path, 6))
+        @given(case=one.as_strategy(generation_mode=mode))
         def check(case: Case) -> None:
             if "guard" in case.path_parameters and not case.path.endswith(_OURS):
                 case.path_parameters["guard"] = guard

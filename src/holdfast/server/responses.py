@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from fastapi import Request, Response
@@ -94,19 +94,32 @@ def _unreadable(words: str) -> Problem:
 
 
 class StrictRoute(APIRoute):
-    """A route that reads JSON strictly, and takes nothing else where it wants JSON."""
+    """A route that reads JSON strictly, and takes nothing else where it wants JSON; a mistyped parameter is refused."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap the route's own handler."""
         inner, wants_body = super().get_route_handler(), self.body_field is not None
+        known = frozenset(_query_names(self.dependant))
 
         async def handle(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
+            if not known.issuperset(strict.query_params):
+                names = ", ".join(sorted(known)) or "none"
+                raise Problem(
+                    "invalid-parameter", f"the address has a parameter that is not known here; known: {names}"
+                )
             if wants_body:
                 await _check_body(strict)
             return await inner(strict)
 
         return handle
+
+
+def _query_names(dependant: Any) -> Iterator[str]:
+    """The parameters that a route and what it depends on take from the address."""
+    yield from (one.alias for one in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _query_names(inner)
 
 
 async def _check_body(request: StrictRequest) -> None:

@@ -60,7 +60,7 @@ def serve(settings: Settings) -> None:
         "forwarded_allow_ips": settings.proxies or None,
         "timeout_keep_alive": 15,
         "timeout_graceful_shutdown": settings.shutdown_seconds,
-        "h11_max_incomplete_event_size": 64 * 1024,
+        "h11_max_incomplete_event_size": 256 * 1024,
     }
     logs.set_up()
     forget(settings.folder)

@@ -40,7 +40,7 @@ _Key = Annotated[
     str | None, Query(min_length=1, max_length=200, description="The column that names who a row is about")
 ]
 _Columns = Annotated[
-    str | None, Query(max_length=100_000, description='JSON: [{"name": "age", "kind": "integer"}, ...]')
+    str | None, Query(max_length=16_000, description='JSON: [{"name": "age", "kind": "integer"}, ...]')
 ]
 
 
