@@ -16,7 +16,7 @@ from holdfast.coherence import significance as significances
 from holdfast.coherence.failures import Failure
 from holdfast.coherence.lenses import Lens
 from holdfast.coherence.significance import Significance, significance
-from holdfast.coherence.significance_cross import cross_test
+from holdfast.coherence.significance_cross import cross_test, mean_excess
 from holdfast.coherence.split import half_split
 from holdfast.coherence.verdict import (
     EXIT_STATUS,
@@ -336,6 +336,26 @@ def test_exit_statuses_are_those_of_the_specification() -> None:
     assert EXIT_STATUS == {NO_EVIDENCE: 0, LEAK: 1, LEAK_ONCE: 1, INCOHERENT: 2, UNDERPOWERED: 3}
 
 
+def drafted(cross: np.ndarray, **fields: Any) -> dict[str, Any]:
+    """A case before correction, from distances of predictor k under split j (splits x splits x groups)."""
+    splits, _, groups = cross.shape
+    known = mean_excess(cross)
+    nothing = np.full(groups, np.nan)
+    draft: dict[str, Any] = {"learner": "a", "lens": "b", "asked": splits, "splits": splits, "crossed": splits}
+    draft |= {"mean": known.mean, "floor": known.floor, "excess": known.excess}
+    draft |= {"excess_low": known.low, "excess_high": known.high, "membership": nothing, "least_p": 0.0005}
+    draft |= {"distance": np.einsum("kkg->kg", cross), "cross": cross, "test": "cross-evaluation"}
+    return draft | {"p_values": np.ones(groups), "omnibus": 1.0} | fields
+
+
+def judge(drafts: list[dict[str, Any]], alpha: float, beta: float = 0.05) -> Verdict:
+    cases = significances._corrected(drafts)
+    names = tuple(f"g{g}" for g in range(drafts[0]["mean"].size))
+    return verdict(
+        Significance(names, (500,) * len(names), cases, "repeated", "wasserstein", 1999, False, ()), alpha, beta
+    )
+
+
 def test_no_group_is_named_where_the_omnibus_sees_nothing() -> None:
     """Spikes in many groups drown the largest standardised sum; one group's own p-value survives Holm's method."""
     splits, groups = 12, 20
@@ -350,15 +370,10 @@ def test_no_group_is_named_where_the_omnibus_sees_nothing() -> None:
             break
     else:
         pytest.fail("no such case was drawn")
-    nothing = np.full(groups, np.nan)
-    draft: dict[str, Any] = {"learner": "a", "lens": "b", "asked": splits, "splits": splits, "crossed": splits}
-    draft |= dict.fromkeys(("mean", "floor", "excess", "excess_low", "excess_high", "membership"), nothing)
-    draft |= {"distance": np.einsum("kkg->kg", cross), "cross": cross, "floor": np.full(groups, 0.01)}
-    draft |= {"p_values": tested.p_values, "omnibus": tested.omnibus, "test": "cross-evaluation", "least_p": 0.0005}
+    draft = drafted(cross, p_values=tested.p_values, omnibus=tested.omnibus)
     (case,) = significances._corrected([draft])
     np.testing.assert_array_equal(case.p_adjusted, np.maximum(holm(tested.p_values.tolist()), tested.omnibus))
-    names = tuple(f"g{g}" for g in range(groups))
-    judged = verdict(Significance(names, (500,) * groups, (case,), "repeated", "wasserstein", 1999, False, ()), 1.5)
+    judged = judge([draft], 1.5)
     assert judged.outcome == NO_EVIDENCE
     assert judged.offenders() == ()
     assert not any(f.depends or f.status == LEAK for f in judged.findings)
@@ -399,3 +414,30 @@ def test_one_split_spends_all_its_permutations_on_naming_groups() -> None:
     (case,) = significance(trials, permutations=1999).cases
     assert case.p_values == pytest.approx(1 / 2000)
     assert case.omnibus == pytest.approx(1 / 200)  # max-T splits all rows again for each: a tenth
+
+
+def test_the_omnibus_is_corrected_over_learners_and_lenses() -> None:
+    """Ten learners, one of them with p = 0.02 by chance: no leak. With p = 0.004 it is one."""
+    calm = np.full((20, 20, 2), 0.01)
+    for p, outcome in ((0.02, NO_EVIDENCE), (0.004, LEAK)):
+        drafts = [drafted(calm, learner=f"learner {i}", omnibus=p if i == 3 else 0.5) for i in range(10)]
+        judged = judge(drafts, 0.2)
+        assert judged.outcome == outcome
+        assert [case.omnibus_adjusted for case in judged.cases][3] == pytest.approx(10 * p)
+        allowed = clopper_pearson(0, 20, np.log(0.05 / 10), side="upper").high
+        assert [case.upper for case in judged.cases] == pytest.approx([allowed] * 10)
+
+
+def test_beta_noise_share_floor_and_a_tie_with_alpha_each_decide() -> None:
+    cross = np.full((20, 20, 1), 0.01)
+    cross[np.arange(12), np.arange(12)] = 0.5  # 12 of 20 splits above 0.2: at least 0.39 of them, with confidence 95%
+    (found,) = judge([drafted(cross)], 0.2, 0.05).findings
+    assert found.status == INCOHERENT
+    assert found.lower == pytest.approx(clopper_pearson(12, 20, np.log(0.05), side="lower").low)
+    assert judge([drafted(cross)], 0.2, found.lower - 0.01).outcome == INCOHERENT
+    assert judge([drafted(cross)], 0.2, found.lower + 0.01).outcome == NO_EVIDENCE  # beta tolerates that often
+    (tied,) = judge([drafted(cross)], 0.5, 0.05).findings
+    assert (tied.above, tied.status) == (0, NO_EVIDENCE)  # above alpha, not at it
+    for floor, status in ((0.099, NO_EVIDENCE), (0.101, UNDERPOWERED)):
+        (found,) = judge([drafted(np.full((20, 20, 1), floor))], 0.2).findings
+        assert found.status == status
