@@ -1,0 +1,193 @@
+"""`holdfast mcp` as a real process, driven by the official client library over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+
+from holdfast.cli.main import run
+from tests.server.live import CHECK, Live, fresh_rows
+
+TOOLS = ["describe", "estimate", "ask", "submit", "remaining"]
+
+
+def _drive(arguments: list[str], work: Callable[[Client], Awaitable[None]], **environment: str) -> None:
+    """Start `holdfast mcp` and talk to it."""
+    started = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "holdfast", "mcp", *arguments],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
+    )
+
+    async def talk() -> None:
+        async with Client(stdio_client(started)) as client:
+            await work(client)
+
+    anyio.run(talk)
+
+
+async def _call(client: Client, name: str, **arguments: Any) -> tuple[bool, str, dict[str, Any]]:
+    found = await client.call_tool(name, arguments)
+    (block,) = found.content
+    assert block.type == "text"
+    assert isinstance(found.structured_content, dict)
+    return bool(found.is_error), block.text, found.structured_content
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """A ledger, and the rows it guards."""
+    folder = tmp_path_factory.mktemp("mcp")
+    rows, ledger = folder / "people.csv", folder / "ledger.db"
+    lines = [f"{20 + i % 60},{'true' if i % 60 > 20 else 'false'},{i % 7}" for i in range(6000)]
+    rows.write_text("\n".join(["age,rich,note", *lines]) + "\n")
+    assert run(["guard", "open", str(ledger), str(rows), "--questions", "6", "--analyst", "agent=1"]) == 0
+    return str(ledger), str(rows)
+
+
+def test_an_agent_asks_a_guard_in_this_machine(place: tuple[str, str]) -> None:
+    async def work(client: Client) -> None:
+        tools = (await client.list_tools()).tools
+        assert [tool.name for tool in tools] == TOOLS
+        for tool in tools:
+            jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+            assert tool.description
+            assert tool.annotations is not None
+            assert tool.annotations.read_only_hint is (tool.name in ("describe", "estimate", "remaining"))
+        assert "population" in (client.instructions or "")
+
+        refused, words, data = await _call(client, "describe")
+        assert not refused
+        assert data["rows"] == 6000
+        assert data["label"] == "rich"
+        assert set(data["may_ask"]) == {"check", "claim", "compare", "validate"}
+        assert "age (integer)" in words
+
+        question = {"kind": "check", "expression": "age < 40", "guess": 0.33}
+        jsonschema.validate({"question": question}, tools[2].input_schema)
+        refused, words, data = await _call(client, "estimate", question=question)
+        assert not refused
+        assert data["admitted"]
+        assert "Nothing was spent" in words
+        refused, words, data = await _call(client, "ask", question=question, key="first")
+        assert not refused
+        assert data["passed"]
+        assert data["interval"][0] < 1 / 3 < data["interval"][1]
+        assert "hold at once with probability 0.95" in words
+        assert "receipt" not in data
+        refused, words, again = await _call(client, "ask", question=question, key="first")
+        assert again["repeated"]
+        assert again["sequence"] == data["sequence"]
+        assert "free" in words
+
+        refused, words, data = await _call(client, "submit", rule="age > 40", guess=0.99)
+        assert not refused
+        assert data["interval"][0] <= 1.0 <= data["interval"][1] + 1e-9
+        refused, words, data = await _call(client, "remaining")
+        assert data["yours"] == {"questions": 4}
+        assert words == "The guard is open. Left for you: 4 questions."
+
+    _drive([*place, "--analyst", "agent", "--label", "rich"], work)
+
+
+def test_refusals_say_why_and_what_would_do(place: tuple[str, str]) -> None:
+    async def work(client: Client) -> None:
+        left = (await _call(client, "remaining"))[2]["yours"]["questions"]
+        for name, arguments, code, said in (
+            ("ask", {"question": {"kind": "mean", "expression": "age"}}, "question-refused", "policy allows check"),
+            ("ask", {"question": {"kind": "check", "expression": "income > 3", "guess": 0.5}}, None, "name columns"),
+            ("ask", {"question": {"kind": "check", "expression": "age <", "guess": 0.5}}, None, "Refused"),
+            ("ask", {"question": "how old are they?"}, None, "a question must be a mapping"),
+            ("ask", {"question": CHECK | {"guess": "many"}}, None, "guess"),
+            ("ask", {"question": CHECK, "analyst": "somebody else"}, None, "does not take analyst"),
+            ("ask", {}, None, "ask lacks question"),
+            ("estimate", {"question": {"kind": "drop"}}, None, "kind must be one of"),
+            ("submit", {"rule": "read_text('/etc/passwd')", "guess": 0.5}, None, "functions"),
+            ("submit", {"rule": "age", "guess": 0.5}, None, "Refused"),
+            ("submit", {"rule": ["age"], "guess": 0.5}, None, "rule must be a text"),
+            ("submit", {"rule": "age > 3", "guess": 1.5}, None, "guess"),
+            ("drop_table", {}, None, "there is no tool"),
+        ):
+            refused, words, data = await _call(client, name, **arguments)
+            assert refused, (name, arguments, words)
+            assert words.startswith("Refused: ")
+            assert said in words, words
+            assert data["code"] == (code or "invalid-parameter")
+            assert "Nothing was spent" in words
+        assert (await _call(client, "remaining"))[2]["yours"]["questions"] == left
+        for limit in range(left):
+            refused, _, _ = await _call(client, "ask", question=CHECK | {"expression": f"age < {30 + limit}"})
+            assert not refused
+        refused, words, data = await _call(client, "ask", question=CHECK | {"expression": "age < 70"})
+        assert refused
+        assert data["code"] == "budget-exhausted"
+        assert "stay free" in words
+        refused, words, data = await _call(client, "estimate", question=CHECK | {"expression": "age < 70"})
+        assert not refused
+        assert not data["admitted"]
+        assert words.startswith("It would be refused: ")
+        refused, words, data = await _call(client, "ask", question=CHECK | {"expression": "age < 30"})
+        assert not refused
+        assert data["repeated"]
+
+    _drive([*place, "--analyst", "agent", "--label", "rich"], work)
+
+
+def test_an_agent_asks_a_guard_on_a_server(live: Live, tmp_path: Path) -> None:
+    guard = live.guard("agent guard", {"questions": 5}, fresh_rows("agent"))
+    with live.client() as steward:
+        made = steward.post("/api/v1/tokens", json={"role": "analyst", "name": "robot", "guards": [guard["id"]]}).json()
+
+    async def work(client: Client) -> None:
+        assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
+        refused, words, data = await _call(client, "ask", question=CHECK)
+        assert not refused, words
+        assert data["passed"]
+        refused, words, data = await _call(client, "submit", rule="'male'", guess=0.33)
+        assert not refused, words
+        assert data["interval"][0] < 1 / 3 < data["interval"][1]
+        assert (await _call(client, "remaining"))[2]["yours"] == {"questions": 3}
+        refused, words, data = await _call(client, "ask", question={"kind": "mean", "expression": "age < 45"})
+        assert refused
+        assert data["code"] == "question-refused"
+        with live.client() as steward:
+            steward.post(f"/api/v1/guards/{guard['id']}/pause", json={"reason": "lunch"}).raise_for_status()
+        refused, words, data = await _call(client, "ask", question=CHECK | {"guess": 0.4})
+        assert refused
+        assert "paused" in words
+        with live.client() as steward:
+            steward.delete(f"/api/v1/tokens/{made['id']}").raise_for_status()
+        refused, words, data = await _call(client, "remaining")
+        assert refused
+        assert data["code"] == "not-allowed"
+        assert made["token"] not in words + json.dumps(data)
+
+    _drive([live.url, "agent guard", "--label", "sex"], work, HOLDFAST_TOKEN=made["token"])
+
+
+def test_what_cannot_begin_says_so_before_the_agent_waits(
+    place: tuple[str, str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, rows = place
+    monkeypatch.delenv("HOLDFAST_TOKEN", raising=False)
+    for arguments, words in (
+        ([ledger], "the file with the rows must be given"),
+        ([ledger, rows, "--analyst", "nobody"], "analyst must be one that the policy names"),
+        ([ledger, rows, "--analyst", "agent", "--label", "wealth"], "label must be one of the columns"),
+        ([ledger, rows, "--analyst", "agent", "--public-key", "0" * 64], "--public-key must be left out"),
+        (["https://127.0.0.1:9", "g", "--analyst", "x"], "--analyst must be left out"),
+        (["https://127.0.0.1:9", "g"], "token must be given"),
+    ):
+        assert run(["mcp", *arguments]) == 2
+        said = capfd.readouterr()
+        assert words in said.err
+        assert said.out == ""
