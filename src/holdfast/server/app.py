@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from holdfast import __version__
 from holdfast.errors import HoldfastError
-from holdfast.server import logs
+from holdfast.server import logs, pages
 from holdfast.server.door import Authenticated, Numbered
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.limits import Limits
@@ -60,6 +60,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.server = server
     for name in ROUTES:
         app.include_router(importlib.import_module(f"holdfast.server.routes.{name}").router)
+    pages.add_to(app, server)
     _handle_errors(app)
     # The last one added is the first that a request meets.
     app.add_middleware(Authenticated, server=server)

@@ -18,7 +18,7 @@ from holdfast.server.responses import StrictJSON
 from holdfast.server.roles import Anyone, Caller, Steward
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
-from holdfast.server.state import server_of
+from holdfast.server.state import Server, server_of
 
 router = make_router("ledger")
 _LARGEST = 2**62
@@ -72,14 +72,15 @@ async def receipt(
 async def verify(request: Request, guard: str, caller: Steward) -> Response:
     """Check the guard's chain, its arithmetic and its signatures, from the first entry to the last."""
     server = server_of(request)
+    return StrictJSON(await server.work(verified, server, guard, caller))
 
-    def work() -> dict[str, Any]:
-        ledger = server.guards.ledger(guard, caller)
-        key = None if ledger.key is None else ledger.key.public
-        with server.store.snapshot() as rows:
-            return verify_snapshot(_One(rows, ledger.dataset), public_key=key, replay=GuardReplay).to_dict()
 
-    return StrictJSON(await server.work(work))
+def verified(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
+    """What `holdfast verify` says about one guard's chain."""
+    ledger = server.guards.ledger(guard, caller)
+    key = None if ledger.key is None else ledger.key.public
+    with server.store.snapshot() as rows:
+        return verify_snapshot(_One(rows, ledger.dataset), public_key=key, replay=GuardReplay).to_dict()
 
 
 class _One:
@@ -108,4 +109,4 @@ def _own(entry: Entry, caller: Caller) -> bool:
     return caller.steward or entry.analyst == caller.name
 
 
-__all__ = ["router"]
+__all__ = ["router", "verified"]

@@ -1,0 +1,155 @@
+"""A guard as its steward sees it: gauges, the timeline of questions, acts, and whether the ledger is genuine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request, Response
+
+from holdfast.errors import HoldfastError
+from holdfast.guard import stewarding
+from holdfast.guard.ledger.receipts import Receipt
+from holdfast.server.errors import Problem, problem_of
+from holdfast.server.pages import outlook
+from holdfast.server.pages.asking import analyst_page
+from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
+from holdfast.server.pages.welcome import standing_of
+from holdfast.server.responses import StrictJSON
+from holdfast.server.roles import Caller
+from holdfast.server.routes.guards import described
+from holdfast.server.routes.ledger import verified
+from holdfast.server.state import Server, server_of
+
+router = page_router()
+_ACTS: dict[str, Any] = {"pause": "paused", "resume": "open", "close": "closed"}
+
+
+@router.get("/guards/{guard}")
+async def guard_page(request: Request, guard: str) -> Response:
+    """The guard: a steward's overview, or an analyst's place to ask. `?part=live` is the part that changes."""
+    session = await member(request)
+    if not session.caller.steward:
+        return await analyst_page(request, guard, session.caller)
+    live = request.query_params.get("part") == "live"
+    return await _page(request, guard, session.caller, "part_live.html" if live else "guard.html")
+
+
+@router.get("/guards/{guard}/entries/{sequence}")
+async def entry(request: Request, guard: str, sequence: str) -> Response:
+    """One answer, drawn."""
+    session = await member(request)
+    server = server_of(request)
+    facts, one = await server.work(_entry, server, guard, sequence, session.caller)
+    again = "again" in request.query_params
+    return show(request, "answer.html", guard=facts, item=outlook.item(one), again=again, own=True)
+
+
+@router.get("/guards/{guard}/entries/{sequence}/receipt")
+async def receipt(request: Request, guard: str, sequence: str) -> Response:
+    """The signed receipt, to be kept."""
+    session = await member(request)
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        key = server.guards.ledger(guard, session.caller).key
+        one = _entry(server, guard, sequence, session.caller)[1]
+        if key is None:
+            raise Problem("not-found", "this ledger is not signed, so there are no receipts")
+        return Receipt.of(one, key).to_dict()
+
+    found = await server.work(work)
+    name = f"receipt-{found['sequence']}.json"
+    return StrictJSON(found, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+@router.post("/guards/{guard}/verify")
+async def verify(request: Request, guard: str) -> Response:
+    """Check the ledger from the first entry to the last."""
+    session = await steward(request)
+    server = server_of(request)
+    await form_of(request, session)
+    found = await server.work(verified, server, guard, session.caller)
+    return await _page(request, guard, session.caller, "guard.html", verification=found)
+
+
+@router.post("/guards/{guard}/{act}")
+async def set_status(request: Request, guard: str, act: str) -> Response:
+    """Pause, resume or close."""
+    session = await steward(request)
+    if act not in _ACTS:
+        raise Problem("not-found", "there is nothing at this address")
+    server = server_of(request)
+    form = await form_of(request, session)
+    if act == "close" and field(form, "sure") != "yes":
+        return await _page(
+            request,
+            guard,
+            session.caller,
+            "guard.html",
+            error=Problem("invalid-parameter", "tick the box to close it for good"),
+        )
+    try:
+        ledger = await server.work(server.guards.ledger, guard, session.caller)
+        await server.work(stewarding.set_status, ledger, _ACTS[act], field(form, "reason")[:1000])
+    except HoldfastError as error:
+        return await _page(request, guard, session.caller, "guard.html", error=error)
+    return go(f"/guards/{guard}")
+
+
+async def _page(
+    request: Request,
+    guard: str,
+    caller: Caller,
+    template: str,
+    verification: dict[str, Any] | None = None,
+    error: Problem | HoldfastError | None = None,
+) -> Response:
+    server = server_of(request)
+    before = request.query_params.get("before", "")
+    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
+    if problem is not None:
+        request.state.code = problem.code
+
+    def work() -> dict[str, Any]:
+        ledger = server.guards.ledger(guard, caller)
+        facts = described(server, server.guards.row(guard), caller)
+        items, older = outlook.history(ledger, caller, int(before) if before.isascii() and before.isdigit() else None)
+        policy = facts["policy"]
+        people = []
+        for name in sorted({*facts["analysts"], *(policy["analysts"] or {})}):
+            share = 1.0 if policy["analysts"] is None else policy["analysts"].get(name, 0.0)
+            seen = facts["analysts"].get(name)
+            left = outlook.gauges(policy, _untouched(policy, share) if seen is None else seen, share)
+            people.append({"name": name, "share": share, "gauges": left, "asked": seen is not None})
+        return {
+            "guard": facts,
+            "standing": standing_of(facts, caller),
+            "sharpness": outlook.sharpness(ledger),
+            "items": items,
+            "points": outlook.strip_points(items),
+            "older": older,
+            "people": people,
+        }
+
+    values = await server.work(work)
+    status = 200 if problem is None else problem.status
+    return show(request, template, status, **values, verification=verification, problem=problem)
+
+
+def _untouched(policy: dict[str, Any], share: float) -> dict[str, Any]:
+    """What somebody has left who asked nothing yet."""
+    found: dict[str, Any] = {"questions": int(round((policy["questions"] or 0) * share, 9))}
+    cap = policy["privacy"] or {}
+    return found | {name: cap[name] * share for name in ("epsilon", "rho") if cap.get(name) is not None}
+
+
+def _entry(server: Server, guard: str, sequence: str, caller: Caller) -> tuple[dict[str, Any], Any]:
+    ledger = server.guards.ledger(guard, caller)
+    number = int(sequence) if sequence.isascii() and sequence.isdigit() and len(sequence) < 18 else 0
+    found = list(ledger.entries(number, number)) if number else []
+    if not found or "answer" not in found[0].body or not (caller.steward or found[0].analyst == caller.name):
+        raise Problem("not-found", "there is no answer of that number for this token")
+    return described(server, server.guards.row(guard), caller), found[0]
+
+
+__all__ = ["router"]

@@ -1,0 +1,87 @@
+"""Making a guard: a plan is picked, and what it buys is compared with the alternatives before it is fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request, Response
+
+from holdfast.errors import HoldfastError
+from holdfast.server.errors import Problem, problem_of
+from holdfast.server.pages import policy_form
+from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
+from holdfast.server.pages.samples import name_of
+from holdfast.server.state import Server, server_of
+
+router = page_router()
+_ROWS = 10_000
+_FIELDS = ("name", "sample", "allow_overlap", *policy_form.DEFAULTS)
+
+
+@router.get("/guards/new")
+async def new(request: Request) -> Response:
+    """The picker; with `?part=compare` the comparison alone, which the page fetches while the form is filled."""
+    await steward(request)
+    fields = policy_form.DEFAULTS | {k: v[:2000] for k, v in request.query_params.items() if k in _FIELDS}
+    if request.query_params.get("part") == "compare":
+        return show(request, "part_compare.html", **await _compared(server_of(request), fields))
+    return await _page(request, fields)
+
+
+@router.post("/guards")
+async def create(request: Request) -> Response:
+    """Open the guard; or, with the other button, compare without a script."""
+    session = await steward(request)
+    server = server_of(request)
+    form = await form_of(request, session)
+    fields = {name: field(form, name) for name in _FIELDS}
+    if field(form, "do") == "compare":
+        return await _page(request, fields)
+    try:
+        policy = policy_form.policy_of(fields)
+        name, overlap = name_of(fields["name"]), fields["allow_overlap"] or None
+        row = await server.work(server.guards.create, name, fields["sample"], policy, overlap)
+    except (Problem, HoldfastError) as error:
+        return await _page(request, fields, error)
+    return go(f"/guards/{row['id']}")
+
+
+async def _page(request: Request, fields: Mapping[str, str], error: Problem | HoldfastError | None = None) -> Response:
+    server = server_of(request)
+    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
+    if problem is not None:
+        request.state.code = problem.code
+    free = await server.work(_free_samples, server)
+    filled = {"name": "", "sample": free[0]["id"] if free else "", "allow_overlap": ""} | dict(fields)
+    compared = await _compared(server, filled)
+    values = compared | {"fields": filled, "samples": free, "shapes": policy_form.SHAPES, "problem": problem}
+    return show(request, "making.html", 200 if problem is None else problem.status, **values)
+
+
+async def _compared(server: Server, fields: Mapping[str, str]) -> dict[str, Any]:
+    """The comparison, or why there is none."""
+
+    def work() -> dict[str, Any]:
+        n = _rows(server, fields.get("sample", ""))
+        try:
+            return {"lines": policy_form.comparison(n, fields), "n": n, "why": ""}
+        except HoldfastError as error:
+            return {"lines": [], "n": n, "why": str(error)}
+
+    return await server.work(work)
+
+
+def _rows(server: Server, sample: str) -> int:
+    try:
+        return int(server.samples.row(sample)["n"])
+    except Problem:
+        return _ROWS
+
+
+def _free_samples(server: Server) -> list[dict[str, Any]]:
+    guarded = {row["sample"] for row in server.guards.rows()}
+    return [one for one in server.samples.list() if one["id"] not in guarded]
+
+
+__all__ = ["router"]

@@ -1,0 +1,102 @@
+"""Small drawings as SVG without a word in it: words stand beside them in HTML, so that they grow and wrap with it.
+
+Colours come from the style sheet by class, which makes them right in light and dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+_WIDE = 1000.0
+
+
+def gauge(left: float, whole: float, words: str) -> Markup:
+    """A bar of what is left of a whole. Beyond a glance it says it in words for those who cannot see it.
+
+    Examples
+    --------
+    >>> "low" in gauge(1, 20, "1 of 20 left")
+    True
+    """
+    share = 0.0 if whole <= 0 else min(1.0, max(0.0, left / whole))
+    level = "empty" if share <= 0 else "low" if share < 0.15 else "middle" if share < 0.5 else "high"
+    parts = [_rect(0, 0, _WIDE, 20, "track")]
+    if share > 0:
+        parts.append(_rect(0, 0, _WIDE * share, 20, "fill"))
+    return _svg(f"gauge {level}", 20, parts, words)
+
+
+def interval(value: Any, ends: Any, low: float, high: float, guess: float | None = None) -> Markup:
+    """An interval on the range of the values; a tick where the value is, a thin one where the guess was."""
+    if not _pair(ends) or not high > low:
+        return Markup("")
+    first, last = _place(ends[0], low, high), _place(ends[1], low, high)
+    parts = [_rect(0, 26, _WIDE, 4, "axis"), _rect(first, 14, max(4.0, last - first), 28, "range")]
+    words = f"an interval from {ends[0]:.4g} to {ends[1]:.4g} on a scale from {low:g} to {high:g}"
+    if guess is not None:
+        parts.append(_rect(_place(guess, low, high) - 2, 2, 4, 52, "guess"))
+        words += f"; the guess was {guess:.4g}"
+    if isinstance(value, (int, float)):
+        parts.append(_rect(_place(value, low, high) - 4, 8, 8, 40, "value"))
+        words += f"; the value is {value:.4g}"
+    return _svg("interval", 56, parts, words)
+
+
+def bar(share: float, kind: str, words: str, to: float | None = None) -> Markup:
+    """A bar of a table: how long it is says how wide an interval would be. `to` draws a paler part behind."""
+    parts = []
+    if to is not None:
+        parts.append(_rect(0, 0, _WIDE * min(1.0, max(0.0, to)), 20, "behind"))
+    parts.append(_rect(0, 0, max(3.0, _WIDE * min(1.0, max(0.0, share))), 20, "fill"))
+    return _svg(f"bar {kind}", 20, parts, words)
+
+
+def strip(points: Sequence[Mapping[str, Any]], slots: int = 60) -> Markup:
+    """The latest answers side by side: each a stroke from the lower to the upper end of its interval.
+
+    A point has `low` and `high`, shares of the range of its values, or None for an answer without an interval; `value`,
+    `guess` and `kind`, which is its class.
+    """
+    shown = list(points)[-slots:]
+    step = _WIDE / max(slots, 1)
+    parts = [_rect(0, y, _WIDE, 0.6, "line") for y in (0, 50, 99.4)]
+    for i, one in enumerate(shown):
+        x = step * (i + 0.5)
+        if one.get("low") is None:
+            parts.append(_rect(x - step * 0.2, 94, step * 0.4, 6, f"point {one['kind']}"))
+            continue
+        top, end = 100 * (1 - one["high"]), 100 * (1 - one["low"])
+        parts.append(_rect(x - step * 0.3, top, step * 0.6, max(1.0, end - top), f"range {one['kind']}"))
+        if one.get("guess") is not None:
+            parts.append(_rect(x - step * 0.42, 100 * (1 - one["guess"]) - 0.7, step * 0.84, 1.4, "guess"))
+    passed = sum(one["kind"] == "passed" for one in shown)
+    failed = sum(one["kind"] == "failed" for one in shown)
+    words = f"the latest {len(shown)} answers: {passed} guesses stood, {failed} did not"
+    return _svg("strip", 100, parts, words)
+
+
+def _svg(kind: str, high: float, parts: Sequence[Markup], words: str) -> Markup:
+    inner = Markup("").join(parts)
+    return Markup(
+        '<svg class="{}" role="img" aria-label="{}" viewBox="0 0 {:g} {:g}" preserveAspectRatio="none">{}</svg>'
+    ).format(kind, words, _WIDE, high, inner)
+
+
+def _rect(x: float, y: float, wide: float, high: float, kind: str) -> Markup:
+    return Markup('<rect x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}" class="{}"/>').format(
+        x, y, wide, high, escape(kind)
+    )
+
+
+def _place(value: float, low: float, high: float) -> float:
+    return _WIDE * min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+def _pair(ends: Any) -> bool:
+    return isinstance(ends, (list, tuple)) and len(ends) == 2 and all(isinstance(end, (int, float)) for end in ends)
+
+
+__all__ = ["bar", "gauge", "interval", "strip"]

@@ -1,0 +1,189 @@
+"""Pages from templates: every text escaped, strict headers, and errors that are pages too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from holdfast import __version__
+from holdfast.errors import HoldfastError
+from holdfast.server.demo.analysts import STORY
+from holdfast.server.errors import CODES, Problem, problem_of
+from holdfast.server.pages import pictures, words
+from holdfast.server.pages.assets import address_of_asset
+from holdfast.server.pages.session import SignedIn, require_mark, require_same_site, signed_in
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+"""What every page is sent with: nothing runs or loads but our own two files."""
+
+_MOST_FIELDS = 100
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """The templates and what they may call."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {
+        "pictures": pictures,
+        "words": words,
+        "version": __version__,
+        "asset": address_of_asset,
+        "story": STORY,
+    }
+    made.filters |= {"day": day, "moment": moment, "number": words.number}
+    return made
+
+
+def day(text: str) -> str:
+    """The date of a stored time.
+
+    Examples
+    --------
+    >>> day("2030-01-31T12:00:00+00:00")
+    '31 Jan 2030'
+    """
+    return datetime.fromisoformat(text).astimezone(UTC).strftime("%-d %b %Y")
+
+
+def moment(text: str) -> str:
+    """A stored time as people read it, in UTC.
+
+    Examples
+    --------
+    >>> moment("2030-01-31T12:00:07.123456+00:00")
+    '31 Jan 2030, 12:00:07'
+    """
+    return datetime.fromisoformat(text).astimezone(UTC).strftime("%-d %b %Y, %H:%M:%S")
+
+
+def show(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page, or with a template whose name begins with `part_` a part of one."""
+    session: SignedIn | None = getattr(request.state, "session", None)
+    base = {
+        "request": request,
+        "me": None if session is None else session.caller,
+        "mark": "" if session is None else session.mark,
+        "tour": request.app.state.tour,
+    }
+    return HTMLResponse(environment().get_template(template).render(base | values), status)
+
+
+def go(address: str) -> RedirectResponse:
+    """See another page, by GET."""
+    return RedirectResponse(address, 303)
+
+
+class PageRoute(APIRoute):
+    """A route whose errors are pages, and whose answers carry the headers of pages."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Wrap the route's own handler."""
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                response = await inner(request)
+            except (Problem, HoldfastError) as error:
+                response = refused(request, error)
+            except HTTPException:  # a form that cannot be read
+                response = refused(request, Problem("malformed-request", "the form cannot be read"))
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
+            return response
+
+        return handle
+
+
+def refused(request: Request, error: Problem | HoldfastError) -> Response:
+    """An error as a page; a visitor who needs a token is sent to sign in."""
+    problem = error if isinstance(error, Problem) else problem_of(error)
+    request.state.code = problem.code
+    if problem.code == "unauthenticated" and request.method == "GET":
+        return go(f"/sign-in?next={quote(request.url.path)}")
+    title = CODES[problem.code][1]
+    page = show(request, "problem.html", problem.status, title=title, problem=problem)
+    page.headers.update(problem.headers)
+    return page
+
+
+def page_router() -> APIRouter:
+    """A router for pages."""
+    return APIRouter(route_class=PageRoute, default_response_class=HTMLResponse)
+
+
+async def visitor(request: Request) -> SignedIn | None:
+    """Whoever looks at a page, signed in or not."""
+    session = request.state.session = await signed_in(request)
+    return session
+
+
+async def member(request: Request) -> SignedIn:
+    """Whoever looks at a page that needs a token."""
+    session = await visitor(request)
+    if session is None:
+        raise Problem("unauthenticated", "sign in with a token")
+    return session
+
+
+async def steward(request: Request) -> SignedIn:
+    """The steward that a page is for."""
+    session = await member(request)
+    if not session.caller.steward:
+        raise Problem("forbidden", "this page is for stewards")
+    return session
+
+
+async def form_of(request: Request, session: SignedIn) -> FormData:
+    """A form that came from a page of this session. Nothing is read of one that another site sent."""
+    require_same_site(request)
+    form = await request.form(max_files=1, max_fields=_MOST_FIELDS)
+    require_mark(session, form.get("mark"))
+    return form
+
+
+def field(form: FormData | Any, name: str) -> str:
+    """A field's text without blanks around it; empty where it is missing."""
+    value = form.get(name)
+    return "" if value is None or isinstance(value, UploadFile) else str(value).strip()
+
+
+__all__ = [
+    "HEADERS",
+    "PageRoute",
+    "day",
+    "environment",
+    "field",
+    "form_of",
+    "go",
+    "member",
+    "moment",
+    "page_router",
+    "refused",
+    "show",
+    "steward",
+    "visitor",
+]

@@ -1,0 +1,150 @@
+// Comforts over pages that work without them: no library, no data kept, nothing fetched from elsewhere.
+"use strict";
+document.documentElement.classList.add("scripted");
+
+const later = (work, wait) => {
+  let timer = 0;
+  return (...given) => { clearTimeout(timer); timer = setTimeout(() => work(...given), wait); };
+};
+
+// Each page may hold one request of a kind; a newer one ends the older.
+const fetching = (place) => {
+  let running = null;
+  return async (address, options = {}) => {
+    if (running) running.abort();
+    running = new AbortController();
+    try {
+      const answer = await fetch(address, { ...options, signal: running.signal, credentials: "same-origin" });
+      if (!answer.ok || answer.redirected) return false;
+      place.innerHTML = await answer.text(); // rendered and escaped by the server
+      return true;
+    } catch { return false; }
+  };
+};
+
+// A link of the demo carries its token behind the #, which browsers do not send: it fills the field and is forgotten.
+const token = document.querySelector("[data-token]");
+if (token && location.hash.startsWith("#hf_")) {
+  token.value = location.hash.slice(1);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    try { await navigator.clipboard.writeText(field.value); button.textContent = "Copied"; } catch { /* it is selected */ }
+  });
+}
+
+// The steward's view of a guard moves with it.
+const live = document.querySelector("[data-live]");
+if (live) {
+  const get = fetching(live);
+  setInterval(() => {
+    const inside = live.contains(document.activeElement);
+    if (document.visibilityState === "visible" && !inside) get(live.dataset.live);
+  }, 4000);
+}
+
+// The picker compares while it is filled in.
+const picker = document.querySelector("[data-compare]");
+if (picker) {
+  const get = fetching(picker.querySelector("[data-compared]"));
+  const shown = () => {
+    const shape = picker.elements.shape.value;
+    for (const part of picker.querySelectorAll("[data-when]")) part.hidden = !part.dataset.when.split(" ").includes(shape);
+  };
+  const compare = later(() => {
+    const query = new URLSearchParams({ part: "compare" });
+    for (const name of ["sample", "shape", "confidence", "questions", "failures", "epsilon", "spend"])
+      query.set(name, picker.elements[name].value);
+    get(picker.dataset.compare + "?" + query);
+  }, 350);
+  picker.addEventListener("input", (event) => { shown(); if (event.target.name !== "name") compare(); });
+  shown();
+}
+
+// A question is estimated while it is written; that spends nothing.
+const asking = document.querySelector("[data-estimate]");
+if (asking) {
+  const place = asking.querySelector("[data-estimated]");
+  const get = fetching(place);
+  const estimate = later(() => {
+    if (!asking.checkValidity()) { place.replaceChildren(); return; }
+    const body = new URLSearchParams(new FormData(asking));
+    body.set("part", "estimate");
+    get(asking.action, { method: "POST", body });
+  }, 450);
+  asking.addEventListener("input", estimate);
+  build(estimate);
+  if (asking.checkValidity() && !place.childElementCount) estimate();
+}
+
+// The builder writes conditions into the field that was used last; the field stays the truth.
+function build(changed) {
+  const columns = [...document.querySelectorAll("[data-column]")].map((one) => one.dataset);
+  const fields = [...asking.querySelectorAll("[data-expression]")];
+  if (!columns.length || !fields.length) return;
+  let target = fields[0];
+  for (const field of fields) field.addEventListener("focus", () => { target = field; });
+  const made = (tag, more = {}) => Object.assign(document.createElement(tag), more);
+  const labelled = (text, field) => {
+    const label = made("label", { textContent: text });
+    label.append(field);
+    return label;
+  };
+  const column = made("select"), sign = made("select"), value = made("input"), add = made("button", { type: "button", textContent: "Add" });
+  const values = made("datalist", { id: "builder-values" });
+  value.setAttribute("list", "builder-values");
+  for (const one of columns) column.append(made("option", { value: one.column, textContent: `${one.column} (${one.kind})` }));
+  const signs = {
+    text: ["=", "<>", "in", "starts_with", "is null"], boolean: ["is true", "is false", "is null"],
+    number: ["<", "<=", "=", ">=", ">", "between", "is null"],
+  };
+  const chosen = () => columns.find((one) => one.column === column.value);
+  const offer = () => {
+    const kind = chosen().kind === "integer" ? "number" : chosen().kind;
+    sign.replaceChildren(...signs[kind].map((one) => made("option", { textContent: one })));
+    values.replaceChildren(...chosen().values.split("|").filter(Boolean).map((one) => made("option", { value: one })));
+    need();
+  };
+  const need = () => {
+    value.disabled = sign.value.startsWith("is ");
+    value.placeholder = { between: "18, 30", in: "basic, pro" }[sign.value] || "";
+  };
+  column.addEventListener("change", offer);
+  sign.addEventListener("change", need);
+  const name = () => /^[A-Za-z_][A-Za-z0-9_]*$/.test(column.value) ? column.value : `"${column.value}"`;
+  const literal = (text) => chosen().kind === "text" ? `'${text.trim().replaceAll("'", "''")}'` : text.trim();
+  const condition = () => {
+    const parts = value.value.split(",");
+    switch (sign.value) {
+      case "is null": return `${name()} is null`;
+      case "is true": return name();
+      case "is false": return `not ${name()}`;
+      case "between": return `${name()} between ${literal(parts[0])} and ${literal(parts[1] || "")}`;
+      case "in": return `${name()} in (${parts.map(literal).join(", ")})`;
+      case "starts_with": return `starts_with(${name()}, ${literal(value.value)})`;
+      default: return `${name()} ${sign.value} ${literal(value.value)}`;
+    }
+  };
+  const put = () => {
+    if (!value.disabled && !value.value.trim()) { value.focus(); return; }
+    const before = target.value.trim();
+    target.value = before ? `${before} and ${condition()}` : condition();
+    value.value = "";
+    target.dispatchEvent(new Event("input", { bubbles: true }));
+    changed();
+  };
+  add.addEventListener("click", put);
+  value.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); put(); } });
+  const box = made("fieldset", { className: "builder" });
+  const row = made("div", { className: "builder-row" });
+  row.append(labelled("Column", column), labelled("Is", sign), labelled("Value", value), add, values);
+  box.append(made("legend", { textContent: "Build a condition" }), row);
+  // The builder is outside the form's own fields: nothing of it is sent.
+  fields[fields.length - 1].after(box);
+  offer();
+}

@@ -1,0 +1,91 @@
+"""Tokens: making one, which is shown once, and ending one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fastapi import Request, Response
+
+from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.server.errors import Problem, problem_of
+from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
+from holdfast.server.pages.samples import name_of
+from holdfast.server.state import Server, server_of
+from holdfast.server.store import now
+
+router = page_router()
+
+
+@router.get("/tokens")
+async def tokens(request: Request) -> Response:
+    """Every token without its secret, and the form for another."""
+    await steward(request)
+    return await _page(request)
+
+
+@router.post("/tokens")
+async def issue(request: Request) -> Response:
+    """Make a token. Its text is on this one page, which no browser keeps."""
+    session = await steward(request)
+    server = server_of(request)
+    form = await form_of(request, session)
+    try:
+        role: Any = field(form, "role")
+        name, days, guard = name_of(field(form, "name")), field(form, "days"), field(form, "guard")
+        text = await server.work(_issue, server, role, name, days, guard)
+    except (Problem, HoldfastError) as error:
+        return await _page(request, error)
+    return await _page(request, made=(name, text))
+
+
+@router.post("/tokens/{token}/revoke")
+async def revoke(request: Request, token: str) -> Response:
+    """End a token with the next request."""
+    session = await steward(request)
+    server = server_of(request)
+    await form_of(request, session)
+    if await server.work(server.tokens.revoke, token) is None:
+        raise Problem("not-found", "there is no such token")
+    return go("/tokens")
+
+
+def _issue(server: Server, role: Any, name: str, days: str, guard: str) -> str:
+    try:
+        life = float(days) if days else server.settings.token_days
+        expires = datetime.now(UTC) + timedelta(days=life)
+    except (ValueError, OverflowError):
+        raise InvalidParameter("days must be a number, at most 3650") from None
+    if not 0 < life <= 3650:
+        raise InvalidParameter("days must be a number above 0, at most 3650")
+    if guard:
+        server.guards.row(guard)
+    return server.tokens.issue(role, name, expires, [guard] if guard else None)[0]
+
+
+async def _page(
+    request: Request, error: Problem | HoldfastError | None = None, made: tuple[str, str] | None = None
+) -> Response:
+    server = server_of(request)
+    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
+    if problem is not None:
+        request.state.code = problem.code
+    guards = {row["id"]: row["name"] for row in await server.work(server.guards.rows)}
+    listed = await server.work(server.tokens.list)
+    moment = now()
+    for one in listed:
+        one["state"] = "revoked" if one["revoked"] else "expired" if one["expires"] <= moment else "good"
+    listed.sort(key=lambda one: (one["state"] != "good", one["name"]))
+    return show(
+        request,
+        "tokens.html",
+        200 if problem is None else problem.status,
+        tokens=listed,
+        guards=guards,
+        made=made,
+        problem=problem,
+        days=server.settings.token_days,
+    )
+
+
+__all__ = ["router"]

@@ -1,0 +1,123 @@
+"""The first page, signing in and out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fastapi import Request, Response
+
+from holdfast.server.errors import Problem
+from holdfast.server.pages import outlook
+from holdfast.server.pages.rendering import field, go, member, page_router, show, visitor
+from holdfast.server.pages.session import (
+    SignedIn,
+    clear_cookie,
+    require_mark,
+    require_same_site,
+    set_cookie,
+    sign_in,
+)
+from holdfast.server.roles import Caller
+from holdfast.server.routes.guards import described
+from holdfast.server.state import Server, server_of
+
+router = page_router()
+_OURS = re.compile(r"/(?:[A-Za-z0-9_-]+/?)*", re.ASCII)
+"""Pages that somebody may be sent to after signing in; never another site."""
+
+
+@router.get("/")
+async def home(request: Request) -> Response:
+    """Guards with their gauges; for a visitor, what this is and where to sign in."""
+    session = await visitor(request)
+    if session is None:
+        return show(request, "welcome.html", next="/", problem=None)
+    server = server_of(request)
+    guards, samples = await server.work(_facts, server, session)
+    return show(request, "home.html", guards=guards, samples=samples)
+
+
+@router.get("/sign-in")
+async def sign_in_page(request: Request) -> Response:
+    """The form alone, for those who came to a page that needs it."""
+    if await visitor(request) is not None:
+        return go(_after(request.query_params.get("next")))
+    return show(request, "welcome.html", next=_after(request.query_params.get("next")), problem=None)
+
+
+@router.post("/sign-in")
+async def do_sign_in(request: Request) -> Response:
+    """Take a token, give a cookie."""
+    require_same_site(request)
+    form = await request.form(max_files=0, max_fields=4)
+    address = _after(field(form, "next"))
+    try:
+        cookie = await sign_in(request, field(form, "token"))
+    except Problem as problem:
+        request.state.code = problem.code
+        page = show(request, "welcome.html", problem.status, next=address, problem=problem)
+        page.headers.update(problem.headers)
+        return page
+    response = go(address)
+    set_cookie(request, response, cookie)
+    return response
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request) -> Response:
+    """Take the cookie back."""
+    session = await member(request)
+    require_same_site(request)
+    require_mark(session, field(await request.form(max_files=0, max_fields=4), "mark"))
+    response = go("/")
+    clear_cookie(request, response)
+    return response
+
+
+def _after(address: str | None) -> str:
+    return address if address and len(address) < 200 and _OURS.fullmatch(address) else "/"
+
+
+def _facts(server: Server, session: SignedIn) -> tuple[list[dict[str, Any]], int]:
+    caller = session.caller
+    found = [_card(server, row, caller) for row in server.guards.rows() if _reached(server, row, caller)]
+    return found, len(server.samples.list()) if caller.steward else 0
+
+
+def _reached(server: Server, row: Any, caller: Caller) -> bool:
+    try:
+        server.guards.ledger(row["id"], caller)
+    except Problem:
+        return False
+    return True
+
+
+def _card(server: Server, row: Any, caller: Caller) -> dict[str, Any]:
+    facts = described(server, row, caller)
+    return facts | standing_of(facts, caller)
+
+
+def standing_of(facts: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    """The gauges of a guard: the whole's for a steward, an analyst's own for an analyst."""
+    policy = facts["policy"]
+    if caller.steward:
+        left = outlook.gauges(policy, facts["remaining"])
+    else:
+        share = 1.0 if policy["analysts"] is None else policy["analysts"].get(caller.name, 0.0)
+        fresh = {"questions": int(round((policy["questions"] or 0) * share, 9))}
+        if policy["privacy"] is not None:
+            fresh |= {k: v * share for k, v in policy["privacy"].items() if isinstance(v, (int, float))}
+        own = facts["analysts"].get(caller.name, fresh)
+        left = outlook.gauges(policy, _least(own, facts["remaining"]), share)
+    capped = outlook.failures(policy, facts["progress"])
+    left = left if capped is None else [*left, capped]
+    return {"gauges": left, "verdict": outlook.verdict(left, facts["status"])}
+
+
+def _least(own: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
+    """An analyst cannot have more left than the whole has."""
+    return {k: min(v, whole[k]) if isinstance(whole.get(k), (int, float)) else v for k, v in own.items()}
+
+
+__all__ = ["router", "standing_of"]
