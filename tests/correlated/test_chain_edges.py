@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.bounds.correlated import effective_n_chain
 from holdfast.correlated import MarkovChain
+from holdfast.correlated.chain_steps import InhomogeneousChain
 
 #: Two states that are left at once and never met again, after which rows are independent.
 LEFT_AT_ONCE = [[0.549, 0.451, 0, 0], [0.549, 0.451, 0, 0], [0.5, 0.5, 0, 0], [0.99, 0.01, 0, 0]]
@@ -113,3 +114,18 @@ def test_the_stationary_size_is_for_stationary_starts_only() -> None:
     started = MarkovChain(meter, 3000, [1, 0]).effective_n()
     assert started == pytest.approx(effective_n_chain(3000, [0.5]), rel=1e-6)
     assert started < 0.95 * MarkovChain(meter, 3000).effective_n()
+
+
+def test_an_inhomogeneous_chain_forgets_by_its_own_products() -> None:
+    """`delta_t` is the largest distance over all start times between rows of the product of those `t` steps."""
+    rng = np.random.default_rng(12)
+    for _ in range(5):
+        n = 9
+        steps = [0.5 * rng.dirichlet(np.ones(3), size=3) + 0.5 * np.eye(3)[rng.permutation(3)] for _ in range(n - 1)]
+        deltas = []
+        for t in range(1, n):
+            products = [np.linalg.multi_dot([np.eye(3), *steps[j : j + t]]) for j in range(n - t)]
+            deltas.append(max(np.abs(p[:, None] - p[None]).sum(axis=2).max() / 2 for p in products))
+        found = InhomogeneousChain(steps, [0.2, 0.3, 0.5]).effective_n()
+        assert found == pytest.approx(effective_n_chain(n, deltas), rel=1e-6)
+        assert found <= effective_n_chain(n, deltas)
