@@ -28,7 +28,11 @@ def epsilon(
     rows: int = typer.Option(None, "--rows", help="Rows that the release sees, in place of --n (which is twice that)."),
     size: int = typer.Option(None, "--size", help="Rows of the smallest protected group among --n."),
     given: float = typer.Option(None, "--epsilon", help="Turn around: which groups does this epsilon protect?"),
-    group: list[str] = typer.Option([], "--group", metavar="NAME=ROWS", help="With --epsilon: a group; repeat."),  # noqa: B008
+    group: list[str] = typer.Option([], "--group", metavar="NAME=ROWS", help="With --epsilon or --ledger; repeat."),  # noqa: B008
+    ledger: str = typer.Option(None, "--ledger", help="Which groups does what this ledger answered so far protect?"),
+    dataset: str = typer.Option(
+        None, "--dataset", help="With --ledger: the beginning of a fingerprint, among several."
+    ),
     mode: str = typer.Option("paper", "--mode", help="paper, corrected or sharp."),
     finite: bool = typer.Option(False, "--finite", help="Use that the release saw half of a finite population."),
     lenses: int = typer.Option(1, "--lenses", help="Lenses covered at once."),
@@ -40,6 +44,20 @@ def epsilon(
     from holdfast.check import choice
 
     choice("--mode", mode, MODES)
+    if ledger is not None:
+        for name, value in {"--n": n, "--rows": rows, "--size": size, "--epsilon": given, "--plot": plot}.items():
+            if value is not None:
+                raise InvalidParameter(
+                    f"{name} has no place beside --ledger, which says how many rows and what was spent"
+                )
+        from holdfast.cli.epsilon_ledger import read_off
+
+        sizes, count = _listed(group, groups)
+        told: tuple[Mode, Population] = (cast("Mode", mode), "finite" if finite else "large")
+        refusal = read_off(ledger, dataset, alpha, beta, count * lenses, sizes, told, as_json)
+        if refusal:
+            raise GuaranteeUnavailable(refusal)
+        return
     n = _rows(n, rows)
     if plot is not None:
         from holdfast.cli.picture import can_draw
@@ -51,7 +69,7 @@ def epsilon(
     if given is not None:
         refusal = _protected(given, alpha, beta, groups, n, size, group, picked, lenses, drawn, as_json)
     elif group:
-        raise InvalidParameter("--group goes with --epsilon: it lists groups that this epsilon may protect")
+        raise InvalidParameter("--group goes with --epsilon or --ledger: it lists groups that these may protect")
     else:
         refusal = _largest(alpha, beta, groups or 1, n, size, picked, lenses, drawn, as_json)
     if plot is not None:
@@ -117,12 +135,7 @@ def _protected(
     from holdfast.bounds.exact import digits_up
     from holdfast.coherence.planner import protected_groups
 
-    sizes = dict(_pair(text) for text in listed)
-    if len(sizes) < len(listed):
-        raise InvalidParameter("--group must name each group once")
-    if sizes and groups is not None and groups != len(sizes):
-        raise InvalidParameter(f"--groups must be the number of groups listed, {len(sizes)}, got {groups}")
-    counted = len(sizes) or groups or 1
+    sizes, counted = _listed(listed, groups)
     least = bounds.pure_dp_size(alpha, beta, counted, n, given, *picked, lenses=lenses)
     found = protected_groups(given, alpha, beta, sizes, n, *picked, lenses=lenses) if sizes else ()
     needed = f"{least.rows:,} of {n:,} rows" if least.rows is not None and not least.vacuous else "no size"
@@ -156,6 +169,16 @@ def _protected(
     if drawn:
         output.say(f"Plot in {drawn['plot']}")
     return refusal
+
+
+def _listed(given: list[str], groups: int | None) -> tuple[dict[str, int], int]:
+    """Groups with their sizes, and how many are protected at once."""
+    sizes = dict(_pair(text) for text in given)
+    if len(sizes) < len(given):
+        raise InvalidParameter("--group must name each group once")
+    if sizes and groups is not None and groups != len(sizes):
+        raise InvalidParameter(f"--groups must be the number of groups listed, {len(sizes)}, got {groups}")
+    return sizes, len(sizes) or groups or 1
 
 
 def _pair(text: str) -> tuple[str, int]:

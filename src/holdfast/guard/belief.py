@@ -122,6 +122,21 @@ class Belief:
         log_alpha += log_cap
         return self._looking(place).level(down(math.exp(log_alpha), 8)).value if log_alpha > _LEAST else 0.0
 
+    def transcript(self, progress: Progress, spent: Cost | None = None) -> tuple[Cost | None, float]:
+        """What all answers so far amount to: the cap that holds the private ones, and `ln(1/w)` of the looks.
+
+        `w` weighs one course of the looks among all courses of all lengths: they add up to at most one, whoever decides
+        by whatever was answered how long to go on. It includes the weight of an odometer's cap.
+        """
+        log_weight = self._log_path_weight(progress)
+        if self.policy.has_looks:
+            most = self.policy.questions
+            log_weight += _SERIES - 2 * math.log(progress.answered + 1) if most is None else -math.log(most + 1)
+        if not self._has_private:
+            return None, -log_weight
+        place, log_cap = self._cap_place(spent)
+        return self._cap(place), -(log_weight + log_cap)
+
     @property
     def _has_private(self) -> bool:
         return self.policy.privacy is not None or self.policy.answers == "means"

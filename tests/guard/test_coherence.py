@@ -1,0 +1,111 @@
+"""What a ledger's answers promise about groups: weights of all courses add up to one, caps and looks both count."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+
+import holdfast as hf
+from holdfast.accounting import Bits, PureDP
+from holdfast.cli.main import run
+from holdfast.coherence.released import released
+from holdfast.errors import GuaranteeUnavailable
+from holdfast.guard import Guard, Policy, check, mean
+from holdfast.guard.belief import Belief
+from holdfast.guard.coherence import coherence_of
+from holdfast.guard.progress import Progress
+
+SHOWN = 3
+
+
+def _guard(policy: Policy) -> Guard:
+    return Guard.open(None, hf.data.table({"age": [23, 35, 47, 59] * 5000}), policy)
+
+
+def _courses(length: int) -> list[tuple[Progress, int]]:
+    """Every course of looks of a length, and how many runs there are of it: a failure shows one of SHOWN things."""
+    found = []
+    for passes in product((True, False), repeat=length):
+        progress = Progress()
+        for passed in passes:
+            progress = progress.admit().settle(passed, SHOWN)
+        found.append((progress, SHOWN ** passes.count(False)))
+    return found
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(questions=7),
+        Policy(questions=7, failures=3),
+        Policy(),
+        Policy(questions=7, privacy=PureDP(0.01)),
+        Policy(privacy=hf.accounting.ZCDP(1e-4)),
+    ],
+)
+def test_the_weights_of_all_courses_of_all_lengths_add_up_to_at_most_one(policy: Policy) -> None:
+    belief, most = Belief(10_000, policy), policy.failures
+    whole = paths = 0.0
+    for length in range(8):
+        for progress, runs in _courses(length):
+            if most is None or progress.failed <= most:
+                whole += runs * math.exp(-belief.transcript(progress)[1])
+                paths += runs * math.exp(belief._log_path_weight(progress))
+    assert whole <= 1 + 1e-9
+    assert paths > 1  # without a weight for the length it would not do: who stops may go by private answers
+
+
+def test_it_is_the_cap_and_the_looks_of_the_ledger() -> None:
+    guard = _guard(Policy(questions=50, privacy=PureDP(0.01), spend=PureDP(0.001)))
+    fresh = coherence_of(guard.ledger, 0.05, 10)
+    assert fresh.spent.pure == 0.01  # the cap, not what was spent: costs are chosen on the way
+    guard.ask(mean("age < 40"))
+    after = coherence_of(guard.ledger, 0.05, 10)
+    assert after.spent.pure == 0.01
+    guard.ask(check("age < 40", guess=0.9))
+    looked = coherence_of(guard.ledger, 0.05, 10)
+    assert looked.spent.bits > after.spent.bits > 0
+    assert looked.alpha(20_000) > fresh.alpha(20_000)
+    again = released([Bits(looked.spent.bits), PureDP(0.01)], rows=20_000, beta=0.05, groups=10)
+    assert looked.size(0.5) == again.size(0.5)
+
+
+def test_a_private_guard_without_looks_pays_for_no_course() -> None:
+    guard = _guard(Policy(privacy=PureDP(0.01), kinds=("mean",)))
+    assert coherence_of(guard.ledger, 0.05, 10).spent.bits == 0
+
+
+def test_an_odometer_counts_by_the_cap_that_holds_what_was_spent() -> None:
+    guard = _guard(Policy(privacy=PureDP(0.001), accounting="odometer", spend=PureDP(0.003), kinds=("mean",)))
+    before = coherence_of(guard.ledger, 0.05, 10).spent
+    guard.ask(mean("age < 40"))
+    after = coherence_of(guard.ledger, 0.05, 10).spent
+    assert (before.pure, after.pure) == (0.001, 0.004)
+    assert after.bits > before.bits > 0
+
+
+def test_a_cap_that_a_steward_raised_promises_nothing() -> None:
+    guard = _guard(Policy(questions=50, privacy=PureDP(0.01)))
+    guard.override(Policy(questions=50, privacy=PureDP(0.02)), "more was needed")
+    with pytest.raises(GuaranteeUnavailable, match="nothing is promised"):
+        coherence_of(guard.ledger, 0.05, 10)
+
+
+def test_from_the_command_line(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, ledger = f"{tmp_path}/people.csv", f"{tmp_path}/ledger.db"
+    with open(rows, "w") as file:
+        file.write("age\n" + "23\n35\n47\n59\n" * 5000)
+    assert run(["guard", "open", ledger, rows, "--privacy", "pure-dp:0.01", "--questions", "50"]) == 0
+    capsys.readouterr()
+    words = ["epsilon", "--ledger", ledger, "--alpha", "0.5", "--mode", "sharp", "--finite"]
+    assert run([*words, "--group", "most=30000", "--group", "few=100"]) == 0
+    said = capsys.readouterr().out
+    assert "pure_epsilon 0.01" in said
+    assert "of 40,000 people" in said
+    assert run([*words, "--group", "few=100"]) == 3
+    assert "every listed group is smaller" in capsys.readouterr().err
+    assert run([*words, "--n", "100"]) == 2
+    assert run([*words, "--json"]) == 0
+    assert '"rows": 20000' in capsys.readouterr().out
