@@ -66,6 +66,10 @@ def test_nothing_secret_is_said(live: Live) -> None:
         )
         assert (broken.status_code, broken.json()["code"]) == (503, "sample-unavailable")
         place.write_text(content)
+        again = ann.post(
+            f"{at}/ask", json={"question": {"kind": "mean", "expression": "age + 1", "low": 0, "high": 99}}
+        )
+        assert again.status_code == 200, "the same rows are there again"
     everything = "\n".join(one for one in said if f"{MARK}-1' / 0" not in one) + live.logged()
     answers = [one for one in said if '"sequence"' in one]
     assert len(answers) > 5

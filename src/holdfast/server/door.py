@@ -82,7 +82,7 @@ class Numbered:
             request_id=state["request_id"],
             method=_method(scope),
             route=route,
-            path=None if route else scope["path"][:200],
+            path=None if route else logs.hide(scope["path"])[:200],
             status=status,
             code=code,
             milliseconds=round(seconds * 1000, 1),

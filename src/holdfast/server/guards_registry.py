@@ -19,6 +19,8 @@ from holdfast.server.samples import Samples
 from holdfast.server.store import IDENTITY, Records, Taken, now
 from holdfast.server.tables import GUARDS
 
+_FILES = ("polars", "duckdb")
+
 
 class Guards:
     """The register of guards. What it knows of them is a name and a sample; all else is on their ledgers."""
@@ -107,6 +109,17 @@ class Guards:
                     raise SampleUnavailable("the sample no longer has the rows it was registered with")
                 self._open[identity] = guard
             return self._open[identity]
+
+    def renew(self, identity: str) -> None:
+        """Open a file's sample again when it is next asked: what was there may be there again.
+
+        A database connects again by itself, and reading all of its rows once more would cost too much.
+        """
+        guard = self._open.get(identity)
+        if guard is not None and guard.describe()["engine"] in _FILES:
+            with self._mutex:
+                self._open.pop(identity, None)
+            guard.shut()
 
     def close(self) -> None:
         """Let go of every sample."""

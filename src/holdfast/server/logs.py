@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.server.tokens import TOKEN
-
 LOGGER = logging.getLogger("holdfast.server")
 _HIDDEN = "hf_***"
+_TOKEN = re.compile(r"hf_[0-9a-f]{8,}_?[0-9A-Za-z]*")
+"""A token, or what is left of one."""
 
 
 def hide(text: str) -> str:
@@ -23,7 +24,7 @@ def hide(text: str) -> str:
     >>> hide("got hf_" + "0" * 16 + "_" + "a" * 64 + " there")
     'got hf_*** there'
     """
-    return TOKEN.sub(_HIDDEN, text)
+    return _TOKEN.sub(_HIDDEN, text)
 
 
 class JSONLines(logging.Formatter):

@@ -81,6 +81,8 @@ class Samples:
             if origin == "upload":  # the file is what was sent: asking again does not help
                 raise InvalidParameter(str(error)) from None
             raise
+        if origin == "upload" and not Path(place).exists():
+            raise Problem("timed-out", "the upload took too long and was given up")
         values = {
             "id": f"s_{secrets.token_hex(8)}",
             "name": name,

@@ -39,7 +39,7 @@ class Settings(BaseSettings):
     )
     sources: dict[str, str] = Field(default_factory=dict, description="Files and tables that may be registered by name")
 
-    threads: int = Field(default=8, ge=1, le=256, description="Guard calls at once, in one worker")
+    threads: int = Field(default=8, ge=1, le=11, description="Guard calls at once; the ledger has 15 connections")
     queue: int = Field(
         default=256, ge=0, description="Requests that may wait for a thread, in one worker; beyond it: 503"
     )

@@ -23,7 +23,7 @@ from holdfast.server.store import Records, now
 from holdfast.server.tables import TOKENS
 
 TOKEN = re.compile(r"hf_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
-"""What a token looks like; also how logs find one to hide."""
+"""What a token looks like."""
 
 _IDENTITY = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _REMEMBERED = 4096

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Header, Request, Response
 from starlette.responses import StreamingResponse
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, SampleUnavailable
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.server import shapes
 from holdfast.server.errors import Problem, problem_of
@@ -52,10 +52,8 @@ async def ask(request: Request, guard: str, body: shapes.Ask, caller: Anyone, ke
     """Answer one question. Nothing is released that is not paid for, durably."""
     server = server_of(request)
 
-    def work() -> GuardedAnswer:
-        return server.guards.guard(guard, caller).ask(body.question, analyst=caller.name, key=key)
-
-    answer = await server.work(work)
+    keys = None if key is None else [key]
+    (answer,) = await server.work(_batch, server, guard, caller, [body.question], keys)
     _count(server, [body.question], [answer])
     return StrictJSON(answer.to_dict())
 
@@ -135,7 +133,11 @@ def keys_of(key: str | None, number: int) -> list[str] | None:
 def _batch(
     server: Server, guard: str, caller: Caller, questions: list[dict[str, Any]], keys: list[str] | None
 ) -> list[GuardedAnswer]:
-    return server.guards.guard(guard, caller).ask_all(questions, analyst=caller.name, keys=keys)
+    try:
+        return server.guards.guard(guard, caller).ask_all(questions, analyst=caller.name, keys=keys)
+    except SampleUnavailable:
+        server.guards.renew(guard)
+        raise
 
 
 def _check_number(server: Server, body: shapes.AskMany) -> None:
