@@ -135,8 +135,12 @@ def left_words(remaining: Mapping[str, Any], then: str = "Left") -> str:
     own = remaining.get("yours")
     if not isinstance(own, Mapping):
         return ""
-    parts = [f"{value:g} {name}" for name, value in own.items() if isinstance(value, (int, float))]
+    parts = [f"{v:g} {name[:-1] if v == 1 and name == 'questions' else name}" for name, v in own.items() if _number(v)]
     return f"{then} for you: {', '.join(parts)}." if parts else ""
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _sentence(text: str) -> str:
