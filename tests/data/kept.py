@@ -78,8 +78,8 @@ def postgres(url: str, rows: Rows, schema: Schema = SCHEMA, name: str = "rows") 
 def questions(random: Random, count: int) -> list[Statistic]:
     """Random requests of every sort over random expressions."""
     made: list[Statistic] = []
-    numbers = [one for one in expressions(random, 6 * count) if one.kind == "number" and one.columns]
-    truths = [one for one in expressions(random, 6 * count) if one.kind == "boolean" and one.columns]
+    numbers = [one for one in expressions(random, 6 * count, depth=3) if one.kind == "number" and one.columns]
+    truths = [one for one in expressions(random, 6 * count, depth=3) if one.kind == "boolean" and one.columns]
     while len(made) < count:
         made.append(_question(random, numbers, truths, nested=True))
     return made
