@@ -160,7 +160,7 @@ def paragraph(
             f"INCOHERENT: the release lets a predictor treat released and held-out members of {worst.group!r} "
             f"differently by more than alpha = {alpha:g}, more often than beta = {beta:g} and more often than chance."
         )
-        said += [_told(worst), worst.sentences[1], _flipped(worst)]
+        said += [_told(worst), _flipped(worst), worst.sentences[1]]
         if others:
             said.append(f"{others} more group{'s are' if others > 1 else ' is'} incoherent too.")
     elif outcome in (LEAK, LEAK_ONCE):
