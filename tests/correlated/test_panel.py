@@ -126,7 +126,7 @@ def test_a_series_is_cut_in_time() -> None:
     assert answer.interval is not None
     assert answer.interval[0] < 0.5 < answer.interval[1]
     assert "5 after the last training row" in answer.guarantee.assumption
-    with pytest.raises(GuaranteeUnavailable, match="split by groups"):
+    with pytest.raises(GuaranteeUnavailable, match="for one series declare a model that forgets"):
         Panel(frame, source=Seeded(5), time="t")
 
 

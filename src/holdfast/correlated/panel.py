@@ -351,7 +351,7 @@ class _Table:
     def column(self, name: Any) -> npt.NDArray[Any]:
         """One column; missing values are refused where it is used."""
         if not isinstance(name, str) or name not in self._frame.columns:
-            raise InvalidParameter(f"the frame has no column {name!r}")
+            raise InvalidParameter(f"the frame has no column {name!r}; it has {', '.join(self._frame.columns)}")
         return _array(self._frame[name].to_numpy())
 
     def part(self, rows: npt.NDArray[np.intp]) -> Any:
