@@ -45,8 +45,8 @@ class AnyDependence:
         """One block, worth one row."""
         if gap is not None:
             raise GuaranteeUnavailable(
-                "rows with any dependence on the training rows have no bound: for one series declare a model that forgets, "
-                "such as Markov, Autoregressive, Mixing or MDependent; several series need their group column"
+                "rows with any dependence on the training rows have no bound: for one series declare a model that "
+                "forgets, such as Markov, Autoregressive, Mixing or MDependent; several series need their group column"
             )
         return DependentRows(k, f"{k} rows with any dependence", {BLOCKS: Route(BLOCKS, 1.0)})
 
