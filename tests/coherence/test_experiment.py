@@ -11,6 +11,9 @@ from holdfast.coherence import curators as cur
 from holdfast.coherence import learners as lrn
 from holdfast.coherence.experiment import prepare
 from holdfast.coherence.failures import CuratorFailed
+from holdfast.coherence.significance import significance
+from holdfast.coherence.split import even_rows
+from holdfast.coherence.verdict import verdict
 from holdfast.errors import InvalidParameter
 
 ILL = Target("ill", equals=1)
@@ -464,3 +467,52 @@ def test_given_predictions_must_fit_and_say_that_splits_show_chance():
     assert any("shows chance alone" in note for note in trials.notes)
     once = single_shot(data, None, np.arange(300), lrn.Given(np.zeros(600)), target=ILL)
     assert not any("shows chance alone" in note for note in once.notes)
+
+
+def test_every_split_and_every_learner_has_coins_of_its_own():
+    drawn = []
+
+    def curator(half, rng):
+        drawn.append(int(rng.integers(2**62)))
+        return half
+
+    flips = {"one": lrn.CoinFlip(), "other": lrn.CoinFlip()}
+    trials = run(Audit(people(), curator, flips, ILL, splits=4, lenses={"key": ["key"], "age": ["age"]}))
+    assert len(set(drawn)) == 4
+    h = trials.predictions.reshape(-1, 600)
+    assert len({tuple(row) for row in h}) == 16  # splits x learners x lenses
+
+
+def test_the_row_left_out_to_make_rows_even_is_random():
+    left = {int(np.setdiff1d(np.arange(5), even_rows(5, np.random.default_rng(seed)))[0]) for seed in range(60)}
+    assert left == set(range(5))
+
+
+def test_truth_values_of_a_group_are_by_row_of_the_data_also_where_rows_are_left_out():
+    data = people(200)
+    data["ill"] = np.where(np.arange(200) < 50, np.nan, data["ill"])
+    late = np.arange(200) >= 100
+    setting = prepare(Audit(data, cur.Clear(), lrn.Linkage(), ILL, GroupPlan({"late": late})))
+    np.testing.assert_array_equal(setting.rows[setting.groups.mask("late")], np.arange(100, 200))
+
+
+def test_at_alpha_is_coherent_and_an_emptied_group_is_partial():
+    h = np.array([1.0, 1.0, -1.0, -1.0])
+    whole = GroupPlan(min_size=1)
+    trials = single_shot({"i": np.arange(4)}, None, [0, 2], lrn.Given(h), groups=whole)
+    assert trials.distance.item() == 0
+    trials = single_shot({"i": np.arange(4)}, None, [0, 1], lrn.Given(h * 0.25), groups=whole)
+    assert trials.distance.item() == 0.5
+    assert trials.bits(0.5).item() == 1
+    assert trials.bits(0.499).item() == 0
+    assert not trials.partial
+    emptied = single_shot(
+        {"i": np.arange(4)},
+        None,
+        [0, 1],
+        lrn.Given(h),
+        groups=GroupPlan({"pair": [True, True, False, False]}, min_size=1),
+    )
+    assert not emptied.failures
+    assert emptied.partial
+    assert verdict(significance(emptied, permutations=99), 0.5).exit_status != 0

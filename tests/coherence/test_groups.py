@@ -211,3 +211,12 @@ def test_files_keep_kinds_and_missing_values(tmp_path):
     assert again["n"].tolist() == [1, 2, 3]
     np.testing.assert_array_equal(again["x"], table["x"])
     assert Table.read_csv(tmp_path / "t.csv")["n"].dtype == np.int64
+
+
+def test_a_group_of_exactly_the_least_size_is_measured():
+    table = Table.of({"part": np.repeat([0, 1], [20, 80])})
+    found = GroupPlan({"twenty": np.arange(100) < 20, "less": np.arange(100) < 19}, columns=["part"], min_size=20)
+    groups = found.resolve(table)
+    assert groups.names == ("everyone", "twenty", "part=0", "part=1")
+    assert groups.too_small == (("less", 19),)
+    assert groups.unmeasured == ("less",)
