@@ -516,3 +516,23 @@ def test_at_alpha_is_coherent_and_an_emptied_group_is_partial():
     assert not emptied.failures
     assert emptied.partial
     assert verdict(significance(emptied, permutations=99), 0.5).exit_status != 0
+
+
+def test_a_masked_lens_hides_the_other_columns_when_predicting():
+    seen_by = []
+
+    def learner(report, lens, target, rng):
+        seen_by.append(lens.columns)
+
+        def predictor(seen):
+            assert "ill" not in seen
+            hidden = [np.isnan(seen["age"]).all(), np.isnan(seen["z"]).all(), all(v is None for v in seen["town"])]
+            return np.full(seen.rows, sum(hidden) / 4)
+
+        return predictor
+
+    lenses = {"z": ["z"], "both": ["z", "age"], "all": ["key", "age", "z", "town"]}
+    trials = run(Audit(people(), cur.Clear(), learner, ILL, lenses=lenses, splits=2, lens_mode="mask"))
+    assert not trials.partial
+    assert trials.predictions[:, 0, :, 0].tolist() == [[0.5, 0.25, 0.0]] * 2
+    assert seen_by == [("key", "age", "z", "town")] * 2  # learnt once a split, with everything but the target

@@ -248,3 +248,22 @@ def test_a_value_that_few_people_have_is_not_named(tmp_path: Path) -> None:
     assert "1 of so few people that they are not named" in found["html"].read_text()
     for path in found.values():
         assert "Thule" not in path.read_text()
+
+
+def test_theory_stands_only_where_a_theorem_does_and_small_halves_are_not_counted(tmp_path: Path) -> None:
+    trials = _trials()
+    found = significance(trials, permutations=99)
+    assert build(trials, found, verdict(found, 1.9)).theory
+    assert build(trials, found, verdict(found, 2.0)).theory == ()  # the distance is never above 2
+    people = _people()
+    inside = np.random.default_rng(5).permutation(600) < 300
+    release = {name: np.asarray(values)[inside] for name, values in people.items()}
+    once = single_shot(people, release, inside, learners.Linkage(), target=ILL)
+    found = significance(once, permutations=99)
+    assert build(once, found, verdict(found, 0.5)).theory == ()
+    some = GroupPlan({"some": np.arange(600) < 14}, min_size=10)
+    trials = run(Audit(people, curators.Clear(), learners.Linkage(), ILL, some, splits=4, seed=1))
+    with open(write(_report(trials), trials, tmp_path / "a.html", 10)["splits"], newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["group"] == "some"]
+    assert all("<10" in (row["inside"], row["outside"]) for row in rows)
+    assert all(row[half] == "<10" or int(row[half]) >= 10 for row in rows for half in ("inside", "outside"))
