@@ -38,7 +38,7 @@ class DuckDBSample(Sample):
 
     engine = "duckdb"
     at_once = 8
-    """One statement with hundreds of sums takes DuckDB ten times as long as the same sums a few at a time."""
+    """One statement with hundreds of sums takes DuckDB far longer than the same sums a few at a time."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ def _connect(source: Files | Path, memory_mb: int | None) -> duckdb.DuckDBPyConn
         connection.execute(f"attach {_literal(str(source))} as {_SOURCE} (read_only)")
     connection.execute("set preserve_insertion_order = false")
     # DuckDB 2.0 believes the least and greatest value that a Parquet file states, which leave NaN out, and takes
-    # "between" to be true of every row. Without that step it reads NaN as what it is, and is no slower.
+    # "between" to be true of every row. Without that step it reads NaN as what it is.
     connection.execute("set disabled_optimizers = 'statistics_propagation'")
     # Questions are checked long before; should one ever get past, there is nothing to reach from here.
     connection.execute("set enable_external_access = false")

@@ -2,7 +2,7 @@
 
 A key is hashed to 64 bits; a sketch keeps the `SIZE` smallest different hashes and the bound below which it kept all.
 Below the smaller bound of two sketches both kept a key or one of the samples does not have it, so a hash that both
-kept there is a shared key (or a coincidence of 64 bits: less than `2**-40` for two samples).
+kept there is a shared key (or a coincidence of 64 bits, about `2**-40` for two samples).
 
 What is found. The `SIZE` smallest hashes of the union of both samples lie below both bounds, and they are a random
 `SIZE` of its `u` keys. So `s` shared keys are missed with probability at most `C(u - s, SIZE) / C(u, SIZE)`, which is
