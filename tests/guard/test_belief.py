@@ -121,23 +121,29 @@ def test_a_concentrated_cap_is_sound_and_dearer() -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", [Policy(), Policy(failures=3), Policy(privacy=ZCDP(1e-6)), Policy(questions=9, failures=1)]
+    "policy",
+    [
+        Policy(),
+        Policy(failures=0),
+        Policy(failures=3),
+        Policy(privacy=ZCDP(1e-6)),
+        Policy(questions=9, failures=1),
+    ],
 )
 def test_tests_at_times_chosen_from_the_answers_keep_alpha(policy: Policy) -> None:
     """Over every set of runs of which none begins another, path weights add up to at most one: the worst set is found
-    from the leaves up. What a failure can show is multiplied in."""
+    from the leaves up. What a failure can show is multiplied in. The failure past the cap shows nothing and ends the
+    answers, but a test may come after it too."""
     belief, shown, most, depth = Belief(1000, policy), 3, policy.failures, 9
 
-    def worst(answers: str) -> float:
-        failed = answers.count("f")
-        if most is not None and failed > most:
-            return 0.0
-        here = math.exp(belief._log_path_weight(after(answers, shown)))
-        if len(answers) == depth:
+    def worst(progress: Progress) -> float:
+        here = math.exp(belief._log_path_weight(progress))
+        if progress.answered == depth or (most is not None and progress.failed > most):
             return here
-        return max(here, worst(answers + "p") + shown * worst(answers + "f"))
+        many = 1 if progress.failed == most else shown
+        return max(here, worst(progress.settle()) + many * worst(progress.settle(False, many)))
 
-    assert worst("") <= 1 + 1e-9
+    assert 0.1 < worst(Progress()) <= 1 + 1e-9
 
 
 def test_weights_that_forget_when_the_test_was_chosen_do_not_keep_alpha() -> None:

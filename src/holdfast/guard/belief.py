@@ -150,7 +150,9 @@ class Belief:
         """`ln` of the probability that one guess of all answers to looks, made before the run, begins as the run did.
 
         Guess how many will fail (`c_f`), the distances between them (`g` with probability `1/(g (g+1))`), and what each
-        shows. Runs that differ exclude each other, so the analyst may choose from the answers when to test.
+        shows. Runs that differ exclude each other, so the analyst may choose from the answers when to test. A cap on
+        failures counts those that show a value: one more, which ends the run, may come, and must have its place in
+        the guess. An interval's share need not know of it, since none follows it; a test may.
         """
         if not self.policy.has_looks:
             return 0.0
@@ -158,7 +160,7 @@ class Belief:
         if most is None:
             exactly, more = math.exp(_SERIES) / (f + 1) ** 2, math.exp(_SERIES) * float(zeta(2, f + 2))
         else:
-            exactly, more = 1 / (most + 1), max(0, most - f) / (most + 1)
+            exactly, more = 1 / (most + 2), max(0, most + 1 - f) / (most + 2)
         since = progress.answered - progress.failed_at
         begins = min(1.0, exactly + more / (since + 1))
         if f == 0 and since == 0:
