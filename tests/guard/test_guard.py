@@ -15,6 +15,7 @@ from holdfast.accounting import PureDP
 from holdfast.accounting.costs import ZCDP
 from holdfast.errors import (
     BudgetExhausted,
+    GuaranteeUnavailable,
     InvalidParameter,
     LedgerConflict,
     QuestionRefused,
@@ -206,6 +207,24 @@ def test_pausing_closing_and_overriding_are_recorded(sample: hf.data.Sample) -> 
         guard.resume()
     kinds = [entry.kind for entry in guard.ledger.entries()]
     assert kinds == ["opened", "answered", "paused", "resumed", "override", "answered", "closed"]
+
+
+def test_an_override_cannot_make_answers_uncounted(sample: hf.data.Sample) -> None:
+    """What was shown is counted by looks, or by the plan of means; a policy without them would forget it."""
+    looks = Guard.open(None, sample, mixed())
+    looks.ask(ask.check("age < 40", guess=0.99))
+    assert looks.level(0.05) < 0.05
+    for policy in (mixed(kinds=("mean", "select")), Policy(questions=5), mixed(accounting="odometer")):
+        with pytest.raises(InvalidParameter, match="policy must keep"):
+            looks.override(policy, "to forget")
+    assert looks.level(0.05) < 0.05  # a refused override changes nothing
+    means = Guard.open(None, sample, Policy(answers="means", questions=10))
+    with pytest.raises(InvalidParameter, match="policy must keep answers"):
+        means.override(Policy(questions=10), "to forget")
+    looks.override(mixed(), "the same again")
+    for bare in (looks.level, looks.adjusted):
+        with pytest.raises(GuaranteeUnavailable, match="another policy in place"):
+            bare(0.01)
 
 
 def test_an_expired_guard_answers_nothing(sample: hf.data.Sample) -> None:

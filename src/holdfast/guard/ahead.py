@@ -34,14 +34,14 @@ def estimate(view: View, asked: Asked) -> Estimate:
 
 
 def level(view: View, alpha: float) -> float:
-    """The level at which a further p-value must reject."""
-    standing, whole = Standing.of(view), _whole(view)
+    """The level at which a further p-value must reject; `GuaranteeUnavailable` after a steward's override."""
+    standing, whole = _kept(view), _whole(view)
     return belief_of(standing).level(alpha, whole.progress, whole.spent)
 
 
 def adjusted(view: View, p: float) -> float:
-    """What a further p-value is worth."""
-    standing, whole = Standing.of(view), _whole(view)
+    """What a further p-value is worth; `GuaranteeUnavailable` after a steward's override."""
+    standing, whole = _kept(view), _whole(view)
     return belief_of(standing).adjusted(p, whole.progress, whole.spent)
 
 
@@ -71,6 +71,17 @@ def warm(view: View, asked: Sequence[Asked], prepared: Sequence[Any] | None = No
             held = held.charge(one.bound.cost, None, "")
         one.bound.warm(Situation(belief, held.progress, held.spent), None if prepared is None else prepared[i])
         held = held.settle()
+
+
+def _kept(view: View) -> Standing:
+    """The standing of a guard whose caps were kept: a bare number could not say that it is not certified."""
+    standing = Standing.of(view)
+    if standing.overrides:
+        raise GuaranteeUnavailable(
+            "a steward put another policy in place after answers were seen, so no cap holds for all of them: a further "
+            "p-value cannot be corrected; test on fresh rows"
+        )
+    return standing
 
 
 def _whole(view: View) -> Account:

@@ -173,11 +173,17 @@ class Guard:
         return self._ledger.look(lambda view: ahead.estimate(view, asked))
 
     def level(self, alpha: float = 0.05) -> float:
-        """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
+        """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far.
+
+        `GuaranteeUnavailable` after an override: no cap was kept that a level could rest on.
+        """
         return self._ledger.look(lambda view: ahead.level(view, alpha))
 
     def adjusted(self, p: float) -> float:
-        """What a further p-value from these rows is worth after all that was released; never below `p`."""
+        """What a further p-value from these rows is worth after all that was released; never below `p`.
+
+        `GuaranteeUnavailable` after an override: no cap was kept that it could rest on.
+        """
         return self._ledger.look(lambda view: ahead.adjusted(view, p))
 
     def remaining(self, analyst: str = DEFAULT_ANALYST) -> dict[str, Any]:

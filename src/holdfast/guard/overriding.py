@@ -22,6 +22,12 @@ def override(transaction: Transaction, policy: Policy, reason: str) -> None:
         raise InvalidParameter(
             "policy must keep the kind of privacy and of accounting: what was spent is counted in it"
         )
+    if policy.answers != standing.policy.answers:
+        raise InvalidParameter("policy must keep answers: what was answered so far is counted in that way")
+    if standing.policy.has_looks and not policy.has_looks:
+        raise InvalidParameter(
+            "policy must keep a question without noise in kinds: what such answers showed is counted only there"
+        )
     if _holdout(policy) != _holdout(standing.policy):
         raise InvalidParameter("policy must keep the holdout and what it was opened with: its run has begun")
     name, whole = read(transaction.account, standing.policy)
