@@ -35,29 +35,50 @@ def cells_of(column: Any, keys: Any, edges: Any, schema: Schema) -> Cells:
     ('f', 'm', 'other')
     >>> cells_of("age", None, [18, 40, 65], Schema({"age": "integer"})).labels
     ('[18, 40)', '[40, 65]', 'other')
+
+    A declared key may itself be called "other":
+
+    >>> cells_of("sex", ["f", "other"], None, Schema({"sex": "text"})).labels
+    ('f', 'other', 'any other')
     """
     if not isinstance(column, str) or column not in schema:
         raise InvalidParameter(f"column must be one of the schema, got {str(column)[:60]!r}")
     if edges is not None:
         if keys is not None:
             raise InvalidParameter("keys and edges cannot both be given: cells are named or measured")
-        bins = Histogram(f'"{column}"', tuple(_listed("edges", edges)))
+        bins = Histogram(f'"{column}"', tuple(listed("edges", edges)))
         ends = bins.edges
         last = len(ends) - 2
-        labels = [f"[{ends[i]:g}, {ends[i + 1]:g}{']' if i == last else ')'}" for i in range(last + 1)]
-        return Cells(bins, (*labels, OTHER))
-    declared = keys_of(schema, column, None if keys is None else tuple(_listed("keys", keys)))
-    return Cells(Contingency((column,), (declared,)), (*(_label(one) for one in declared), OTHER))
+        spelt = [_number(end) for end in ends]
+        labels = [f"[{spelt[i]}, {spelt[i + 1]}{']' if i == last else ')'}" for i in range(last + 1)]
+        return Cells(bins, _with_rest(labels))
+    declared = keys_of(schema, column, None if keys is None else tuple(listed("keys", keys)))
+    return Cells(Contingency((column,), (declared,)), _with_rest([_label(one) for one in declared]))
 
 
-def _listed(name: str, values: Any) -> Sequence[Any]:
+def listed(name: str, values: Any) -> Sequence[Any]:
+    """Values that came as a list, or an error: a text is no list of letters here."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise InvalidParameter(f"{name} must be a list")
     return values
+
+
+def _with_rest(labels: Sequence[str]) -> tuple[str, ...]:
+    """The labels and one more for every other row; a cell that shared its label would be lost from the answer."""
+    rest = OTHER
+    while rest in labels:
+        rest = f"any {rest}"
+    return (*labels, rest)
+
+
+def _number(end: float) -> str:
+    """As short as tells it apart from every other number."""
+    short = f"{end:g}"
+    return short if float(short) == end else repr(end)
 
 
 def _label(key: Any) -> str:
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 
-__all__ = ["OTHER", "Cells", "cells_of"]
+__all__ = ["OTHER", "Cells", "cells_of", "listed"]

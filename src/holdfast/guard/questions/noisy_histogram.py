@@ -35,9 +35,11 @@ class Histogram(Question):
     column : str
         A column of text, whole numbers or truth values with `keys`, or a column of numbers with `edges`.
     keys : sequence, optional
-        The declared categories; the schema's if not given. Rows with anything else count in a last cell, "other".
+        The declared categories; the schema's if not given. Rows with anything else count in a last cell, "other", or
+        "any other" where that is the name of a category.
     edges : sequence of float, optional
-        Increasing numbers; the cells are below the first, between each two, and at or above the last.
+        Increasing numbers; the cells are between each two, the last one with both its ends. Rows outside all of them
+        count in a last cell, "other".
     spend : PureDP or ZCDP, optional
         What the answer may cost; the policy's `spend` if not given.
     """

@@ -17,6 +17,7 @@ from holdfast.data.statistics.declared_keys import Keys, keys_of
 from holdfast.errors import InvalidParameter
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.cells import listed
 from holdfast.guard.questions.spending import amount, spend_of
 from holdfast.inference.private_tests.counts import Counts, probabilities
 from holdfast.inference.private_tests.gof_methods import gof
@@ -63,18 +64,18 @@ class Test(Question):
         many = {"gof": 1, "independence": 2}[check.choice("name", self.name, ("gof", "independence"))]
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence) or len(self.columns) != many:
             raise InvalidParameter(f"columns must be a list of {many} for {self.name}")
-        given = [None] * many if self.keys is None else list(self.keys)
+        given = [None] * many if self.keys is None else list(listed("keys", self.keys))
         if len(given) != many:
             raise InvalidParameter(f"keys must have one list for each of {many} columns, got {len(given)}")
         declared = tuple(
-            keys_of(schema, column, None if keys is None else tuple(keys))
+            keys_of(schema, column, None if keys is None else tuple(listed("keys of a column", keys)))
             for column, keys in zip(self.columns, given, strict=True)
         )
         if any(len(keys) < 2 for keys in declared):
             raise InvalidParameter("keys must be at least two for each column: nothing can be tested with one")
         if (self.p0 is None) != (self.name == "independence"):
             raise InvalidParameter("p0 must be given for gof, and only there")
-        null = None if self.p0 is None else probabilities("p0", list(self.p0), len(declared[0])).tolist()
+        null = None if self.p0 is None else probabilities("p0", list(listed("p0", self.p0)), len(declared[0])).tolist()
         alpha = check.probability("alpha", self.alpha)
         return PrivateTest(tuple(self.columns), declared, null, alpha, spend_of(self.spend, policy))
 
