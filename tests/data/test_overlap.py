@@ -80,3 +80,15 @@ def test_no_row_key_no_sketch() -> None:
         table({"x": [1]}, row_key="y")
     with pytest.raises(InvalidParameter, match="a stored sketch"):
         Sketch.from_dict({"hashes": ["zz"], "below": "0"})
+
+
+def test_a_key_declared_a_number_is_still_the_same_key() -> None:
+    """Otherwise another declaration of the same column would hide that rows are shared."""
+    keys = np.array([-3, 0, 7, 2**52 + 1])
+    whole = sketched(keys)
+    numbers = sketch(Column("id", "number"), [{"id": (np.array([-3.0, -0.0, 7.0, 2.0**52 + 1]), None)}])
+    assert numbers.hashes == whole.hashes
+    others = [-2.5, 0.5, 1e300, -1e300, np.inf, np.nan, 2.0**63]
+    apart = sketch(Column("id", "number"), [{"id": (np.array(others), None)}])
+    assert len(apart.hashes) == len(others) - 1
+    assert not apart.overlaps(whole)

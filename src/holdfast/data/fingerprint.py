@@ -129,8 +129,15 @@ def mix(values: Words) -> None:
 
 
 def key_hashes(column: Column, held: Held) -> Words:
-    """One 64-bit hash a row that is not missing: the same for the same key whatever its column is called."""
+    """One 64-bit hash a row that is not missing: the same for the same key whatever its column is called.
+
+    A whole number is the same key in a column of numbers: to declare it otherwise must not hide shared rows.
+    """
     found, missing = _words(column, held)
+    if column.kind == "number" and not isinstance(found, list):
+        numbers = found.view(np.float64)
+        whole = (np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers)
+        found = np.where(whole, np.where(whole, numbers, 0.0).astype(np.int64).view(np.uint64), found)
     hashed = (found[0] if isinstance(found, list) else found) ^ _key("row key")
     mix(hashed)
     return hashed if missing is None else hashed[~missing]
