@@ -59,7 +59,7 @@ def test_nothing_that_the_document_does_not_say(live: Live, mode: GenerationMode
     for found in schema.get_all_operations():
         one: Any = found.ok()
 
-        @settings(_bounded, max_examples=FEW.get(one.path, 6))
+        @settings(_bounded, max_examples=FEW.get(one.path, 5))
         @given(case=one.as_strategy(generation_mode=mode))
         def check(case: Case) -> None:
             if "guard" in case.path_parameters and not case.path.endswith(_OURS):

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -73,7 +73,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 async def _write_metrics(server: Server) -> None:
     while True:
         await asyncio.sleep(1)
-        server.metrics.write()
+        with suppress(OSError):  # a full disk ends no server
+            server.metrics.write()
 
 
 def from_environment() -> FastAPI:
