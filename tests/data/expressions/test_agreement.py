@@ -84,6 +84,7 @@ def test_postgres_agrees(postgres_url: str) -> None:
     assert _differences(asked, wanted, engines.by_postgres(postgres_url, held, asked)) == []
 
 
+@pytest.mark.xdist_group("spark")
 def test_spark_agrees(spark_session: Any) -> None:
     held, asked, wanted = _case(5, 50)
     assert _differences(asked, wanted, engines.by_spark(spark_session, held, asked)) == []
@@ -147,6 +148,7 @@ def test_depth_at_the_limit_compiles_everywhere(postgres_url: str) -> None:
     assert _differences(asked, wanted, engines.by_postgres(postgres_url, held, asked)) == []
 
 
+@pytest.mark.xdist_group("spark")
 def test_depth_at_the_limit_compiles_on_spark(spark_session: Any) -> None:
     held, asked = rows(Random(6), 20), _deep()
     assert _differences(asked, engines.by_python(held, asked), engines.by_spark(spark_session, held, asked)) == []
