@@ -15,6 +15,8 @@ from holdfast.correlated import CorrelatedThresholdout, DependentRows
 from holdfast.correlated.model import QuiltModel
 from holdfast.correlated.quilt import Quilt
 from holdfast.correlated.row_chain import RowChain
+from holdfast.correlated.series_model import MDependent
+from holdfast.errors import GuaranteeUnavailable
 from holdfast.holdout.threshold_claim import Claim
 
 
@@ -133,3 +135,9 @@ def test_the_pruned_search_finds_the_best_of_any_list() -> None:
             least = min(quilt.epsilon_bdp(level, "two") for quilt in model.quilts(0))
             assert model.best_quilt(0, level, "two").epsilon_dp(level, "two") == best
             assert model.cheapest_quilt(0, level, "two").epsilon_bdp(level, "two") == least
+
+
+def test_training_rows_m_steps_earlier_are_not_independent() -> None:
+    with pytest.raises(GuaranteeUnavailable, match="gap must be above m = 3"):
+        MDependent(3).rows(100, gap=3)
+    assert MDependent(3).rows(100, gap=4).effective_n == pytest.approx(25)
