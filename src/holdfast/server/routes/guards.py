@@ -63,7 +63,7 @@ async def remaining(request: Request, guard: str, caller: Anyone) -> Response:
     return StrictJSON(await server.work(lambda: server.guards.guard(guard, caller).remaining(caller.name)))
 
 
-@router.get("/guards/{guard}/level", responses=answers(shapes.Level))
+@router.get("/guards/{guard}/level", responses=answers(shapes.Level, "guarantee-unavailable"))
 async def level(
     request: Request,
     guard: str,
@@ -76,7 +76,7 @@ async def level(
     return StrictJSON({"alpha": alpha, "level": found})
 
 
-@router.get("/guards/{guard}/adjusted", responses=answers(shapes.Adjusted))
+@router.get("/guards/{guard}/adjusted", responses=answers(shapes.Adjusted, "guarantee-unavailable"))
 async def adjusted(
     request: Request, guard: str, caller: Anyone, p: Annotated[float, Query(ge=0, le=1, description="The p-value")]
 ) -> Response:
