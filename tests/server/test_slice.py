@@ -81,9 +81,10 @@ def test_steward_acts(live: Live) -> None:
         assert (refused.status_code, refused.json()["code"]) == (409, "question-refused")
         assert steward.post(f"{at}/resume", json={}).json()["status"] == "open"
         assert ann.post(f"{at}/ask", json={"question": CHECK}).status_code == 200
+        assert 0 < ann.get(f"{at}/level", params={"alpha": 0.05}).json()["level"] < 0.05
         changed = steward.post(f"{at}/override", json={"policy": {"questions": 60}, "reason": "more time"}).json()
         assert changed["overrides"] == 1
-        assert 0 < ann.get(f"{at}/level", params={"alpha": 0.05}).json()["level"] < 0.05
+        assert ann.get(f"{at}/level", params={"alpha": 0.05}).json()["code"] == "guarantee-unavailable"
         assert steward.post(f"{at}/verify").json()["ok"] is True
         assert steward.post(f"{at}/close", json={"reason": "done"}).json()["status"] == "closed"
         assert steward.post(f"{at}/resume", json={}).json()["code"] == "ledger-conflict"
