@@ -1,9 +1,10 @@
-"""`holdfast demo`: a tour in the terminal, then a prompt at which every theorem can be tried."""
+"""`holdfast demo`: the web page on something alive, or a tour in the terminal with a prompt for every theorem."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -11,10 +12,16 @@ import typer
 
 from holdfast.bounds.registry import catalogue
 from holdfast.cli import output
+from holdfast.cli.progress import progress_bar
 
 PLAN = ("plan", "--n", "10000", "--questions", "1000", "--failures", "10")
 ATTACK = ("simulate", "--analyst", "adversarial", "--against", "all", "--runs", "20")
 FIGURE = ("reproduce", "dwork-figure-2", "--quick", "--brief")
+PEOPLE = (
+    ("steward", "the steward, who sees everything:"),
+    ("ann", "Ann, who guesses well:"),
+    ("greg", "Greg, who tries until something looks good:"),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -23,10 +30,30 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    once: bool = typer.Option(False, "--once", help="Play the tour, say where its files are, and exit."),
-    out: Path = typer.Option(Path("holdfast-out"), "--out", help="Where the plot and the table go."),  # noqa: B008
+    once: bool = typer.Option(False, "--once", help="Play everything, say where its files are, and exit."),
+    terminal: bool = typer.Option(False, "--terminal", help="Stay in the terminal: the tour, then a prompt."),
+    out: Path = typer.Option(Path("holdfast-out"), "--out", help="Where the plot and the tables go."),  # noqa: B008
+    port: int = typer.Option(8321, "--port", min=1, max=65535, help="Port of the web page, on 127.0.0.1."),
 ) -> None:
-    """A tour: a plan, an attack on everything that answers, and the figure that began it all."""
+    """The web page over a guarded sample with two analysts at work; with --once or --terminal, a tour in the terminal.
+
+    The tour: a plan, an attack on everything that answers, the figure that began it all, and the two analysts.
+    """
+    if not (once or terminal):
+        try:
+            _serve(port)
+            return
+        except ImportError as error:
+            output.say(
+                f"The web page needs {error.name}: `pip install 'holdfast[server]'`. Here is the tour instead.\n"
+            )
+    status = _tour(out)
+    if status == 0 and not once:
+        _prompt()
+    raise typer.Exit(status)
+
+
+def _tour(out: Path) -> int:
     output.say("1. A plan: 10,000 held-out rows and 1,000 questions, each asked after seeing the last answer.")
     status = _play(PLAN)
     output.say(
@@ -39,10 +66,55 @@ def demo(
         "chosen by looking, and how good it is."
     )
     status = status or _play((*FIGURE, "--out", str(out)))
+    output.say(
+        "\n4. The demo's analysts at a guard: Ann guesses from last year, Greg tries rules until one looks good."
+    )
+    try:
+        _play_analysts(out)
+    except ImportError as error:
+        output.say(f"This part needs {error.name}: `pip install 'holdfast[server]'`.")
     _show_catalogue()
-    if status == 0 and not once:
-        _prompt()
-    raise typer.Exit(status)
+    return status
+
+
+def _play_analysts(out: Path) -> None:
+    """Both analysts on an embedded ledger; the table shows a few of them, the file all."""
+    from holdfast.server.demo import playing
+
+    ledger = out / "demo" / "ledger.db"
+    for stale in (ledger, *ledger.parent.glob("ledger.db*")):  # a guard remembers: the demo begins anew
+        stale.unlink(missing_ok=True)
+    ledger.parent.mkdir(parents=True, exist_ok=True)
+    with progress_bar("asking", shown=True):
+        played = list(playing.play(ledger))
+    shown = [*played[:4], *played[11:18], played[-1]]
+    output.table("Answers of one guard over 20,000 rows", playing.COLUMNS, [one.cells() for one in shown])
+    best = playing.best_of_greg(played)
+    assert best.interval is not None
+    output.say(
+        f"Greg's best rule was right for {best.step.believed:.0%} of his own 60 rows. The guard says "
+        f"{best.interval[0]:.0%} to {best.interval[1]:.0%}; it is a coin, so the truth is 50%."
+    )
+    playing.write(played, out / "demo" / "answers.csv")
+    output.say(
+        f"All {len(played)} questions: {out / 'demo' / 'answers.csv'}. The ledger: {ledger} (try `holdfast verify`)."
+    )
+
+
+def _serve(port: int) -> None:
+    """The web page and the API, until Ctrl-C."""
+    from holdfast.server.demo import serving
+
+    with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
+        with progress_bar("setting up a guard", shown=True):
+            demo = serving.prepare(Path(folder), port)
+        output.say(f"Holdfast is at {demo.address}")
+        output.say("\nTokens, shown once; each link carries one and fills it in:")
+        for name, words in PEOPLE:
+            print(f"\n  {words}\n  {demo.link(name)}", flush=True)
+        output.say("\nThe API is below /api/v1 and takes the same tokens. Ctrl-C ends the demo and deletes its rows.")
+        sys.stdout.flush()
+        serving.serve(demo)
 
 
 def _play(command: tuple[str, ...]) -> int:

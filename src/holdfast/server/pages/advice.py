@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.accounting import PureDP
 from holdfast.errors import HoldfastError
 from holdfast.guard.estimate import Estimate
 from holdfast.guard.guard import Guard
+from holdfast.guard.policy import PRIVATE
 from holdfast.server.pages import words
-from holdfast.server.pages.words import number
+from holdfast.server.pages.words import width
 
 _WHERE = {
     "budget-exhausted": "The budget does not hold it.",
@@ -34,6 +36,23 @@ def heading(code: str) -> str:
     return _WHERE.get(code, "It could not be answered.")
 
 
+def plain(guard: Guard, question: Mapping[str, Any], analyst: str) -> str:
+    """Why a budget does not hold a private question, in its own unit; empty where the guard's words say it well."""
+    name = {"pure-dp": "epsilon", "zcdp": "rho"}.get((guard.policy.privacy or PureDP(0.0)).kind, "epsilon")
+    spend = question.get("spend") or (None if guard.policy.spend is None else guard.policy.spend.to_dict())
+    left = guard.remaining(analyst)
+    yours, whole = left["yours"].get(name), left["whole"].get(name)
+    if question.get("kind") not in PRIVATE or not spend or spend.get(name) is None or yours is None or whole is None:
+        return ""
+    if spend[name] <= min(yours, whole):
+        return ""
+    sign = "ε" if name == "epsilon" else "ρ"
+    return (
+        f"It would spend {sign} {spend[name]:.3g}. You have {sign} {yours:.3g} left, "
+        f"and all together {sign} {whole:.3g}."
+    )
+
+
 def alternatives(guard: Guard, question: Mapping[str, Any], analyst: str) -> list[Alternative]:
     """What would be admitted instead. Estimates spend nothing."""
     found = []
@@ -53,7 +72,7 @@ def promise(estimate: Estimate) -> str:
     Examples
     --------
     >>> promise(Estimate(None, 0.02, True))
-    'Costs one question and no privacy, and is good to ±0.02.'
+    'Costs one question and no privacy, and is good to ±0.02 at best.'
     """
     if estimate.repeated:
         return "It was answered before: the stored answer is free."
@@ -62,8 +81,8 @@ def promise(estimate: Estimate) -> str:
         if estimate.cost is None
         else f"one question and {words.cost(estimate.cost.to_dict())}"
     )
-    width = "" if estimate.half_width is None else f", and is good to ±{number(estimate.half_width)}"
-    return f"Costs {price}{width}."
+    good = "" if estimate.half_width is None else f", and is good to ±{width(estimate.half_width)} at best"
+    return f"Costs {price}{good}."
 
 
 def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -87,4 +106,4 @@ def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iter
         yield "Leave the tolerance to the guard", {k: v for k, v in question.items() if k != "tolerance"}
 
 
-__all__ = ["Alternative", "alternatives", "heading", "promise"]
+__all__ = ["Alternative", "alternatives", "heading", "plain", "promise"]

@@ -96,17 +96,19 @@ async def _refused(
     """The form again, with why it was refused and what would be admitted."""
     server = server_of(request)
 
-    def work() -> list[advice.Alternative]:
+    def work() -> tuple[str, list[advice.Alternative]]:
         try:
             opened = server.guards.guard(guard, caller)
             question = question_of(kind, _with_kinds(fields, opened), opened.policy)
-            return advice.alternatives(opened, question, caller.name)
+            exhausted = problem.code == "budget-exhausted"
+            why = advice.plain(opened, question, caller.name) if exhausted else ""
+            return why, advice.alternatives(opened, question, caller.name)
         except HoldfastError:
-            return []
+            return "", []
 
-    found = await server.work(work)
+    why, found = await server.work(work)
     request.state.code = problem.code
-    said = {"heading": advice.heading(problem.code), "why": problem.detail, "code": problem.code}
+    said = {"heading": advice.heading(problem.code), "why": problem.detail, "plain": why, "code": problem.code}
     refusal = said | {"alternatives": [(one, _address(guard, one.question)) for one in found]}
     return await analyst_page(request, guard, caller, kind, fields, refusal=refusal, status=problem.status)
 

@@ -22,16 +22,17 @@ from holdfast.server.state import Server, server_of
 
 router = page_router()
 _ACTS: dict[str, Any] = {"pause": "paused", "resume": "open", "close": "closed"}
+_PARTS = {"standing": "part_standing.html", "timeline": "part_timeline.html"}
 
 
 @router.get("/guards/{guard}")
 async def guard_page(request: Request, guard: str) -> Response:
-    """The guard: a steward's overview, or an analyst's place to ask. `?part=live` is the part that changes."""
+    """The guard: a steward's overview, or an analyst's place to ask. `?part=` is a part that changes."""
     session = await member(request)
     if not session.caller.steward:
         return await analyst_page(request, guard, session.caller)
-    live = request.query_params.get("part") == "live"
-    return await _page(request, guard, session.caller, "part_live.html" if live else "guard.html")
+    template = _PARTS.get(request.query_params.get("part", ""), "guard.html")
+    return await _page(request, guard, session.caller, template)
 
 
 @router.get("/guards/{guard}/entries/{sequence}")

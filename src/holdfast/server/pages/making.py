@@ -65,9 +65,10 @@ async def _compared(server: Server, fields: Mapping[str, str]) -> dict[str, Any]
     def work() -> dict[str, Any]:
         n = _rows(server, fields.get("sample", ""))
         try:
-            return {"lines": policy_form.comparison(n, fields), "n": n, "why": ""}
+            lines, failed = policy_form.comparison(n, fields)
+            return {"lines": lines, "failed": failed, "n": n, "why": ""}
         except HoldfastError as error:
-            return {"lines": [], "n": n, "why": str(error)}
+            return {"lines": [], "failed": 0, "n": n, "why": str(error)}
 
     return await server.work(work)
 

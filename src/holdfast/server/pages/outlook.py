@@ -17,7 +17,7 @@ from holdfast.guard.standing import Standing
 from holdfast.server.pages import words
 from holdfast.server.roles import Caller
 
-_SHOWN = 40
+_SHOWN = 25
 _STRIP = 60
 
 

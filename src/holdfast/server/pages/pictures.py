@@ -61,6 +61,7 @@ def strip(points: Sequence[Mapping[str, Any]], slots: int = 60) -> Markup:
     `guess` and `kind`, which is its class.
     """
     shown = list(points)[-slots:]
+    slots = max(20, len(shown))
     step = _WIDE / max(slots, 1)
     parts = [_rect(0, y, _WIDE, 0.6, "line") for y in (0, 50, 99.4)]
     for i, one in enumerate(shown):

@@ -120,8 +120,11 @@ def _number(name: str, text: str) -> float:
     return int(found) if found == int(found) and abs(found) < 2**53 else found
 
 
-def comparison(n: int, fields: Mapping[str, str]) -> list[Line]:
-    """What the form's policy promises, and below it every known method for the same use, narrowest first."""
+def comparison(n: int, fields: Mapping[str, str]) -> tuple[list[Line], int]:
+    """What the form's policy promises, then every known method for the same use, narrowest first.
+
+    The number is of the failed checks after which those methods are compared.
+    """
     policy = Policy.from_dict({k: v for k, v in policy_of(fields).items() if k not in ("analysts", "expires")})
     questions = policy.questions or 1000
     failed = min(10, questions) if policy.failures is None else min(policy.failures, questions)
@@ -129,7 +132,7 @@ def comparison(n: int, fields: Mapping[str, str]) -> list[Line]:
     for name, half_width, certified, reference in methods(n, questions, failed, policy.confidence):
         remark = "does not hold after looking" if reference else "" if certified else "not proved"
         lines.append(Line(_METHODS.get(name, name), half_width, "limit" if reference else "other", remark))
-    return lines
+    return lines, failed
 
 
 def promised(n: int, policy: Policy) -> list[Line]:
@@ -145,7 +148,12 @@ def promised(n: int, policy: Policy) -> list[Line]:
             widths = [bound.half_width(Situation(belief, progress)) for progress in ends]
         except HoldfastError:
             continue
-        remark = "" if widths[-1] is None or most is None else f"±{widths[-1]:.3g} at the last, if none failed"
+        if most is None or widths[-1] is None or widths[0] is None:
+            remark = ""
+        elif f"{widths[0]:.2g}" == f"{widths[-1]:.2g}":
+            remark = "from the first to the last, while no check fails"
+        else:
+            remark = f"±{widths[-1]:.2g} at the last, if no check fails"
         if widths[0] is not None:
             found.append(Line(f"This guard: {name}", widths[0], "this", remark))
     return found

@@ -54,7 +54,7 @@ def environment() -> Environment:
         "asset": address_of_asset,
         "story": STORY,
     }
-    made.filters |= {"day": day, "moment": moment, "number": words.number}
+    made.filters |= {"day": day, "moment": moment, "number": words.number, "width": words.width}
     return made
 
 

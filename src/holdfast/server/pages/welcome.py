@@ -40,9 +40,8 @@ async def home(request: Request) -> Response:
 
 @router.get("/sign-in")
 async def sign_in_page(request: Request) -> Response:
-    """The form alone, for those who came to a page that needs it."""
-    if await visitor(request) is not None:
-        return go(_after(request.query_params.get("next")))
+    """The form, for those who came to a page that needs it, and for those who want to be somebody else."""
+    await visitor(request)
     return show(request, "welcome.html", next=_after(request.query_params.get("next")), problem=None)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.data.expressions import from_json, to_text
@@ -54,6 +55,20 @@ def number(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3g}"
     return str(value)
+
+
+def width(value: float) -> str:
+    """A half-width in two digits, rounded up: it is a promise.
+
+    Examples
+    --------
+    >>> width(0.04911), width(3.2), width(0.0)
+    ('0.05', '3.2', '0')
+    """
+    if value <= 0 or not math.isfinite(value):
+        return number(value)
+    unit = 10 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit - 1e-9) * unit:.2g}"
 
 
 def expression(source: Any) -> str:
@@ -180,10 +195,7 @@ def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
             return f"Your guess of {number(asked['guess'])} stands: the truth is between {_ends(ends)}."
         if ends is None:
             return f"Your guess of {number(asked['guess'])} does not stand. Nothing more is shown."
-        return (
-            f"Your guess of {number(asked['guess'])} does not stand. The truth is between {_ends(ends)}; "
-            "failures like this one make later intervals a little wider."
-        )
+        return f"Your guess of {number(asked['guess'])} does not stand. The truth is between {_ends(ends)}."
     if kind in ("claim", "validate", "compare"):
         return "The claim holds." if passed else "The claim is not shown to hold. That says nothing against it."
     if kind == "mean":
@@ -196,6 +208,31 @@ def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     after = "" if found is None else f" The p-value, corrected for everything asked before, is {number(found)}."
     said = {True: "The null hypothesis is rejected.", False: "The null hypothesis is not rejected."}
     return said.get(rejected, "The test decided nothing.") + after
+
+
+def aside(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """What else to know about an answer."""
+    if answer["passed"] is False and asked["kind"] in ("check", "compare"):
+        return "Failures like this one make later intervals a little wider, for everybody."
+    if answer["passed"] is True:
+        return "Guesses that stand cost next to nothing: later intervals stay as they are."
+    if asked["kind"] in ("mean", "histogram"):
+        return "The noise was drawn once. Asking again gives this same answer, free."
+    return ""
+
+
+def example(columns: Sequence[Mapping[str, Any]]) -> str:
+    """A condition over some column, to show how one is written.
+
+    Examples
+    --------
+    >>> example([{"name": "home town", "kind": "text"}, {"name": "age", "kind": "integer"}])
+    'age > 0'
+    """
+    kinds = ("boolean", "integer", "number", "text")
+    one = min(columns, key=lambda column: kinds.index(column["kind"]))
+    name = one["name"] if one["name"].isascii() and one["name"].isidentifier() else f'"{one["name"]}"'
+    return {"boolean": name, "text": f"{name} = 'x'"}.get(one["kind"], f"{name} > 0")
 
 
 def _ends(ends: Any) -> str:
@@ -229,7 +266,9 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
 __all__ = [
     "KINDS",
     "act",
+    "aside",
     "cost",
+    "example",
     "expression",
     "number",
     "outcome",

@@ -39,8 +39,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 }
 
 // The steward's view of a guard moves with it.
-const live = document.querySelector("[data-live]");
-if (live) {
+for (const live of document.querySelectorAll("[data-live]")) {
   const get = fetching(live);
   setInterval(() => {
     const inside = live.contains(document.activeElement);
@@ -91,9 +90,10 @@ function build(changed) {
   for (const field of fields) field.addEventListener("focus", () => { target = field; });
   const made = (tag, more = {}) => Object.assign(document.createElement(tag), more);
   const labelled = (text, field) => {
-    const label = made("label", { textContent: text });
-    label.append(field);
-    return label;
+    field.id = "builder-" + text.toLowerCase();
+    const box = made("div");
+    box.append(made("label", { textContent: text, htmlFor: field.id }), field);
+    return box;
   };
   const column = made("select"), sign = made("select"), value = made("input"), add = made("button", { type: "button", textContent: "Add" });
   const values = made("datalist", { id: "builder-values" });

@@ -1,0 +1,143 @@
+"""The demo as a server: a guard over the demo's rows, two analysts who go on asking, and the pages that show it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.server import logs
+from holdfast.server.app import create_app
+from holdfast.server.demo import analysts, sample
+from holdfast.server.demo.analysts import Step
+from holdfast.server.settings import Settings
+from holdfast.server.state import Server
+
+GUARD = "shop customers"
+_LIFE = timedelta(days=1)
+_AT_ONCE = {"ann": 9, "greg": 9}
+"""How many questions of each are on the ledger when the page opens."""
+
+
+@dataclass(frozen=True, repr=False)
+class Demo:
+    """A server that is ready to run, and the tokens that were made for it."""
+
+    app: FastAPI
+    settings: Settings
+    tokens: dict[str, str]
+    steps: tuple[Step, ...]
+
+    @property
+    def address(self) -> str:
+        """Where it will be."""
+        return f"http://{self.settings.host}:{self.settings.port}"
+
+    def link(self, name: str) -> str:
+        """The sign-in page with a token behind the `#`, which browsers do not send anywhere."""
+        return f"{self.address}/sign-in#{self.tokens[name]}"
+
+
+def prepare(folder: Path, port: int) -> Demo:
+    """Make the guard in a folder, give out tokens, and let the analysts begin."""
+    settings = Settings(folder=folder, port=port)
+    require_free(settings)
+    app = create_app(settings)
+    app.state.tour = True
+    server: Server = app.state.server
+    expires = datetime.now(UTC) + _LIFE
+    roles: dict[str, Any] = {"steward": "steward", "ann": "analyst", "greg": "analyst"}
+    tokens = {name: server.tokens.issue(role, name, expires)[0] for name, role in roles.items()}
+    guard = _guard(server)
+    steps = {"ann": analysts.ann(), "greg": analysts.greg()}
+    for name, many in _AT_ONCE.items():
+        for step in islice(steps[name], many):
+            guard.ask(step.question, analyst=name)
+    return Demo(app, settings, tokens, tuple(_mixed(steps)))
+
+
+def _guard(server: Server) -> Any:
+    place = server.samples.fresh_upload("csv")
+    with place.open("xb") as file:
+        place.chmod(0o600)
+        file.write(sample.rows_csv().encode())
+    known = server.samples.add(sample.NAME, "upload", str(place), sample.ROW_KEY)
+    row = server.guards.create(GUARD, known["id"], analysts.POLICY)
+    return server.guards.opened(row["id"])
+
+
+def _mixed(steps: dict[str, Iterator[Step]]) -> Iterator[Step]:
+    """What is left of both, in turns; Greg's has no end, so it is cut where his share is used up for certain."""
+    ann, greg = list(steps["ann"]), islice(steps["greg"], 40)
+    for i, step in enumerate(greg):
+        yield step
+        if i < len(ann):
+            yield ann[i]
+
+
+def serve(demo: Demo, pace: float = 5.0) -> None:
+    """Serve until a signal comes, while the analysts go on, a question every `pace` seconds."""
+    import uvicorn
+
+    logs.set_up("warning")
+    config = uvicorn.Config(
+        demo.app,
+        host=demo.settings.host,
+        port=demo.settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    ended = threading.Event()
+    player = threading.Thread(target=play, args=(demo, ended, pace), daemon=True)
+    player.start()
+    try:
+        uvicorn.Server(config).run()
+    finally:
+        ended.set()
+        player.join(5)
+
+
+def play(demo: Demo, ended: threading.Event, pace: float) -> int:
+    """Let both go on over the API, each with a token, until they are refused; how many questions were answered."""
+    from holdfast.client import connect
+
+    answered = 0
+    going = {name: connect(demo.address, demo.tokens[name], patience=10) for name in ("ann", "greg")}
+    for step in demo.steps:
+        if ended.wait(pace):
+            break
+        if step.analyst not in going:
+            continue
+        try:
+            going[step.analyst].ask(step.question)
+            answered += 1
+        except HoldfastError:  # refused, or the server is gone: either way they are done
+            going.pop(step.analyst).shut()
+            if not going:
+                break
+    return answered
+
+
+def require_free(settings: Settings) -> None:
+    """Say at once that somebody else has the port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError:
+            raise InvalidParameter(
+                f"port {settings.port} is in use, perhaps by another demo: give another with --port"
+            ) from None
+
+
+__all__ = ["GUARD", "Demo", "play", "prepare", "require_free", "serve"]

@@ -1,0 +1,110 @@
+"""A real Chromium on pages of a real server; pictures of what it saw go to build/screenshots."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+PICTURES = Path(__file__).parents[3] / "build" / "screenshots"
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage", "--mute-audio"]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium, without a window."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert found is not None, "Chromium is not installed: tools/system-parts installs it"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=_FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Window:
+    """One person's window: it notes what the browser complains about, and every address that it asks for."""
+
+    def __init__(self, browser: Browser, url: str, **options: Any) -> None:
+        self.url = url
+        self.context = browser.new_context(base_url=url, **({"viewport": {"width": 1200, "height": 850}} | options))
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def sign_in(self, token: str) -> None:
+        """Paste a token."""
+        self.page.goto("/sign-in")
+        self.page.get_by_label("Your token").fill(token)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign out").wait_for()
+
+    def picture(self, name: str) -> None:
+        """Keep what is seen."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+
+    def sound(self) -> None:
+        """Nothing went wrong in the browser, nothing came from elsewhere, and the page is fit for everybody."""
+        # A refusal is a page with a status that the console mentions; it is no complaint.
+        wrong = [one for one in self.complaints if "status of 4" not in one]
+        assert wrong == []
+        assert {re.match(r"(\w+://[^/]+)", one)[1] for one in self.asked} <= {self.url}  # type: ignore[index]
+        assert self.page.evaluate(_UNLABELLED) == []
+        assert self.page.evaluate(_FAINT) == []
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= self.page.evaluate("window.innerWidth")
+        assert self.page.locator("h1").count() == 1
+
+    def close(self) -> None:
+        """Close the window."""
+        self.context.close()
+
+
+_UNLABELLED = """() => {
+  const nameless = [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a, [role=img]")]
+    .filter((one) => one.checkVisibility())
+    .filter((one) => !(one.labels && one.labels.length) && !one.getAttribute("aria-label")
+      && !(one.textContent || "").trim());
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  const twice = ids.filter((id, i) => ids.indexOf(id) !== i);
+  return [...nameless.map((one) => one.outerHTML.slice(0, 120)), ...twice.map((id) => "id twice: " + id)];
+}"""
+"""Controls and drawings without a name, and ids that occur twice."""
+
+_FAINT = """() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (one) => {
+    for (; one; one = one.parentElement) {
+      const found = parse(getComputedStyle(one).backgroundColor);
+      if (found.length < 4 || found[3] > 0.99) return found;
+    }
+    return [255, 255, 255];
+  };
+  const bad = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const one = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || !one.checkVisibility()) continue;
+    const [front, back] = [parse(getComputedStyle(one).color), behind(one)].map(light);
+    const ratio = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
+    if (ratio < 4.5) bad.push(ratio.toFixed(2) + " " + walker.currentNode.textContent.trim().slice(0, 40));
+  }
+  return bad;
+}"""
+"""Texts whose contrast is below 4.5 to 1 (WCAG 2.2, AA)."""
+
+__all__ = ["PICTURES", "Window", "chromium"]

@@ -1,0 +1,279 @@
+"""Real Chromium: the first visit, a guard made, a token given, asking, a refusal, dark, phone, and no script at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.server.live import Live, fresh_rows, running
+from tests.server.pages.browser import Window, chromium
+
+TOKEN = re.compile(r"hf_[0-9a-f]{16}_[0-9a-f]{64}")
+Open = Callable[..., Window]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for the module; while it runs, this thread belongs to its event loop."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[Live]:
+    """A server that nobody has used."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def small(fresh: Live) -> dict[str, Any]:
+    """A guard with a small privacy budget, and the tokens of its analysts."""
+    policy = {
+        "questions": 40,
+        "privacy": {"kind": "pure-dp", "epsilon": 0.03},
+        "spend": {"kind": "pure-dp", "epsilon": 0.02},
+        "analysts": {"ann": 1.0, "bob": 0.05},
+    }
+    guard = fresh.guard("small", policy, fresh_rows("<b>bold</b>"))
+    tokens = {}
+    for name in ("ann", "bob"):
+        with fresh.client() as steward:
+            tokens[name] = steward.post("/api/v1/tokens", json={"role": "analyst", "name": name}).json()["token"]
+    return guard | {"tokens": tokens}
+
+
+@pytest.fixture
+def window(browser: Browser, fresh: Live) -> Iterator[Open]:
+    opened: list[Window] = []
+
+    def make(**options: Any) -> Window:
+        opened.append(Window(browser, fresh.url, **options))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+def test_first_visit_to_refusal(window: Open, fresh: Live) -> None:
+    """A steward who has never seen it makes a guard over the demo rows; an analyst asks until she is refused."""
+    steward = window()
+    page = steward.page
+    page.goto("/")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("still be right")
+    steward.sound()
+    steward.picture("01-first-visit")
+    page.goto(f"/sign-in#{fresh.steward_token}")  # as the demo's links do
+    expect(page.get_by_label("Your token")).to_have_value(fresh.steward_token)
+    assert "#" not in page.url
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("Nothing is guarded yet")).to_be_visible()
+    steward.sound()
+    steward.picture("02-nothing-guarded")
+
+    page.get_by_role("button", name="Try it with the demo rows").click()
+    page.get_by_label("Name of the guard").fill("customers")
+    expect(page.locator("[data-compared]")).to_contain_text("This guard: a check")
+    assert page.get_by_label("Privacy budget ε").is_hidden()
+    page.get_by_label("Checks and private answers").check()
+    expect(page.locator("[data-compared]")).to_contain_text("This guard: a noisy mean")
+    before = page.locator("[data-compared] tr.this .num").first.inner_text()
+    page.get_by_label("Privacy budget ε").fill("0.4")
+    expect(page.locator("[data-compared] tr.this .num").first).not_to_have_text(before)
+    page.get_by_label("Privacy budget ε").fill("0.05")
+    expect(page.locator("[data-compared] tr.this .num").first).to_have_text(before)
+    page.get_by_text("Shares, end, overlap").click()
+    page.get_by_label("Analysts and their shares").fill("ann 50%\ngreg 1%")
+    steward.sound()
+    steward.picture("03-new-guard")
+    page.get_by_role("button", name="Open the guard").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("customers")
+    expect(page.get_by_text("500 of 500 left").first).to_be_visible()
+
+    page.get_by_role("link", name="Tokens").click()
+    page.get_by_label("Name", exact=True).fill("ann")
+    page.get_by_role("button", name="Make a token").click()
+    token = page.get_by_label("The new token").input_value()
+    assert TOKEN.fullmatch(token)
+    steward.sound()
+    steward.page.locator("[data-secret]").evaluate("(one) => { one.value = 'hf_…' }")  # pictures are kept
+    steward.picture("04-token")
+    page.goto("/tokens")
+    assert token.split("_")[2] not in page.content(), "a token is shown once"
+
+    analyst = window()
+    analyst.sign_in(token)
+    page = analyst.page
+    page.get_by_role("link", name="customers").click()
+    page.get_by_label("Column", exact=True).select_option("gone")
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("Column", exact=True).select_option("months")
+    page.get_by_label("Value", exact=True).fill("6")
+    page.get_by_label("Value", exact=True).press("Enter")
+    expect(page.get_by_label("About each row")).to_have_value("gone and months < 6")
+    page.get_by_label("Your guess").fill("0.16")
+    expect(page.get_by_text("Would be answered.")).to_be_visible()
+    analyst.sound()
+    analyst.picture("05-ask")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_text("Your guess of 0.16 stands")).to_be_visible()
+    expect(page.locator("svg.interval")).to_be_visible()
+    analyst.sound()
+    analyst.picture("06-answer")
+    page.get_by_role("link", name="Ask another").click()
+    page.get_by_label("About each row").fill("gone")
+    page.get_by_label("Your guess").fill("0.9")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_text("Your guess of 0.9 does not stand")).to_be_visible()
+    analyst.picture("07-corrected")
+    page.get_by_role("link", name="Ask another").click()
+    page.get_by_role("link", name="Ask for a mean").click()
+    page.get_by_label("About each row").fill("gone")
+    page.get_by_label("Privacy to spend").fill("0.04")
+    expect(page.get_by_text("Not like this.")).to_be_visible()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    refused = page.get_by_role("alert")
+    expect(refused).to_contain_text("Refused. The budget does not hold it.")
+    expect(refused).to_contain_text("What would be admitted")
+    analyst.sound()
+    analyst.picture("08-refused")
+    refused.get_by_role("link", name="The same for what is left").click()
+    expect(page.get_by_label("Privacy to spend")).to_have_value("0.025")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_text("The mean is between")).to_be_visible()
+
+    page = steward.page
+    page.goto("/")
+    page.get_by_role("link", name="customers").click()
+    expect(page.locator("ol.timeline > li")).to_have_count(4)
+    steward.sound()
+    steward.picture("09-guard")
+    page.get_by_role("button", name="Verify the ledger").click()
+    expect(page.get_by_role("status")).to_contain_text("The ledger is genuine. 4 entries")
+    page.get_by_label("Reason").first.fill("<i>lunch</i>")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".pill")).to_have_text("paused")
+    expect(page.locator("ol.timeline")).to_contain_text("<i>lunch</i>")
+    analyst.page.goto(page.url)
+    analyst.page.get_by_label("About each row").fill("gone")
+    analyst.page.get_by_label("Your guess").fill("0.3")
+    analyst.page.get_by_role("button", name="Ask", exact=True).click()
+    expect(analyst.page.get_by_role("alert")).to_contain_text("This guard is paused for now")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".pill")).to_have_text("open")
+
+
+def test_the_steward_sees_questions_come_in(window: Open, fresh: Live, small: dict[str, Any]) -> None:
+    steward = window()
+    steward.sign_in(fresh.steward_token)
+    steward.page.goto(f"/guards/{small['id']}")
+    many = steward.page.locator("ol.timeline > li").count()
+    with fresh.client(small["tokens"]["ann"]) as ann:
+        question = {"kind": "check", "expression": "income < 2000", "guess": 0.3}
+        assert ann.post(f"/api/v1/guards/{small['id']}/ask", json={"question": question}).status_code == 200
+    expect(steward.page.locator("ol.timeline > li")).to_have_count(many + 1, timeout=10_000)
+    steward.sound()
+
+
+def test_dark_and_phone(window: Open, fresh: Live, small: dict[str, Any]) -> None:
+    """Every page fits a phone, and is readable in the dark and in the light."""
+    for scheme in ("dark", "light"):
+        one = window(viewport={"width": 360, "height": 740}, color_scheme=scheme, is_mobile=True, device_scale_factor=2)
+        one.page.goto("/")
+        colour = one.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", colour))) < 150) == (scheme == "dark")
+        one.sound()
+        one.picture(f"10-{scheme}-phone-first-visit")
+        one.sign_in(fresh.steward_token)
+        for name, address in {
+            "home": "/",
+            "samples": "/samples",
+            "tokens": "/tokens",
+            "guard": f"/guards/{small['id']}",
+            "ask": f"/guards/{small['id']}/ask",
+            "test": f"/guards/{small['id']}/ask?kind=test",
+        }.items():
+            one.page.goto(address)
+            one.sound()
+            if scheme == "dark":
+                one.picture(f"11-dark-phone-{name}")
+    wide = window(color_scheme="dark")
+    wide.sign_in(small["tokens"]["ann"])
+    wide.page.goto(f"/guards/{small['id']}")
+    wide.sound()
+    wide.picture("12-dark-ask")
+
+
+def test_without_a_script(window: Open, fresh: Live, small: dict[str, Any]) -> None:
+    one = window(java_script_enabled=False)
+    one.sign_in(small["tokens"]["ann"])
+    page = one.page
+    page.get_by_role("link", name="small").click()
+    page.get_by_label("About each row").fill("age < 45")
+    page.get_by_label("Your guess").fill("0.5")
+    page.get_by_role("button", name="What would it cost?").click()
+    expect(page.get_by_text("Would be answered.")).to_be_visible()
+    expect(page.get_by_label("About each row")).to_have_value("age < 45")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_text("Your guess of 0.5 stands")).to_be_visible()
+    steward = window(java_script_enabled=False)
+    steward.sign_in(fresh.steward_token)
+    fresh.sample("free", fresh_rows("free"))
+    page = steward.page
+    page.goto("/guards/new")
+    page.get_by_label("Name of the guard").fill("second")
+    page.get_by_label("Means only").check()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_text("This guard: a noisy mean")).to_be_visible()
+    expect(page.get_by_label("Name of the guard")).to_have_value("second")
+
+
+def test_by_keyboard_alone(window: Open, small: dict[str, Any]) -> None:
+    one = window()
+    page = one.page
+    page.goto("/sign-in")
+    page.keyboard.insert_text(small["tokens"]["ann"])  # the field has the focus
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Sign out").wait_for()
+    page.goto(f"/guards/{small['id']}")
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "expression":
+            break
+    page.keyboard.insert_text("age < 30")
+    while page.evaluate("document.activeElement.id") != "guess":
+        page.keyboard.press("Tab")
+    page.keyboard.insert_text("0.2")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your guess of 0.2 stands")).to_be_visible()
+
+
+def test_a_used_up_share_says_what_would_be_admitted(window: Open, fresh: Live, small: dict[str, Any]) -> None:
+    one = window()
+    question = {"kind": "check", "expression": "age < 30", "guess": 0.23}
+    with fresh.client(small["tokens"]["ann"]) as ann:
+        assert ann.post(f"/api/v1/guards/{small['id']}/ask", json={"question": question}).status_code == 200
+    one.sign_in(small["tokens"]["bob"])
+    for guess, said in {
+        "0.23": "nothing: it was answered before",
+        "0.24": "one question",
+        "0.25": "one question",
+    }.items():
+        one.page.goto(f"/guards/{small['id']}/ask?kind=check&expression=age+%3C+30&guess={guess}")
+        one.page.get_by_role("button", name="Ask", exact=True).click()
+        expect(one.page.locator("dd").first).to_contain_text(said)
+    one.page.goto(f"/guards/{small['id']}/ask?kind=check&expression=age+%3C+30&guess=0.26")
+    one.page.get_by_role("button", name="Ask", exact=True).click()
+    expect(one.page.get_by_role("alert")).to_contain_text("All 2 questions that analyst 'bob' may ask were asked")
+    expect(one.page.get_by_role("alert")).to_contain_text("stored answers are free")
+    expect(one.page.get_by_text("Used up: questions.")).to_be_visible()
+    one.sound()
+    one.picture("13-share-used-up")
