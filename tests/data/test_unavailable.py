@@ -278,6 +278,22 @@ class TestPostgres:
                     connection.execute(statement)
         assert "@" not in repr(sample)
 
+    def test_functions_of_others_are_not_found(self, rows: str) -> None:
+        """Neither one that the path puts before the system's, nor one that would fit a column's type better."""
+        self.execute(rows, "alter table people add v varchar; update people set v = s")
+        asked = [FixedSum("abs(x) + length(v)", 0, 9), Count("starts_with(v, 'sec')"), Count("upper(v) = 'SECRET'")]
+        with table(rows, table="people") as sample:
+            before = sample.measure(asked)
+        kind = "returns {} language sql immutable as $$ select {} $$"
+        self.execute(rows, "create function abs(double precision) " + kind.format("double precision", "7 :: float8"))
+        self.execute(rows, "create function length(varchar) " + kind.format("int", "7"))
+        self.execute(rows, "create function starts_with(varchar, text) " + kind.format("boolean", "false"))
+        self.execute(rows, "create function translate(varchar, text, text) " + kind.format("text", "'mine'"))
+        self.execute(rows, f"alter database {rows.rsplit('/', 1)[1]} set search_path = public, pg_catalog")
+        with table(rows, table="people") as sample:
+            assert sample.measure(asked) == before
+            assert sample.fingerprint()
+
     def test_what_it_refuses(self, rows: str) -> None:
         assert "no table nobody" in refused(lambda: table(rows, table="nobody"))
         refused(lambda: table("postgresql://nobody:hidden-word@127.0.0.1:9/none", table="people"))

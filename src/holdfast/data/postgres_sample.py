@@ -152,7 +152,12 @@ class _Table:
         return {name: type_ if plain else f"{type_} with a collation of its own" for name, type_, plain in rows}
 
     def check(self, connection: Any, schema: Schema) -> None:
-        """Refuse to go on where the table or a declared column is gone or has changed its type."""
+        """Refuse to go on where the table or a declared column is gone or has changed its type.
+
+        Until the transaction ends only the system's own functions are found: someone else's `abs` in a schema on the
+        path could see every row.
+        """
+        connection.execute("set local search_path = pg_catalog")
         row = connection.execute(_TABLE, (self.quoted,)).fetchone()
         types = {} if row is None or row[0] != self.oid else self._types(connection, self.oid)
         if any(types.get(name) != self.types[name] for name in schema.names):
