@@ -112,6 +112,19 @@ def test_a_lost_threshold_is_drawn_anew_at_the_price_of_an_overfit(rows: dict[st
     again.shut()
 
 
+def test_a_threshold_lost_before_anything_was_asked_is_drawn_anew_too(rows: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Guard.open(path, hf.data.table(rows, engine="numpy"), policy(overfits=3)).shut()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM secrets")
+    connection.close()
+    again = Guard.open(path, hf.data.table(rows, engine="numpy"))
+    assert again.ask(check("x < 0.4", 0.4)).details["overfits_left"] == 2
+    assert again.ask(check("x < 0.6", 0.9)).details["overfits_left"] == 1
+    again.shut()
+    assert verify(path, replay=GuardReplay).ok
+
+
 def test_it_shows_nothing_of_its_threshold(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, policy())
     shown = [str(guard.ask(check("x < 0.5", 0.5)).to_dict()), str(guard.describe()), repr(guard)]

@@ -129,7 +129,9 @@ def _resumed(hidden: Hidden) -> Thresholdout:
         raise BudgetExhausted("the holdout's threshold was lost, and no overfit is left to pay for another")
     rules = ThresholdRules.from_dict(dict(public["parameters"]))
     drawn = Thresholdout(rules.n, rules.threshold, rules.sigma, rules.budget).state()
-    return Thresholdout.from_state(drawn | {"left": public["left"] - 1, "asked": public["asked"]})
+    left = public["left"] - 1
+    # A run has as many questions as overfits at least; the one that was taken away may have had none.
+    return Thresholdout.from_state(drawn | {"left": left, "asked": max(public["asked"], rules.budget - left)})
 
 
 def _keep(hidden: Hidden, holdout: Thresholdout) -> None:
