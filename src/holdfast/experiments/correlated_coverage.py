@@ -149,7 +149,7 @@ def coverage(kind: Rows, runs: int, seed: int) -> list[dict[str, Any]]:
 @experiment(
     "correlated-coverage",
     title="Certified holdouts on autoregressive, Markov and blocked rows, where the holdout for independent rows fails",
-    source="Holdfast: specification 3.9 of spec-bayesian-dp (widths for dependent rows)",
+    source="Holdfast: docs/correlated-holdout.md, widths for dependent rows",
 )
 def run(settings: Settings) -> Outcome:
     """Count the runs in which some answer is wrong."""

@@ -164,7 +164,7 @@ def firms(seed: int) -> ModelReport:
 @experiment(
     "correlated-panel",
     title="Repeated measures of real families: intervals by family, and what independent rows would have claimed",
-    source="Holdfast: specification 3.9 of spec-bayesian-dp; RAND Health Insurance Experiment in statsmodels",
+    source="Holdfast: docs/correlated-holdout.md; RAND Health Insurance Experiment in statsmodels",
 )
 def run(settings: Settings) -> Outcome:
     """Ask one panel, then draw families many times and count wrong answers."""
