@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import holdfast as hf
@@ -77,3 +78,35 @@ def test_one_question_twice_in_a_slow_batch_is_reserved_once(sample: hf.data.Sam
     first, second = guard.ask_all([hf.mean("age < 40"), hf.mean("age<40")], keys=["a", "b"])
     assert first.sequence == second.sequence
     assert guard.remaining()["whole"]["epsilon"] == 0.09
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e9, 1e10])
+def test_a_tolerance_is_refused_for_all_rows_or_for_none(offset: float) -> None:
+    """A refusal costs nothing, so it must not depend on rows: also not far from zero, where much is lost to rounding.
+
+    There a tolerance between what some rows pass with and what the refusal names let anyone find a mean for nothing.
+    """
+    low, high, guess = offset, offset + 1.0, offset + 0.5
+    samples = [np.arange(20_000) < share * 20_000 for share in (0.5, 0.501, 0.52, 0.0)]
+
+    def said(tolerance: float) -> set[bool]:
+        """Whether it was refused, over samples."""
+        refused = set()
+        for held in samples:
+            guard = Guard.open(None, hf.data.table({"b": held}), Policy(questions=5))
+            text = f"case when b then {high:.1f} else {low:.1f} end"
+            try:
+                guard.ask(ask.check(text, guess=guess, tolerance=tolerance, low=low, high=high))
+                refused.add(False)
+            except InvalidParameter:
+                assert guard.describe()["progress"]["answered"] == 0
+                refused.add(True)
+        return refused
+
+    hair = 1e-12 * high
+    guard = Guard.open(None, hf.data.table({"b": samples[0]}), Policy(questions=5))
+    least = guard.estimate(ask.check("case when b then 1 else 0 end", guess=0.5, low=0, high=1)).half_width
+    assert least is not None
+    for tolerance in (least + step * hair for step in (-3.0, -0.5, 0.0, 0.5, 0.9, 1.1, 1.5, 1.95, 2.5, 4.0)):
+        assert len(said(tolerance)) == 1, tolerance
+    assert said(least * 0.9 - 2 * hair) == {True}

@@ -129,13 +129,15 @@ def around(guess: float, tolerance: float, low: float, high: float) -> tuple[flo
 def refuse_small(tolerance: float, interval: MeanInterval, guess: float, log_share: float) -> None:
     """Raise if no rows can pass with this tolerance, and say which tolerance would do.
 
-    It is asked only after rows failed, so it must be true that all rows would have: hence the margin. Then the error
-    says nothing about the rows.
+    It is asked only after rows failed, so it must be true that all rows would have: hence the margin, and the hairs
+    off. `least_tolerance` has two of them in it so that its number works, and rows need not be farther off than one;
+    in a range far from zero a hair is wide, and an error between the two would be a failure that nobody pays for. As
+    it is the error says nothing about the rows.
     """
     if tolerance >= interval.reach(guess, log_share):  # rows with their mean at the guess pass: no search is needed
         return
     least = interval.least_tolerance(guess, log_share)
-    if tolerance < least - _MARGIN * (interval.high - interval.low):
+    if tolerance < least - 2 * interval.hair - _MARGIN * (interval.high - interval.low):
         raise InvalidParameter(
             f"tolerance must be at least {_ceil(least)} for this guess at this point of the run, where no rows can "
             f"show less, got {tolerance:g}; nothing was spent"
