@@ -79,6 +79,13 @@ def test_noise_shares_add_up_to_their_part() -> None:
     assert sum(open_ended.noise_share(Progress(t, t)) for t in range(10_000)) <= 0.05 * NOISE_PART
 
 
+def test_thresholds_that_outlast_questions_share_what_their_noise_may_miss() -> None:
+    given = {"privacy": PureDP(0.1), "holdout": "thresholdout", "threshold": 0.1, "holdout_spend": PureDP(0.05)}
+    belief = Belief(1000, Policy(questions=50, overfits=7, **given))
+    fresh = sum(belief.noise_share(after("p" * t, 1)) for t in range(50))
+    assert 0.04 * NOISE_PART < 7 * belief.threshold_share + fresh <= 0.05 * NOISE_PART
+
+
 def test_p_values_invert_levels() -> None:
     for policy in (Policy(), Policy(privacy=PureDP(0.005)), Policy(questions=20, failures=3, privacy=PureDP(0.005))):
         belief, progress = Belief(10_000, policy), after("ppf", 12)
