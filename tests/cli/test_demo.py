@@ -22,6 +22,9 @@ def test_once_plays_the_tour_and_says_where_its_files_are(
         assert part in said
     assert (tmp_path / "filter-comparison" / "table.csv").exists()
     assert (tmp_path / "filter-comparison" / "plot.svg").exists()
+    assert "Greg's best rule was right for 75% of his own 60 rows. The guard says 45% to 65%" in said
+    assert len((tmp_path / "demo" / "answers.csv").read_text().splitlines()) == 40
+    assert run(["verify", str(tmp_path / "demo" / "ledger.db")]) == 0
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,19 @@ def test_the_prompt_survives_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: p
     said = capsys.readouterr()
     assert "no.such" in said.err
     assert "2.141938928" in said.out
+
+
+def test_without_the_server_s_parts_there_is_the_tour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(_: int) -> None:
+        raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi")
+
+    monkeypatch.setattr(demo, "_serve", missing)
+    monkeypatch.setattr(demo, "_tour", lambda _: 0)
+    monkeypatch.setattr(demo, "_prompt", lambda: print("prompt"))
+    assert run(["demo", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "The web page needs fastapi: `pip install 'holdfast[server]'`" in said
+    assert "prompt" in said
+    assert run(["demo", "--terminal"]) == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations, islice
 from typing import Any
 
 from holdfast.server.demo.sample import HINTS, PLANS, Row, rows
@@ -67,11 +68,8 @@ def greg() -> Iterator[Step]:
         yield _step(few, [hint], f"the rule {hint}")
     for size in range(3, 20, 2):
         yield _step(few, scored[:size], f"a vote of his {size} best hints")
-    while True:  # he goes on until he is stopped: pairs, then threes, and so on
-        for i in range(len(scored)):
-            for j in range(i + 1, len(scored)):
-                for k in range(j + 1, len(scored)):
-                    yield _step(few, [scored[i], scored[j], scored[k]], "a vote of three")
+    for i, j, k in islice(combinations(range(len(scored)), 3), 1, None):  # he goes on until he is stopped
+        yield _step(few, [scored[i], scored[j], scored[k]], "a vote of three")
 
 
 def _has(plan: str, row: Row) -> bool:

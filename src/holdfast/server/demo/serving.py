@@ -75,7 +75,7 @@ def _guard(server: Server) -> Any:
 
 
 def _mixed(steps: dict[str, Iterator[Step]]) -> Iterator[Step]:
-    """What is left of both, in turns; Greg's has no end, so it is cut where his share is used up for certain."""
+    """What is left of both, in turns; Greg's is cut where his share is used up for certain."""
     ann, greg = list(steps["ann"]), islice(steps["greg"], 40)
     for i, step in enumerate(greg):
         yield step
@@ -102,6 +102,8 @@ def serve(demo: Demo, pace: float = 5.0) -> None:
     player.start()
     try:
         uvicorn.Server(config).run()
+    except KeyboardInterrupt:  # uvicorn has ended in order and passes Ctrl-C on; here it is the end that was meant
+        pass
     finally:
         ended.set()
         player.join(5)
