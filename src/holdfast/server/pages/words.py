@@ -68,7 +68,8 @@ def width(value: float) -> str:
     if value <= 0 or not math.isfinite(value):
         return number(value)
     unit = 10 ** (math.floor(math.log10(value)) - 1)
-    return f"{math.ceil(value / unit - 1e-9) * unit:.2g}"
+    rounded = math.ceil(value / unit - 1e-9) * unit
+    return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:.2g}"
 
 
 def expression(source: Any) -> str:

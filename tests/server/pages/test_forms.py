@@ -1,0 +1,222 @@
+"""Forms as questions and policies, what a glance shows, and the words for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast as hf
+from holdfast.data.expressions import parse, to_json
+from holdfast.errors import BudgetExhausted, InvalidParameter
+from holdfast.guard import Guard, Policy
+from holdfast.guard.questions.base import Question
+from holdfast.holdout.planning import plan
+from holdfast.server.pages import advice, outlook, pictures, words
+from holdfast.server.pages.policy_form import DEFAULTS, comparison, policy_of
+from holdfast.server.pages.question_form import question_of
+from holdfast.server.roles import Caller
+
+N = 4000
+PRIVATE = {
+    "questions": 40,
+    "privacy": {"kind": "pure-dp", "epsilon": 0.2},
+    "spend": {"kind": "pure-dp", "epsilon": 0.05},
+    "analysts": {"ann": 0.5, "bob": 0.5},
+}
+
+
+@pytest.fixture
+def guard(tmp_path: Path) -> Any:
+    rows = {
+        "age": [20 + i % 50 for i in range(N)],
+        "town": [("north", "south", "west")[i % 3] for i in range(N)],
+        "member": [i % 2 == 0 for i in range(N)],
+    }
+    opened = Guard.open(tmp_path / "ledger.db", hf.data.table(rows), PRIVATE)
+    yield opened
+    opened.shut()
+
+
+FORMS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
+    (
+        "check",
+        {"expression": "age < 40", "guess": "0.4", "show": "bit"},
+        {"expression": "age < 40", "guess": 0.4, "show": "bit"},
+    ),
+    (
+        "check",
+        {"expression": "age", "guess": "44", "tolerance": "20", "low": "0", "high": "100", "default": "40"},
+        {"expression": "age", "guess": 44.0, "tolerance": 20.0, "low": 0.0, "high": 100.0, "default": 40.0},
+    ),
+    (
+        "claim",
+        {"expression": "age < 40", "side": "at_most", "bound": "0.9"},
+        {"expression": "age < 40", "at_most": 0.9},
+    ),
+    ("validate", {"expression": "age < 70", "bound": "0.9"}, {"condition": "age < 70", "at_least": 0.9}),
+    (
+        "compare",
+        {"expression": "member", "other": "age < 40", "guess": "0.1"},
+        {"b": "member", "a": "age < 40", "guess": 0.1},
+    ),
+    (
+        "compare",
+        {"expression": "member", "other": "age < 40", "margin": "0"},
+        {"b": "member", "a": "age < 40", "margin": 0.0},
+    ),
+    (
+        "mean",
+        {"expression": "member", "epsilon": "0.01"},
+        {"expression": "member", "spend": {"kind": "pure-dp", "epsilon": 0.01}},
+    ),
+    ("histogram", {"column": "town", "cells": "north, south"}, {"column": "town", "keys": ["north", "south"]}),
+    ("histogram", {"column": "age", "cells": "20, 40", "column_kind": "integer"}, {"column": "age", "keys": [20, 40]}),
+    ("histogram", {"column": "member"}, {"column": "member"}),
+    (
+        "histogram",
+        {"column": "age", "cells": "20, 40.5, 70", "cells_are": "edges"},
+        {"column": "age", "edges": [20.0, 40.5, 70.0]},
+    ),
+    ("select", {"candidates": "a: age < 30\n\n b : member "}, {"candidates": {"a": "age < 30", "b": "member"}}),
+    (
+        "test",
+        {"name": "independence", "column": "town", "keys": "north, south, west", "column_2": "member"},
+        {"name": "independence", "columns": ["town", "member"], "keys": [["north", "south", "west"], None]},
+    ),
+    (
+        "test",
+        {"name": "gof", "column": "town", "keys": "north, south, west", "p0": "0.4, 0.3, 0.3", "alpha": "0.01"},
+        {
+            "name": "gof",
+            "columns": ["town"],
+            "keys": [["north", "south", "west"]],
+            "p0": [0.4, 0.3, 0.3],
+            "alpha": 0.01,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "expected"), FORMS, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_form_is_a_question_that_is_answered(
+    guard: Guard, kind: str, fields: dict[str, str], expected: dict[str, Any]
+) -> None:
+    made = question_of(kind, fields, guard.policy)
+    assert made == {"kind": kind} | expected
+    answer = guard.ask(made, analyst="ann")
+    (item,), _ = outlook.history(guard.ledger, Caller("t", "analyst", "ann"))
+    assert item["sequence"] == answer.sequence
+    said = words.question(item["asked"]), words.sentence(item["answer"], item["asked"]), words.value(item["answer"])
+    assert all(said)
+    assert "{" not in "".join(said)
+    assert len(outlook.strip_points([item])) == 1
+    Question.from_dict(made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("nothing", {}),
+        ("check", {"expression": "age", "guess": ""}),
+        ("check", {"expression": "age", "guess": "1" * 50}),
+        ("select", {"candidates": "age < 30"}),
+        ("histogram", {"column": "age", "cells": "a, b", "column_kind": "integer"}),
+        ("test", {"name": "gof", "column": "town", "p0": "x"}),
+    ],
+)
+def test_forms_that_are_wrong(kind: str, fields: dict[str, str]) -> None:
+    with pytest.raises(InvalidParameter):
+        question_of(kind, fields, Policy())
+
+
+def test_a_refusal_names_only_what_is_admitted(guard: Guard) -> None:
+    question = {"kind": "mean", "expression": "member", "spend": {"kind": "pure-dp", "epsilon": 0.15}}
+    with pytest.raises(BudgetExhausted):
+        guard.ask(question, analyst="ann")
+    assert advice.plain(guard, question, "ann") == "It would spend ε 0.15. You have ε 0.1 left, and all together ε 0.2."
+    found = advice.alternatives(guard, question, "ann")
+    assert [one.question["kind"] for one in found] == ["mean", "check"]
+    for one in found:
+        assert guard.estimate(one.question, analyst="ann").admitted
+        guard.ask(one.question, analyst="ann")
+    assert guard.remaining("ann")["yours"]["epsilon"] == 0
+    assert [one.question["kind"] for one in advice.alternatives(guard, question, "ann")] == ["check"]
+    narrow = {"kind": "check", "expression": "member", "guess": 0.5, "tolerance": 1e-6}
+    assert "Leave the tolerance to the guard" in [one.title for one in advice.alternatives(guard, narrow, "ann")]
+    guard.pause()
+    assert [one.words for one in advice.alternatives(guard, question, "ann")] == [
+        "It was answered before: the stored answer is free."
+    ]
+
+
+def test_the_picker_promises_what_a_guard_gives(guard: Guard) -> None:
+    fields = DEFAULTS | {
+        "shape": "mixed",
+        "questions": "40",
+        "epsilon": "0.2",
+        "spend": "0.05",
+        "analysts": "ann 50%\nbob 0.5",
+    }
+    assert policy_of(fields) == {"confidence": 0.95} | PRIVATE
+    lines, failed = comparison(N, fields)
+    promised = {line.name: line.half_width for line in lines if line.kind == "this"}
+    given = dict(outlook.sharpness(guard.ledger))
+    assert promised == {"This guard: a check": given["A check"], "This guard: a noisy mean": given["A noisy mean"]}
+    check = {"kind": "check", "expression": "member", "guess": 0.5}
+    assert guard.estimate(check, analyst="ann").half_width == promised["This guard: a check"]
+    others = [line.half_width for line in lines if line.kind != "this"]
+    assert others == [row.half_width for row in plan(N, 40, failed, 0.95).methods]
+    for shape, kinds in (("looks", ["This guard: a check"]), ("means", ["This guard: a noisy mean"])):
+        lines, _ = comparison(N, DEFAULTS | {"shape": shape})
+        assert [line.name for line in lines if line.kind == "this"] == kinds
+
+
+def test_gauges_and_history(guard: Guard) -> None:
+    for limit in range(21, 54):
+        guard.ask(
+            {"kind": "check", "expression": f"age < {limit}", "guess": 0.5}, analyst="bob" if limit % 2 else "ann"
+        )
+    facts = guard.describe()
+    whole = outlook.gauges(facts["policy"], facts["remaining"])
+    assert [one.words for one in whole] == ["7 of 40 left", "ε 0.2 of 0.2 left"]
+    assert outlook.verdict(whole, "open") == "There is plenty left."
+    assert outlook.verdict([outlook.Gauge("Questions", 1, 20, "", "")], "open") == "Nearly used up: questions."
+    assert outlook.verdict([outlook.Gauge("Questions", 0, 20, "", "")], "open") == "Used up: questions."
+    assert outlook.verdict(whole, "paused").startswith("Paused")
+    steward, ann = Caller("t", "steward", "sam"), Caller("t", "analyst", "ann")
+    first, older = outlook.history(guard.ledger, steward)
+    rest, end = outlook.history(guard.ledger, steward, older)
+    sequences = [item["sequence"] for item in [*first, *rest]]
+    assert sequences == list(range(34, 0, -1))
+    assert end is None
+    own, _ = outlook.history(guard.ledger, ann)
+    assert {item["analyst"] for item in own} == {"ann"}
+    assert "the latest 25 answers" in pictures.strip(outlook.strip_points(first))
+    capped = outlook.failures({"failures": 10}, {"failed": 12})
+    assert capped is not None
+    assert (capped.left, capped.words) == (0, "0 of 10 left")
+
+
+def test_words_do_not_fail_on_odd_things() -> None:
+    assert words.expression({"no": "expression"}) == "an expression"
+    text = "town = 'St. 4.0 x' and age > 4"
+    assert words.expression(to_json(parse(text))) == text
+    assert words.question({"kind": "new"}) == "new"
+    assert words.act("new") == "new"
+    assert words.cost({"kind": "gdp", "mu": 1}) == "gdp"
+    assert [words.width(one) for one in (0.0301, 0.03, 12.01, 123.0)] == ["0.031", "0.03", "13", "130"]
+    assert words.example([{"name": "a b", "kind": "text"}]) == "\"a b\" = 'x'"
+
+
+def test_drawings_hold_no_markup_of_others() -> None:
+    drawn = (
+        pictures.gauge(1, 2, '"><script>') + pictures.bar(0.5, "this", "<b>") + pictures.interval(0.5, [0.4, 0.6], 0, 1)
+    )
+    assert "<script>" not in drawn
+    assert "<b>" not in drawn
+    assert pictures.interval(0.5, None, 0, 1) == ""
+    assert pictures.interval(0.5, [0, 1], 1, 1) == ""
