@@ -10,11 +10,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from holdfast.bounds.correlated import plan_run
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms
-from holdfast.correlated import CorrelatedThresholdout, DependentRows
-from holdfast.correlated.model import QuiltModel
+from holdfast.correlated import CorrelatedThresholdout, DependentRows, IntervalChain, MarkovChain
+from holdfast.correlated.listed_model import ListedModel
 from holdfast.correlated.quilt import Quilt
 from holdfast.correlated.row_chain import RowChain
+from holdfast.correlated.run_terms import run_terms
 from holdfast.correlated.series_model import MDependent
 from holdfast.errors import GuaranteeUnavailable
 from holdfast.holdout.threshold_claim import Claim
@@ -100,7 +102,7 @@ def test_a_claim_that_rests_on_no_proof_is_never_certified() -> None:
     assert again.query_means(0.5, 0.5).interval is None
 
 
-class Listed(QuiltModel):
+class Listed(ListedModel):
     """A model that is nothing but its list of quilts."""
 
     def __init__(self, quilts: list[Quilt]) -> None:
@@ -141,3 +143,21 @@ def test_training_rows_m_steps_earlier_are_not_independent() -> None:
     with pytest.raises(GuaranteeUnavailable, match="gap must be above m = 3"):
         MDependent(3).rows(100, gap=3)
     assert MDependent(3).rows(100, gap=4).effective_n == pytest.approx(25)
+
+
+def test_a_plan_does_not_take_a_short_chain_for_blocks() -> None:
+    """Five records have a trivial quilt without influence; the millions that a plan asks for have not."""
+    meter = [[0.9, 0.1], [0.4, 0.6]]
+    needed = {}
+    for start in ("stationary", [1.0, 0.0]):
+        for n in (2, 5, 30, 100_000):
+            terms = run_terms(MarkovChain(meter, n, start))
+            needed[str(start), n] = plan_run(0.1, 0.05, 1000, 10, terms).n
+            assert all(one.influence > 0 for one in terms)
+        assert len({value for (kind, _), value in needed.items() if kind == str(start)}) == 1
+    assert min(needed.values()) > 3 * 10**7
+    # bounds that do not look at the ends, but for the size: a quilt as large as the chain is not whole
+    short = run_terms(IntervalChain(meter, meter, 9))
+    assert max(one.size for one in short) < 9
+    # a law that never settles is known for its own length only
+    assert run_terms(MarkovChain([[0, 1], [1, 0]], 50, [1.0, 0.0])) == ()

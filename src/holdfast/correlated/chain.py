@@ -164,7 +164,8 @@ class MarkovChain(ChainModel):
         """One pair of lags for every record, cut to its room: the four numbers that Theorems 1 and 2 need.
 
         Records of one residue class modulo the larger lag are never nearby one another, the ends included
-        (specification 3.6), so that lag is the number of colours.
+        (specification 3.6), so that lag is the number of colours. They hold for this chain of `n` records; a longer one
+        has the same only if some record here has both sides and a law that has settled (`run_terms` sees to that).
         """
         left = check.whole("left", left, at_least=1, at_most=self.n)
         right = check.whole("right", right, at_least=1, at_most=self.n)

@@ -8,13 +8,15 @@ from typing import Any
 
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms
 from holdfast.correlated.blocks import Blocks
-from holdfast.correlated.chain_class import ModelClass
+from holdfast.correlated.chain import MarkovChain
 from holdfast.correlated.graph import components
 from holdfast.correlated.ising import Ising
+from holdfast.correlated.model_class import ModelClass
 from holdfast.correlated.network import Network
-from holdfast.errors import GuaranteeUnavailable
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 _EVERY, _STEP, _WEAK = 64, 1.15, 1e-12
+_LONG = 20_000
 
 
 def run_terms(model: Any) -> tuple[QuiltTerms, ...]:
@@ -23,6 +25,9 @@ def run_terms(model: Any) -> tuple[QuiltTerms, ...]:
     Chains, their classes and hidden or higher-order ones: the quilt of equal lags, for every lag up to 64 and then a
     few in each octave, until the influence is negligible. Blocks: the block. Networks: the Markov blankets, and the
     parts without edges between them taken as blocks. Empty where no such quilt is known (Gaussian fields have none).
+
+    A plan may ask for many more records than the model has, so the terms of a chain are those of the same chain at any
+    length: a lag that only a short chain's ends cut off is not taken for the trivial quilt.
 
     Examples
     --------
@@ -40,12 +45,37 @@ def run_terms(model: Any) -> tuple[QuiltTerms, ...]:
         return ()
     if any(isinstance(one, Blocks) for one in members):
         return (_all_of([one.terms() for one in members]),) if all(isinstance(m, Blocks) for m in members) else ()
+    long = [_lengthened(one) for one in members]
     found = []
-    for lag in _lags(model.n):
-        found.append(_all_of([one.terms(lag, lag) for one in members]))
+    for lag in _lags(min(one.n for one in long)):
+        if not all(_whole(one, lag) for one in long):
+            break
+        found.append(_all_of([one.terms(lag, lag) for one in long]))
         if found[-1].influence < _WEAK:
             break
     return tuple(terms for terms in found if math.isfinite(terms.influence))
+
+
+def _lengthened(model: Any) -> Any:
+    """The same chain, if it is a short one, with room for longer quilts; other models are left as they are."""
+    if not isinstance(model, MarkovChain) or model.n >= _LONG:
+        return model
+    plain = model.to_dict()
+    try:
+        return MarkovChain(model.matrix, _LONG, plain["start"], plain.get("respect_support", True))
+    except InvalidParameter:  # a law that never settles is known for its own length only
+        return model
+
+
+def _whole(model: Any, lag: int) -> bool:
+    """Whether a longer model has the same terms: nothing is cut off at every record.
+
+    A Markov chain needs a record with both sides whose law, and that of all that its sides reach, has settled. The
+    terms of other models do not look at the ends, but for the size.
+    """
+    if isinstance(model, MarkovChain):
+        return model.tables.settled.since + 2 * lag + 4 <= model.n
+    return bool(model.terms(lag, lag).size < model.n)
 
 
 def _all_of(terms: list[QuiltTerms]) -> QuiltTerms:
