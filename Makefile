@@ -32,7 +32,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[plots]'
+	$(PIP) install -c constraints.txt -e '.[plots,server]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
@@ -40,7 +40,7 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@ $(VENV)/.run $(VENV)/.docs
 
 $(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[plots,docs]'
+	$(PIP) install -c constraints.txt -e '.[plots,server,docs]'
 	@touch $@
 
 clean:
