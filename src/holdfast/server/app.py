@@ -20,6 +20,7 @@ from holdfast.server import logs, pages
 from holdfast.server.door import Authenticated, Numbered
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.limits import Limits
+from holdfast.server.pages import rendering
 from holdfast.server.responses import problem_response
 from holdfast.server.settings import Settings
 from holdfast.server.shapes import ProblemFacts
@@ -108,6 +109,8 @@ def _handle_errors(app: FastAPI) -> None:
 
 def _say(request: Request, problem: Problem) -> Response:
     request.state.code = problem.code
+    if rendering.wants_page(request):
+        return rendering.problem_page(request, problem)
     return problem_response(problem, request.state.request_id)
 
 

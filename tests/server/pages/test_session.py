@@ -180,6 +180,16 @@ def test_pages_come_with_strict_headers(live: Live, ann: Visitor) -> None:
         assert ann.get(f"/assets/{name}").status_code == 404
 
 
+def test_an_address_that_is_not_there_is_a_page_for_people(live: Live, ann: Visitor) -> None:
+    person = {"Accept": "text/html,application/xhtml+xml"}
+    page = ann.get("/nothing/<b>", headers=person)
+    assert page.status_code == 404
+    assert "There is nothing at this address." in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert httpx.get(live.url + "/nothing").json()["code"] == "not-found"
+    assert httpx.get(live.url + "/api/v1/nothing", headers=person).headers["content-type"] == "application/problem+json"
+
+
 def test_wrong_tokens_are_counted_here_too(live: Live) -> None:
     from tests.server.live import running
 

@@ -18,6 +18,7 @@ from holdfast.server.pages import words
 from holdfast.server.roles import Caller
 
 _SHOWN = 25
+_LOOKED_AT = 2000
 _STRIP = 60
 
 
@@ -92,7 +93,8 @@ def history(ledger: Ledger, caller: Caller, before: int | None = None) -> tuple[
     """The latest entries that the caller may see, newest first; and where the page before them begins."""
     end = ledger.head().sequence if before is None else min(before - 1, ledger.head().sequence)
     found: list[dict[str, Any]] = []
-    while end > 0 and len(found) < _SHOWN:
+    last = max(0, end - _LOOKED_AT)  # an analyst with few entries among many turns pages, and nobody waits for a scan
+    while end > last and len(found) < _SHOWN:
         first = max(1, end - 199)
         for entry in reversed(list(ledger.entries(first, end))):
             end = entry.sequence - 1

@@ -20,6 +20,7 @@ from holdfast import __version__
 from holdfast.errors import HoldfastError
 from holdfast.server.demo.analysts import STORY
 from holdfast.server.errors import CODES, Problem, problem_of
+from holdfast.server.limits import API
 from holdfast.server.pages import pictures, words
 from holdfast.server.pages.assets import address_of_asset
 from holdfast.server.pages.session import SignedIn, require_mark, require_same_site, signed_in
@@ -118,6 +119,18 @@ class PageRoute(APIRoute):
         return handle
 
 
+def wants_page(request: Request) -> bool:
+    """Whether a person asks: a browser, outside the API."""
+    return not request.url.path.startswith(API) and "text/html" in request.headers.get("accept", "")
+
+
+def problem_page(request: Request, problem: Problem) -> Response:
+    """A problem that came up outside the pages, such as an address that is not there, as a page."""
+    page = refused(request, problem)
+    page.headers.update(HEADERS)
+    return page
+
+
 def refused(request: Request, error: Problem | HoldfastError) -> Response:
     """An error as a page; a visitor who needs a token is sent to sign in."""
     problem = error if isinstance(error, Problem) else problem_of(error)
@@ -182,8 +195,10 @@ __all__ = [
     "member",
     "moment",
     "page_router",
+    "problem_page",
     "refused",
     "show",
     "steward",
     "visitor",
+    "wants_page",
 ]
