@@ -44,7 +44,7 @@ def test_nothing_secret_is_on_any_page(live: Live) -> None:
     guard = live.guard("page secrets", policy, rows())
     with live.client() as api:
         token = api.post("/api/v1/tokens", json={"role": "analyst", "name": "ann"}).json()["token"]
-    ann, steward = Visitor(live.url, token), Visitor(live.url, live.steward_token)
+    ann, steward, nobody = Visitor(live.url, token), Visitor(live.url, live.steward_token), Visitor(live.url)
     at = f"/guards/{guard['id']}"
     asked = [
         {"kind": "check", "expression": "age < 45", "guess": "0.5"},
@@ -63,7 +63,7 @@ def test_nothing_secret_is_on_any_page(live: Live) -> None:
     said.append(steward.fill(f"{at}/pause", reason=f"{BOLD}{NAME}").text)
     said.append(steward.fill(f"{at}/verify").text)
     assert "The ledger is genuine" in said[-1]
-    pages = {"ann": crawl(ann, at), "steward": crawl(steward, "/", 120), "visitor": crawl(Visitor(live.url))}
+    pages = {"ann": crawl(ann, at), "steward": crawl(steward, "/", 120), "visitor": crawl(nobody)}
     assert len(pages["ann"]) > 10
     assert any("/entries/" in address for address in pages["steward"])
     everything = "\n".join([*said, *(text for seen in pages.values() for text in seen.values())])
@@ -82,5 +82,5 @@ def test_nothing_secret_is_on_any_page(live: Live) -> None:
     assert NAME not in everything
     assert "&lt;b&gt;bold&lt;/b&gt;" in everything
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in everything
-    for visitor in (ann, steward):
+    for visitor in (ann, steward, nobody):
         visitor.close()
