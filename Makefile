@@ -40,7 +40,7 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@ $(VENV)/.run $(VENV)/.docs
 
 $(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[plots,server,docs]'
+	$(PIP) install -c constraints.txt -e '.[plots,server,agents,docs]'
 	@touch $@
 
 clean:
