@@ -12,6 +12,7 @@ import numpy as np
 
 from holdfast.accounting import Cost, PureDP
 from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.exact import decimal_fraction
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidParameter
@@ -24,6 +25,7 @@ from holdfast.holdout.mean_interval import MeanInterval
 from holdfast.mechanisms.gaussian import Gaussian
 from holdfast.mechanisms.laplace import Laplace
 from holdfast.noise.grid import Grid
+from holdfast.noise.integers import fits_vector
 
 
 @dataclass(frozen=True)
@@ -63,14 +65,14 @@ class NoisyHistogram(Bound):
         self.cost = cost
         self.question = {"kind": "histogram", **cells.to_dict(), "spend": cost.to_dict()}
         self.statistics: tuple[Statistic, ...] = (cells.statistic,)
-        self._cells, self._noise = cells, _noise(cost, len(cells.labels))
+        self._cells, self._noise = cells, _noise(cost)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
         """Noise for every cell; the share is split evenly over the cells."""
         n, many = situation.n, len(self._cells.labels)
         share, off = self._parts(situation)
         exact = np.array(prepared[0], dtype=np.int64)
-        noisy = self._noise.release(exact, situation.source)
+        noisy = self._noise.law.release(exact, source=situation.source)
         interval = _interval(n)
         ends = [list(interval.over((one - off) / n, (one + off) / n, share)) for one in noisy.tolist()]
         value = {
@@ -90,13 +92,21 @@ class NoisyHistogram(Bound):
         return situation.log_share - math.log(many) - 1e-12, self._noise.half_width(situation.noise_share, many)
 
 
-def _noise(cost: Cost, cells: int) -> Laplace | Gaussian:
-    """Noise on counts; a replaced row moves two of them by one."""
+def _noise(cost: Cost) -> Laplace | Gaussian:
+    """Noise on one count: a replaced row moves two of them by one, so each is worth half of the cost.
+
+    Counts are whole numbers on a grid of ones. Nothing is rounded, and so the noise does not grow with the cells, as
+    it must where a vector of any numbers is rounded.
+    """
     match cost:
         case PureDP(epsilon):
-            return Laplace(sensitivity=2, epsilon=epsilon, dimension=cells, grid=Grid(0))
+            pure = Laplace(sensitivity=1, epsilon=decimal_fraction(epsilon) / 2, grid=Grid(0))
+            fits_vector("scale", pure.law.scale_steps)
+            return pure
         case ZCDP(rho):
-            return Gaussian(sensitivity=math.sqrt(2), rho=rho, dimension=cells, grid=Grid(0))
+            normal = Gaussian(sensitivity=1, rho=decimal_fraction(rho) / 2, grid=Grid(0))
+            fits_vector("scale", normal.law.sigma_steps)
+            return normal
     raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
 
 
