@@ -321,3 +321,17 @@ def test_the_policy_must_be_given_once(sample: hf.data.Sample) -> None:
     store = hf.guard.ledger.open_store(None)
     Guard.open(store, sample, mixed().to_dict())
     assert Guard.open(store, sample).policy == mixed()
+
+
+def test_who_opens_second_finds_the_policy_of_who_was_first(sample: hf.data.Sample) -> None:
+    """Two processes may both see an empty ledger; the one that comes second to the lock must not begin it again."""
+    from holdfast.guard.opening import _open
+    from holdfast.guard.standing import Standing
+
+    guard = Guard.open(None, sample, mixed())
+    guard.ask(hf.mean("age < 40"))
+    late = Standing(mixed(privacy=PureDP(5.0)), sample.schema, sample.n)
+    guard.ledger.submit(lambda transaction: _open(transaction, late, None, [], None))
+    assert guard.policy == mixed()
+    assert guard.remaining()["whole"]["epsilon"] == 0.09
+    assert [entry.kind for entry in guard.ledger.entries()] == ["opened", "answered"]

@@ -16,10 +16,12 @@ import pytest
 from psycopg import sql
 
 from holdfast.errors import HoldfastError, LedgerConflict, LedgerUnavailable
+from holdfast.guard.ledger.chain_check import ChainCheck
+from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.export import to_json
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.store import Store, open_store
+from holdfast.guard.ledger.store import HeadRow, Store, open_store
 from holdfast.guard.ledger.verify import open_rows, verify, verify_store
 from tests.guard.ledger.stores import DATASET, spend
 
@@ -284,3 +286,13 @@ def test_an_export_verifies_and_its_changes_are_found(genuine: Path, tmp_path: P
     exported.write_text("[]")
     with pytest.raises(HoldfastError, match="SQLite file"):
         verify(exported)
+
+
+def test_a_head_without_a_signature_must_still_be_that_of_the_last_entry() -> None:
+    """In a chain that nobody signs the hash is all that ties the head to the entries."""
+    entry = Entry.following(Head(), dataset="d", time="2030-01-01T00:00:00+00:00", kind="opened", body={})
+    for hash_, wrong in ((entry.hash, []), ("0" * 64, ["the head's hash is not that of the last entry"])):
+        checked = ChainCheck(HeadRow("d", "d", Head(1, hash_), None), None)
+        checked.feed(entry)
+        checked.finish([], [], None)
+        assert [finding.what for finding in checked.findings] == wrong
