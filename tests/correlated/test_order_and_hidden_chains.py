@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from holdfast.correlated import DependenceModel, HiddenChain, Ising, MarkovChain, Network, OrderChain
-from holdfast.correlated.settling import settled_place
+from holdfast.correlated.settled_place import settled_place
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from tests.correlated import network_oracle as oracle
 

@@ -24,8 +24,9 @@ _HOME = {
     "InhomogeneousChain": "chain_steps",
     "IntervalChain": "interval_chain",
     "Ising": "ising",
+    "ListedModel": "listed_model",
     "MarkovChain": "chain",
-    "ModelClass": "chain_class",
+    "ModelClass": "model_class",
     "Network": "network",
     "OrderChain": "order_chain",
     "Overview": "model_overview",
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from holdfast.correlated.blocks import Blocks
     from holdfast.correlated.certificate import Certificate, certify
     from holdfast.correlated.chain import MarkovChain
-    from holdfast.correlated.chain_class import ModelClass
     from holdfast.correlated.chain_history import chain_from_history
     from holdfast.correlated.chain_steps import InhomogeneousChain
     from holdfast.correlated.colouring import Colouring, colour_blocks, colour_chain, colour_quilts
@@ -69,7 +69,9 @@ if TYPE_CHECKING:
     from holdfast.correlated.holdout import DependentHoldout
     from holdfast.correlated.interval_chain import IntervalChain
     from holdfast.correlated.ising import Ising
+    from holdfast.correlated.listed_model import ListedModel
     from holdfast.correlated.model import DependenceModel, QuiltModel
+    from holdfast.correlated.model_class import ModelClass
     from holdfast.correlated.model_file import model_from_dict, read_model
     from holdfast.correlated.model_overview import Overview, overview
     from holdfast.correlated.network import Network
@@ -97,6 +99,7 @@ __all__ = [
     "InhomogeneousChain",
     "IntervalChain",
     "Ising",
+    "ListedModel",
     "MarkovChain",
     "ModelClass",
     "Network",

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from holdfast import check
 from holdfast.bounds.correlated.effective_size import effective_n_blocks
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms
-from holdfast.correlated.model import QuiltModel, check_record, check_records
+from holdfast.correlated.listed_model import ListedModel
+from holdfast.correlated.model import check_record, check_records
 from holdfast.correlated.quilt import Between, Quilt, Surcharge, check_surcharge
 from holdfast.errors import InvalidParameter
 
 
-class Blocks(QuiltModel):
+class Blocks(ListedModel):
     """Blocks that are independent of each other; nothing is said about the inside of a block.
 
     A quilt of a record is empty and all of its block is nearby, so the influence is 0 and a change drags at most the

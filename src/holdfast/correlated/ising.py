@@ -14,7 +14,8 @@ from holdfast.bounds.correlated.effective_size import effective_n_blocks
 from holdfast.bounds.correlated.influence import ising_influence
 from holdfast.bounds.exact import up
 from holdfast.correlated.graph import components, graph_of
-from holdfast.correlated.model import QuiltModel, check_record
+from holdfast.correlated.listed_model import ListedModel
+from holdfast.correlated.model import check_record
 from holdfast.correlated.network import Network
 from holdfast.correlated.quilt import Quilt
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
@@ -43,7 +44,7 @@ class _Others(Sequence[int]):
         return tuple(self)[index]
 
 
-class Ising(QuiltModel):
+class Ising(ListedModel):
     """Spins `x_i` of value +1 or -1 with law proportional to `exp(sum_ij J_ij x_i x_j + sum_i h_i x_i)`.
 
     Only the blanket (size 1) and the trivial quilt are used, in closed form, so any number of records is planned at

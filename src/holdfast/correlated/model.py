@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast import check
 from holdfast.bounds.exact import up
-from holdfast.correlated.quilt import Quilt, Surcharge, check_surcharge
+from holdfast.correlated.quilt import Quilt, Surcharge
 from holdfast.errors import InvalidParameter
 
 ZEROS = (
@@ -58,11 +58,12 @@ class DependenceModel(Protocol):
 
 
 class QuiltModel(ABC):
-    """The conversions of 2.2 of the specification for a model that lists quilts, by the pruned search of 2.3.
+    """The conversions of 2.2 of the specification for a model that finds the best quilt of each record.
 
-    A subclass gives `n`, `describe`, `influence`, `effective_n`, `to_dict` and `quilts(record)`; a subclass that
-    knows a faster search overrides `best_quilt`, `cheapest_quilt`, `worst_quilt` and `dearest_quilt`. Listing fewer
-    quilts is always safe.
+    A subclass gives `n`, `describe`, `influence`, `effective_n`, `to_dict` and the searches `best_quilt`,
+    `cheapest_quilt` and `markov_quilt`; one that knows a faster way to the worst record overrides `worst_quilt` and
+    `dearest_quilt` too. A model that can list its quilts is a `ListedModel` and needs no search of its own. Fewer
+    quilts are always safe.
     """
 
     @property
@@ -90,39 +91,17 @@ class QuiltModel(ABC):
         """What a certificate must say about the model; nothing by default."""
         return ()
 
-    def quilts(self, record: int) -> Iterable[Quilt]:
-        """Quilts of `record` by increasing size; the trivial one (no surcharge) must be among them."""
-        raise NotImplementedError
-
+    @abstractmethod
     def best_quilt(self, record: int, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
-        """The quilt of `record` that maximises `(epsilon - surcharge) / size`.
+        """The quilt of `record` that maximises `(epsilon - surcharge) / size`."""
 
-        The search stops at the size that could not win even without a surcharge. Ties go to the first, which is the
-        smallest.
-        """
-        epsilon = check.real("epsilon", epsilon, above=0)
-        rule, best, level = check_surcharge(surcharge), None, 0.0
-        for quilt in self.quilts(check_record(record, self.n)):
-            if best is not None and epsilon <= quilt.size * level:
-                break
-            here = quilt.epsilon_dp(epsilon, rule)
-            if best is None or here > level:
-                best, level = quilt, here
-        assert best is not None, "every record has its trivial quilt"
-        return best
-
+    @abstractmethod
     def cheapest_quilt(self, record: int, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
         """The quilt of `record` that minimises `size * epsilon_dp + surcharge`: the other direction of `best_quilt`."""
-        epsilon_dp = check.real("epsilon_dp", epsilon_dp, above=0)
-        rule, best, level = check_surcharge(surcharge), None, 0.0
-        for quilt in self.quilts(check_record(record, self.n)):
-            if best is not None and quilt.size * epsilon_dp >= level:
-                break
-            here = quilt.epsilon_bdp(epsilon_dp, rule)
-            if best is None or here < level:
-                best, level = quilt, here
-        assert best is not None, "every record has its trivial quilt"
-        return best
+
+    @abstractmethod
+    def markov_quilt(self, epsilon: float) -> Quilt:
+        """The worst record's best quilt for the Markov Quilt Mechanism, another notion of privacy: see `conversion`."""
 
     def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
         """The best quilt of the record that needs most noise; the first such record."""
@@ -147,20 +126,6 @@ class QuiltModel(ABC):
         if check.real("epsilon_dp", epsilon_dp, at_least=0) == 0:
             return 0.0  # the output does not depend on the records at all
         return self.dearest_quilt(epsilon_dp, surcharge).epsilon_bdp(epsilon_dp, surcharge)
-
-    def markov_quilt(self, epsilon: float) -> Quilt:
-        """The worst record's best quilt for the Markov Quilt Mechanism, another notion of privacy (see `conversion`).
-
-        One times the influence is charged. The influence of a quilt here is the maximum over what is known nearby, so
-        the result is safe for that notion too.
-        """
-        epsilon = check.real("epsilon", epsilon, above=0)
-
-        def price(quilt: Quilt) -> float:
-            left = epsilon - quilt.influence
-            return quilt.size / left if left > 0 else float("inf")
-
-        return max((min(self.quilts(record), key=price) for record in range(self.n)), key=price)
 
     def noise_scale(self, epsilon_bdp: float, sensitivity: float = 1.0, surcharge: Surcharge = "sharp") -> float:
         """`sensitivity / epsilon_dp(epsilon_bdp)`, rounded up."""

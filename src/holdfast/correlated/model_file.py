@@ -15,7 +15,6 @@ from typing import Any
 from holdfast import check
 from holdfast.correlated.blocks import Blocks
 from holdfast.correlated.chain import MarkovChain
-from holdfast.correlated.chain_class import ModelClass
 from holdfast.correlated.chain_history import chain_from_history
 from holdfast.correlated.chain_steps import InhomogeneousChain
 from holdfast.correlated.gaussian_field import GaussianField
@@ -23,6 +22,7 @@ from holdfast.correlated.hidden_chain import HiddenChain
 from holdfast.correlated.interval_chain import IntervalChain
 from holdfast.correlated.ising import Ising
 from holdfast.correlated.model import QuiltModel
+from holdfast.correlated.model_class import ModelClass
 from holdfast.correlated.network import Network
 from holdfast.correlated.order_chain import OrderChain
 from holdfast.errors import InvalidParameter

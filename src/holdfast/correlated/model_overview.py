@@ -14,11 +14,11 @@ from holdfast.bounds.one_question.inputs import Side
 from holdfast.bounds.search import first_at_least
 from holdfast.correlated.blocks import Blocks
 from holdfast.correlated.chain import MarkovChain
-from holdfast.correlated.chain_class import ModelClass
 from holdfast.correlated.dependent_rows import BLOCKS, CHAIN, STATIONARY, DependentRows
 from holdfast.correlated.gaussian_field import GaussianField
 from holdfast.correlated.hidden_chain import HiddenChain
 from holdfast.correlated.ising import Ising
+from holdfast.correlated.model_class import ModelClass
 from holdfast.correlated.model_file import Model
 from holdfast.correlated.network import Network
 from holdfast.correlated.quilt import Quilt, Surcharge, check_surcharge

@@ -13,7 +13,8 @@ from holdfast import check
 from holdfast.bounds.correlated.effective_size import effective_n_blocks
 from holdfast.correlated.elimination import CELLS, TooWide, marginal
 from holdfast.correlated.graph import Graph, directed_cycle, graph_of, is_tree
-from holdfast.correlated.model import ZEROS, QuiltModel
+from holdfast.correlated.listed_model import ListedModel
+from holdfast.correlated.model import ZEROS
 from holdfast.correlated.network_factors import Factor
 from holdfast.correlated.network_influence import largest_influence, set_influence, tree_bound
 from holdfast.correlated.network_law import NetworkLaw, Node
@@ -26,7 +27,7 @@ QUILTS = 256
 """Connected sets that the search lists for each record before it turns to spheres."""
 
 
-class Network(QuiltModel):
+class Network(ListedModel):
     """A declared joint law of discrete records, as a product of tables.
 
     Made by `Network.bayesian` or `Network.markov`. Nodes 0 to `n - 1` are the rows of the database, in the order given;

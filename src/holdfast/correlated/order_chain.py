@@ -14,7 +14,7 @@ from holdfast.correlated.model import ZEROS
 from holdfast.correlated.network_factors import Array, Factor, log_of
 from holdfast.correlated.network_influence import path_bound, projective_diameter
 from holdfast.correlated.row_chain import RowChain
-from holdfast.correlated.settling import settled_place
+from holdfast.correlated.settled_place import settled_place
 from holdfast.correlated.transition import check_law, stationary_law
 from holdfast.correlated.window_model import Lags, Stretch, WindowModel
 from holdfast.errors import InvalidParameter

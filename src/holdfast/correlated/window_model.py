@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from holdfast import check
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms
 from holdfast.correlated.elimination import TooWide
-from holdfast.correlated.model import QuiltModel, check_record
+from holdfast.correlated.listed_model import ListedModel
+from holdfast.correlated.model import check_record
 from holdfast.correlated.network_factors import Factor
 from holdfast.correlated.network_influence import largest_influence, set_influence
 from holdfast.correlated.quilt import Between, Quilt, Surcharge, check_surcharge
@@ -54,7 +55,7 @@ class _Goal:
     limit: Callable[[int, float], float]
 
 
-class WindowModel(QuiltModel):
+class WindowModel(ListedModel):
     """A homogeneous sequence of records; a subclass says what lies in a window and bounds its influence.
 
     Parameters
