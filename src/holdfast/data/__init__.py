@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.data.values import Summary, summarise
 from holdfast.lazy import lazy
 
 _HOMES = {
     "Column": "schema",
     "Sample": "sample",
     "Schema": "schema",
+    "Summary": "values",
+    "summarise": "values",
     "table": "tables",
 }
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.data.sample import Sample
     from holdfast.data.schema import Column, Schema
     from holdfast.data.tables import table
+    from holdfast.data.values import Summary, summarise
 
 __getattr__, __dir__ = lazy(__name__, _HOMES)
 

@@ -1,4 +1,4 @@
-"""Questions that a guard answers, one kind a file. `hf.mean`, `hf.check` and the others make them."""
+"""Questions that a guard answers, one kind a file. `hf.guard.mean`, `hf.guard.check` and the others make them."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from holdfast.errors import LedgerConflict
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -59,5 +61,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """A ledger is append-only: its tables are not taken away again."""
-    raise NotImplementedError("a ledger is append-only and has no way back")
+    """Refused: a ledger is append-only."""
+    raise LedgerConflict("a ledger is append-only: its tables are not taken away again")
