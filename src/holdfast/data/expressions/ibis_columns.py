@@ -103,7 +103,7 @@ class _Compiler:
                 one, other = self.of(left), self.of(right)
                 if self.facts[left].kind == "boolean":
                     return (one & other) | (~one & ~other) if sign == "=" else (one & ~other) | (~one & other)
-                return _compare(sign, one, other)
+                return tree.COMPARE[sign](one, other)
             case tree.Between(operand, low, high):
                 middle = self.of(operand)
                 return (self.of(low) <= middle) & (middle <= self.of(high))
@@ -204,22 +204,6 @@ class _Compiler:
         # Beyond 53 bits every double is a whole number already.
         small = ibis.cases((inner.abs() < _number(_WHOLE), inner), else_=ibis.null("float64"))
         return ibis.coalesce((small.floor() if name == "floor" else small.ceil()).cast("float64"), inner)
-
-
-def _compare(sign: str, one: Any, other: Any) -> Any:
-    match sign:
-        case "=":
-            return one == other
-        case "<>":
-            return one != other
-        case "<":
-            return one < other
-        case "<=":
-            return one <= other
-        case ">":
-            return one > other
-        case _:
-            return one >= other
 
 
 __all__ = ["compile", "read"]

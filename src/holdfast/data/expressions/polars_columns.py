@@ -93,7 +93,8 @@ class _Compiler:
             case tree.Minus(operand):
                 return 0.0 - self.of(operand)
             case tree.Comparison(sign, left, right):
-                return _compare(sign, self.of(left), self.of(right))
+                compared: pl.Expr = tree.COMPARE[sign](self.of(left), self.of(right))
+                return compared
             case tree.Between(operand, low, high):
                 middle = self.of(operand)
                 return (self.of(low) <= middle) & (middle <= self.of(high))
@@ -159,22 +160,6 @@ class _Compiler:
             case "number":
                 return pl.when(first.str.contains(_SPELT)).then(first).cast(pl.Float64, strict=False)
         raise AssertionError("a checked expression has no other functions")
-
-
-def _compare(sign: str, one: pl.Expr, other: pl.Expr) -> pl.Expr:
-    match sign:
-        case "=":
-            return one == other
-        case "<>":
-            return one != other
-        case "<":
-            return one < other
-        case "<=":
-            return one <= other
-        case ">":
-            return one > other
-        case _:
-            return one >= other
 
 
 __all__ = ["compile", "read"]

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 ArithmeticSign = Literal["+", "-", "*", "/"]
 ComparisonSign = Literal["=", "<>", "<", "<=", ">", ">="]
+
+COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""Each sign on columns of an engine that keep NULL. The interpreter has its own, so that tests compare two opinions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +206,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 __all__ = [
+    "COMPARE",
     "And",
     "Arithmetic",
     "ArithmeticSign",

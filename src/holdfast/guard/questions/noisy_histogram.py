@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +19,7 @@ from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.cells import Cells, cells_of
 from holdfast.guard.questions.spending import spend_of
-from holdfast.holdout.families import MEAN_FAMILIES
-from holdfast.holdout.mean_interval import MeanInterval
+from holdfast.guard.questions.unit_interval import unit_interval
 from holdfast.mechanisms.gaussian import Gaussian
 from holdfast.mechanisms.laplace import Laplace
 from holdfast.noise.grid import Grid
@@ -73,7 +71,7 @@ class NoisyHistogram(Bound):
         share, off = self._parts(situation)
         exact = np.array(prepared[0], dtype=np.int64)
         noisy = self._noise.law.release(exact, source=situation.source)
-        interval = _interval(n)
+        interval = unit_interval(n)
         ends = [list(interval.over((one - off) / n, (one + off) / n, share)) for one in noisy.tolist()]
         value = {
             label: min(max(one / n, 0.0), 1.0) for label, one in zip(self._cells.labels, noisy.tolist(), strict=True)
@@ -84,7 +82,7 @@ class NoisyHistogram(Bound):
     def half_width(self, situation: Situation) -> float:
         """Of a cell that holds half of the rows, where it is largest."""
         share, off = self._parts(situation)
-        lower, upper = _interval(situation.n).over(0.5 - off / situation.n, 0.5 + off / situation.n, share)
+        lower, upper = unit_interval(situation.n).over(0.5 - off / situation.n, 0.5 + off / situation.n, share)
         return (upper - lower) / 2
 
     def _parts(self, situation: Situation) -> tuple[float, float]:
@@ -108,11 +106,6 @@ def _noise(cost: Cost) -> Laplace | Gaussian:
             fits_vector("scale", normal.law.sigma_steps)
             return normal
     raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
-
-
-@lru_cache(maxsize=64)
-def _interval(n: int) -> MeanInterval:
-    return MeanInterval(MEAN_FAMILIES["kl"], n, 0.0, 1.0)
 
 
 __all__ = ["Histogram", "NoisyHistogram"]

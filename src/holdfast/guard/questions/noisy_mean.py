@@ -16,8 +16,7 @@ from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import MIXED, Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.rows import Spelled, spelled
 from holdfast.guard.questions.spending import noise_for, spend_of
-from holdfast.holdout.families import MEAN_FAMILIES
-from holdfast.holdout.mean_interval import MeanInterval
+from holdfast.guard.questions.unit_interval import unit_interval
 from holdfast.inference.gaussian_answers import GaussianAnswers
 
 
@@ -68,7 +67,7 @@ class NoisyMean(Bound):
         log_share, off = situation.log_share, self._noise.half_width(situation.noise_share)
         exact = Fraction(prepared[0][0], situation.n * UNIT)
         noisy = self._noise.release(exact, situation.source)  # type: ignore[call-overload]
-        ends = _interval(situation.n).over(noisy - off, noisy + off, log_share)
+        ends = unit_interval(situation.n).over(noisy - off, noisy + off, log_share)
         value = self.rows.in_unit(min(max(noisy, 0.0), 1.0))
         guarantee = situation.guarantee("transfer.interleaved", log_share=round(log_share, 6), interval="kl")
         return Settled(value, self.rows.outward(*ends), guarantee)
@@ -76,7 +75,7 @@ class NoisyMean(Bound):
     def half_width(self, situation: Situation) -> float:
         """At the middle of the range, where it is largest."""
         off = self._noise.half_width(situation.noise_share)
-        lower, upper = _interval(situation.n).over(0.5 - off, 0.5 + off, situation.log_share)
+        lower, upper = unit_interval(situation.n).over(0.5 - off, 0.5 + off, situation.log_share)
         return (self.rows.high - self.rows.low) * (upper - lower) / 2
 
 
@@ -110,11 +109,6 @@ class PlannedMean(Bound):
 @lru_cache(maxsize=64)
 def _answers(n: int, questions: int, confidence: float) -> GaussianAnswers:
     return GaussianAnswers(n, questions, confidence)
-
-
-@lru_cache(maxsize=64)
-def _interval(n: int) -> MeanInterval:
-    return MeanInterval(MEAN_FAMILIES["kl"], n, 0.0, 1.0)
 
 
 __all__ = ["Mean", "NoisyMean", "PlannedMean"]

@@ -19,8 +19,7 @@ from holdfast.guard.ledger.transaction import View
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Hidden, Measured, Settled, Situation
 from holdfast.guard.questions.rows import Spelled
-from holdfast.holdout.families import MEAN_FAMILIES
-from holdfast.holdout.mean_interval import MeanInterval
+from holdfast.guard.questions.unit_interval import unit_interval
 from holdfast.holdout.threshold_rules import ThresholdRules
 from holdfast.holdout.thresholdout import Thresholdout
 
@@ -91,7 +90,7 @@ class ThresholdCheck(Bound):
         _keep(situation.hidden, holdout)
         assert answer.value is not None
         half = near if answer.passed else off
-        ends = _interval(situation.n).over(answer.value - half, answer.value + half, log_share)
+        ends = unit_interval(situation.n).over(answer.value - half, answer.value + half, log_share)
         value = self._guess if answer.passed else self._rows.in_unit(min(max(answer.value, 0.0), 1.0))
         guarantee = situation.guarantee("transfer.interleaved", log_share=round(log_share, 6), interval="kl")
         details = {"holdout": NAME, "overfits_left": answer.remaining["overfits"]}
@@ -100,7 +99,7 @@ class ThresholdCheck(Bound):
     def half_width(self, situation: Situation) -> float:
         """Of a guess that stands, in the middle of the range."""
         log_share, near, _ = self._parts(situation)
-        lower, upper = _interval(situation.n).over(0.5 - near, 0.5 + near, log_share)
+        lower, upper = unit_interval(situation.n).over(0.5 - near, 0.5 + near, log_share)
         return (self._rows.high - self._rows.low) * (upper - lower) / 2
 
     def _parts(self, situation: Situation) -> tuple[float, float, float]:
@@ -137,11 +136,6 @@ def _resumed(hidden: Hidden) -> Thresholdout:
 def _keep(hidden: Hidden, holdout: Thresholdout) -> None:
     state: Mapping[str, Any] = holdout.state()
     hidden.put(NAME, {name: state[name] for name in ("parameters", "asked", "left")}, state)
-
-
-@lru_cache(maxsize=64)
-def _interval(n: int) -> MeanInterval:
-    return MeanInterval(MEAN_FAMILIES["kl"], n, 0.0, 1.0)
 
 
 __all__ = ["NAME", "ThresholdCheck", "begin", "rules_of", "run_of"]
