@@ -12,8 +12,8 @@ from alembic.script import ScriptDirectory
 
 from holdfast.guard.ledger import schema
 from holdfast.guard.ledger.sql_store import SQLStore
+from holdfast.guard.ledger.sql_tables import METADATA
 from holdfast.guard.ledger.store import open_store
-from holdfast.guard.ledger.tables import METADATA
 from tests.guard.ledger.stores import DATASET, spend
 
 

@@ -23,11 +23,11 @@ from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger.backend import Keys
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql import SQLBackend
+from holdfast.guard.ledger.sql_backend import SQLBackend
 from holdfast.guard.ledger.sql_connection import is_lost
 from holdfast.guard.ledger.sql_source import HEAD, entry_of, head_of
 from holdfast.guard.ledger.sql_store import SQLStore
-from holdfast.guard.ledger.tables import ENTRIES
+from holdfast.guard.ledger.sql_tables import ENTRIES
 
 Statement = tuple[Any, list[dict[str, Any]]]
 """A statement and the rows of values to execute it with."""

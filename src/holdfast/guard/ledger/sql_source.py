@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, Select, and_, bindparam, select, union_a
 from holdfast.errors import LedgerConflict
 from holdfast.guard.ledger.backend import Keys
 from holdfast.guard.ledger.entry import Entry, Head, account_digest, secret_digest
-from holdfast.guard.ledger.tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
+from holdfast.guard.ledger.sql_tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
 from holdfast.guard.ledger.transaction import Changes, Source
 
 _REMEMBERED = 4096

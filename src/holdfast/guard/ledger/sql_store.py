@@ -14,11 +14,11 @@ from holdfast.errors import LedgerUnavailable
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.schema import VERSION, bring_up_to_date, stored_version
 from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql import SQLBackend
+from holdfast.guard.ledger.sql_backend import SQLBackend
 from holdfast.guard.ledger.sql_connection import give_up, twice
 from holdfast.guard.ledger.sql_source import entry_of
+from holdfast.guard.ledger.sql_tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow, Store
-from holdfast.guard.ledger.tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
 
 _CHUNK = 5000
 

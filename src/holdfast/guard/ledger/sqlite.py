@@ -19,7 +19,7 @@ from holdfast.errors import InvalidParameter, LedgerUnavailable
 from holdfast.guard.ledger.backend import Keys
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql import SQLBackend
+from holdfast.guard.ledger.sql_backend import SQLBackend
 from holdfast.guard.ledger.sql_source import SQLSource
 from holdfast.guard.ledger.sql_store import SQLSnapshot, SQLStore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from holdfast.guard.ledger.tables import METADATA
+from holdfast.guard.ledger.sql_tables import METADATA
 
 
 def run() -> None:

@@ -19,7 +19,7 @@ from holdfast.guard.ledger.backend import ASK_AGAIN, NOTHING_WRITTEN, Backend, K
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.sql_connection import give_up, twice
 from holdfast.guard.ledger.sql_source import Remembered, SQLSource
-from holdfast.guard.ledger.tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
+from holdfast.guard.ledger.sql_tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
 from holdfast.guard.ledger.transaction import Changes, Source
 
 T = TypeVar("T")
