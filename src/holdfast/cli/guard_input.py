@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 def store_at(where: str, *, create: bool = False) -> Store:
     """Open a store, or say what is missing."""
-    try:
-        from holdfast.guard.ledger.store import open_store
+    from holdfast.guard.ledger.store import open_store
 
+    try:
         return open_store(where, create=create)
     except ImportError as error:
-        raise HoldfastError(f"{error.name} is not installed: `pip install 'holdfast[guard,tables]'`") from None
+        raise HoldfastError(str(error)) from None
 
 
 def open_sample(where: str, row_key: str | None = None) -> Sample:
     """Open a file of rows, or say what is missing."""
-    try:
-        from holdfast.data.tables import table
+    from holdfast.data.tables import table
 
+    try:
         return table(where, row_key=row_key)
     except ImportError as error:
-        raise HoldfastError(f"{error.name} is not installed: `pip install 'holdfast[tables]'`") from None
+        raise HoldfastError(str(error)) from None
 
 
 def read_policy(path: Path) -> dict[str, Any]:

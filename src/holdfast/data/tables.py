@@ -11,6 +11,7 @@ from holdfast.data.files import Files
 from holdfast.data.kinds import Declared
 from holdfast.data.sample import Sample
 from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,6 +21,7 @@ ENGINES: tuple[Engine, ...] = ("numpy", "polars", "duckdb", "postgres", "spark")
 _DATABASES = (".duckdb", ".ddb")
 
 
+@named_extras()
 def table(
     source: Any,
     *,

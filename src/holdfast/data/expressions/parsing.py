@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.data.expressions import limits, tree
 from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -40,6 +41,7 @@ _SIGNS = {
 }
 
 
+@named_extras()
 def parse(text: str) -> tree.Node:
     """The tree of an expression.
 

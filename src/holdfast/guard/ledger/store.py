@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from holdfast.errors import InvalidParameter, LedgerConflict, LedgerUnavailable
+from holdfast.extras import named_extras
 from holdfast.guard.ledger.backend import Backend
 from holdfast.guard.ledger.entry import Entry, Head, check_name
 from holdfast.guard.ledger.ledger import Ledger
@@ -129,6 +130,7 @@ def _check_tail(dataset: str, backend: Backend) -> None:
         raise LedgerConflict("the end of this ledger does not fit its head or its signature; run `holdfast verify`")
 
 
+@named_extras()
 def open_store(
     where: str | Path | None = None,
     *,
