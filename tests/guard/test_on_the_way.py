@@ -7,9 +7,12 @@ import pytest
 
 import holdfast as hf
 from holdfast import guard as ask
+from holdfast.accounting import PureDP
 from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import Guard, Policy
+from holdfast.guard.belief import Belief
 from holdfast.guard.ledger import faults
+from holdfast.guard.progress import Progress
 from tests.guard.test_guard import mixed, rows
 
 
@@ -110,3 +113,33 @@ def test_a_tolerance_is_refused_for_all_rows_or_for_none(offset: float) -> None:
     for tolerance in (least + step * hair for step in (-3.0, -0.5, 0.0, 0.5, 0.9, 1.1, 1.5, 1.95, 2.5, 4.0)):
         assert len(said(tolerance)) == 1, tolerance
     assert said(least * 0.9 - 2 * hair) == {True}
+
+
+def test_a_batch_is_let_in_whole_or_not_at_all_when_another_was_quicker(sample: hf.data.Sample) -> None:
+    """It fitted when it was looked up; while its rows were read someone else spent what it needs."""
+    guard = Guard.open(None, sample, mixed(privacy=PureDP(0.03)))
+    asked = [hf.mean("age < 40"), hf.mean("age < 50"), hf.mean("age < 60")]
+
+    def spend_first(name: str) -> None:
+        if name == "guard.measured":
+            faults.set_hook(None)
+            guard.ask(hf.mean("age < 70"))
+
+    faults.set_hook(spend_first)
+    try:
+        with pytest.raises(BudgetExhausted):
+            guard.ask_all(asked)
+    finally:
+        faults.set_hook(None)
+    assert guard.remaining()["whole"]["epsilon"] == 0.02
+    assert guard.describe()["progress"]["answered"] == 1
+
+
+def test_an_odometers_interval_pays_for_the_cap_that_holds_its_own_cost(sample: hf.data.Sample) -> None:
+    policy = mixed(privacy=PureDP(0.001), accounting="odometer")
+    guard = Guard.open(None, sample, policy)
+    answer = guard.ask(hf.mean("age < 40", spend=PureDP(0.007)))
+    belief = Belief(sample.n, policy)
+    used = answer.guarantee.parameters["log_share"]
+    assert used == pytest.approx(belief.log_share(Progress(), PureDP(0.007)), abs=1e-5)
+    assert used < belief.log_share(Progress()) - 1
