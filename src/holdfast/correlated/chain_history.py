@@ -14,7 +14,6 @@ from scipy.special import betaln, xlog1py, xlogy
 from holdfast import check
 from holdfast.bounds.exact import left_to_chance
 from holdfast.correlated.interval_chain import IntervalChain
-from holdfast.correlated.transition import Array
 from holdfast.errors import InvalidParameter
 
 #: Beyond these a double no longer tells the probability from 0 or 1; the bound is then that end.
@@ -141,16 +140,4 @@ def move_interval(successes: int, trials: int, level: float) -> tuple[float, flo
     return max(low * (1 - 1e-9), 0.0), min(high * (1 + 1e-9), 1.0)
 
 
-def empirical_transition(counts: NDArray[np.int64]) -> Array:
-    """The relative frequencies, for display only: they carry no confidence.
-
-    Examples
-    --------
-    >>> empirical_transition(np.array([[9, 1], [4, 6]])).tolist()
-    [[0.9, 0.1], [0.4, 0.6]]
-    """
-    totals = counts.sum(axis=1, keepdims=True)
-    return np.where(totals > 0, counts / np.maximum(totals, 1), 1 / len(counts))
-
-
-__all__ = ["chain_from_history", "empirical_transition", "move_interval", "transition_counts"]
+__all__ = ["chain_from_history", "move_interval", "transition_counts"]

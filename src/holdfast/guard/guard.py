@@ -277,3 +277,6 @@ class Guard:
 
     def __reduce__(self) -> Any:
         raise TypeError("a guard is not pickled; open it again from its ledger and its sample")
+
+
+__all__ = ["Guard"]

@@ -39,6 +39,14 @@ class Check(Question):
         A pass certifies the truth within this of the guess; by default twice the half-width at the guess.
     show : str
         "value", or "bit": a failure then shows nothing else.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10))
+    >>> guard.ask(hf.guard.check("age < 30", guess=0.25)).passed
+    True
     """
 
     kind: ClassVar[str] = "check"
@@ -74,6 +82,14 @@ class Claim(Question):
         As in `Mean`.
     at_least, at_most : float, optional
         Exactly one of them.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10))
+    >>> guard.ask(hf.guard.claim("age", at_least=35, low=0, high=100)).passed
+    True
     """
 
     kind: ClassVar[str] = "claim"
@@ -105,6 +121,14 @@ class Validate(Question):
         A row expression that is true or false.
     at_least : float
         The share, in (0, 1).
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10))
+    >>> guard.ask(hf.guard.validate("age < 50", at_least=0.7)).passed
+    True
     """
 
     kind: ClassVar[str] = "validate"
@@ -134,6 +158,14 @@ class Compare(Question):
         Without a margin: check a guess of the difference, 0 if not given.
     low, high, default
         As in `Mean`, for each of the two.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10))
+    >>> guard.ask(hf.guard.compare("age < 50", "age < 30", margin=0.4)).passed
+    True
     """
 
     kind: ClassVar[str] = "compare"

@@ -42,6 +42,15 @@ class Histogram(Question):
         count in a last cell, "other".
     spend : PureDP or ZCDP, optional
         What the answer may cost; the policy's `spend` if not given.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> one = hf.accounting.PureDP(1.0)
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, privacy=one, spend=one))
+    >>> sorted(guard.ask(hf.guard.histogram("age", edges=[20, 40, 60])).value)
+    ['[20, 40)', '[40, 60]', 'other']
     """
 
     kind: ClassVar[str] = "histogram"

@@ -34,6 +34,16 @@ class Mean(Question):
         What a row counts as where the expression has no value; `low` if not given.
     spend : PureDP or ZCDP, optional
         What the answer may cost; the policy's `spend` if not given.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> one = hf.accounting.PureDP(1.0)
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, privacy=one, spend=one))
+    >>> low, high = guard.ask(hf.guard.mean("age < 30")).interval
+    >>> low < 0.25 < high
+    True
     """
 
     kind: ClassVar[str] = "mean"

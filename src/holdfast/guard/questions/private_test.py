@@ -47,6 +47,16 @@ class Test(Question):
         The level.
     spend : PureDP or ZCDP, optional
         What the answer may cost; the policy's `spend` if not given.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"side": ["left", "right"] * 5000})
+    >>> some = hf.accounting.PureDP(0.02)
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, privacy=some, spend=some))
+    >>> question = hf.guard.test("gof", ["side"], keys=[["left", "right"]], p0=[0.8, 0.2])
+    >>> guard.ask(question).details["rejected"]
+    True
     """
 
     __test__: ClassVar[bool] = False  # not a class of tests, whatever its name makes pytest think

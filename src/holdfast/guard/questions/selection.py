@@ -34,6 +34,15 @@ class Select(Question):
         As in `Mean`, for each candidate.
     spend : PureDP, optional
         What the answer may cost; the policy's `spend` if not given. A selection is purely private.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> one = hf.accounting.PureDP(1.0)
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, privacy=one, spend=one))
+    >>> guard.ask(hf.guard.select({"young": "age < 30", "not old": "age < 50"})).value
+    'not old'
     """
 
     kind: ClassVar[str] = "select"
