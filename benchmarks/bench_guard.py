@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import sqlite3
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -16,7 +15,7 @@ from tests.services.postgres import running
 
 import holdfast as hf
 from benchmarks.bench_ledger import CLIENTS, CONSTANT, LEAST, MILLION, _bare_postgres, _bare_sqlite
-from benchmarks.timing import Row, at_most, best_of
+from benchmarks.timing import Row, at_most, best_of, by_clients
 from holdfast.accounting import PureDP
 from holdfast.accounting.costs import ZCDP
 from holdfast.data.statistics import UNIT
@@ -87,7 +86,7 @@ def _rates(name: str, store: Store, bare: Callable[[], None]) -> list[Row]:
         for _ in range(_ROUNDS):
             times["bare"].append(best_of(bare, 1, _EACH))
             times["one"].append(best_of(lambda: _ask(guard), 1, _EACH))
-            times["many"].append(_clients(guard))
+            times["many"].append(by_clients(lambda: _ask(guard), CLIENTS, _EACH))
     best = {kind: min(found) for kind, found in times.items()}
     peer = "bare INSERT and fsync"
     claim = f"at least {LEAST:g} of its rate"
@@ -102,20 +101,6 @@ def _rates(name: str, store: Store, bare: Callable[[], None]) -> list[Row]:
         ),
         Row(f"{name}: a durable answer, one client", best["one"], peer, best["bare"], "none: shown only", True),
     ]
-
-
-def _clients(guard: Guard) -> float:
-    def client() -> None:
-        for _ in range(_EACH):
-            _ask(guard)
-
-    threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
-    start = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return (time.perf_counter() - start) / (CLIENTS * _EACH)
 
 
 def _million() -> list[Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import sqlite3
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import psycopg
 from tests.services.postgres import running
 
-from benchmarks.timing import Row, at_most
+from benchmarks.timing import Row, at_most, by_clients, per_call
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.signing import SigningKey, head_message
@@ -54,9 +53,9 @@ def _rates(name: str, store: Store, bare: Callable[[], None]) -> list[Row]:
         _ask(ledger)
         times: dict[str, list[float]] = {"bare": [], "one": [], "many": []}
         for _ in range(_ROUNDS):
-            times["bare"].append(_time(bare, _EACH))
-            times["one"].append(_time(lambda: _ask(ledger), _EACH))
-            times["many"].append(_clients(ledger))
+            times["bare"].append(per_call(bare, _EACH))
+            times["one"].append(per_call(lambda: _ask(ledger), _EACH))
+            times["many"].append(by_clients(lambda: _ask(ledger), CLIENTS, _EACH))
     best = {kind: min(found) for kind, found in times.items()}
     return [
         _rate(f"{name}: an entry, {CLIENTS} clients at once", best["many"], best["bare"], LEAST),
@@ -83,27 +82,6 @@ def _ask(ledger: Ledger) -> None:
         transaction.append("answered", _BODY, analyst="ann", key=key, question=question)
 
     ledger.submit(work, keys=[("ann", key)], questions=[question])
-
-
-def _time(run: Callable[[], object], number: int) -> float:
-    start = time.perf_counter()
-    for _ in range(number):
-        run()
-    return (time.perf_counter() - start) / number
-
-
-def _clients(ledger: Ledger) -> float:
-    def client() -> None:
-        for _ in range(_EACH):
-            _ask(ledger)
-
-    threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
-    start = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return (time.perf_counter() - start) / (CLIENTS * _EACH)
 
 
 def _bare_sqlite(path: Path) -> Callable[[], None]:
@@ -142,7 +120,7 @@ def _million() -> list[Row]:
                 with open_store(path) as store:
                     ledger = store.ledger(_DATASET)
                     _ask(ledger)
-                    appended[path] = min(appended.get(path, 9.0), _time(lambda: _ask(ledger), 50))  # noqa: B023
+                    appended[path] = min(appended.get(path, 9.0), per_call(lambda: _ask(ledger), 50))  # noqa: B023
     return [
         Row(
             f"a ledger of {MILLION:,} entries opens",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +34,27 @@ def best_of(run: Callable[[], object], repeats: int = 5, number: int = 1) -> flo
             run()
         best = min(best, (time.perf_counter() - start) / number)
     return best
+
+
+def per_call(run: Callable[[], object], number: int) -> float:
+    """Seconds per call of one round of `number` calls."""
+    return best_of(run, repeats=1, number=number)
+
+
+def by_clients(run: Callable[[], object], clients: int, each: int) -> float:
+    """Seconds per call while `clients` threads make `each` calls."""
+
+    def client() -> None:
+        for _ in range(each):
+            run()
+
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return (time.perf_counter() - start) / (clients * each)
 
 
 def at_least(name: str, factor: float, ours: float, peer: str, theirs: float) -> Row:
