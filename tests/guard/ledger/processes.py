@@ -29,10 +29,13 @@ QUESTIONS = 4
 LIMIT = 150
 PROCESSES, THREADS = 2, 8
 KILLS = 75
+OPENINGS = 20
 READY = "ready"
 
 
-def child(where: str, key: str, work: Callable[[Any, Callable[[Any], None]], None]) -> tuple[int, int]:
+def child(
+    where: str | Callable[[], str], key: str, work: Callable[[Any, Callable[[Any], None]], None]
+) -> tuple[int, int]:
     """Fork a process that opens the store and works; its id, and where what it says can be read."""
     receiving, sending = os.pipe()
     process = os.fork()
@@ -42,7 +45,7 @@ def child(where: str, key: str, work: Callable[[Any, Callable[[Any], None]], Non
     status = 1
     try:
         os.close(receiving)
-        with open_store(where, key=key) as store:
+        with open_store(where if isinstance(where, str) else where(), key=key) as store:
             # One write a line: it arrives whole or not at all, whenever the process is killed.
             work(store, lambda said: (os.write(sending, json.dumps(said).encode() + b"\n"), None)[1])
         status = 0
@@ -174,11 +177,31 @@ def forked(where: str, key: str) -> list[Any]:
     return [1, *values, *json.loads(lines)]
 
 
+def opened_at_once(where: str, key: str) -> list[int]:
+    """Several processes open a new store in the same moment, again and again; how each of them ended."""
+    statuses = []
+    for round_ in range(OPENINGS):
+        gate, hold = os.pipe()
+        fresh = f"{where}-{round_}" if "://" not in where else where
+
+        def wait_and_open(fresh: str = fresh, gate: int = gate, hold: int = hold) -> str:
+            os.close(hold)
+            os.read(gate, 1)
+            return fresh
+
+        started = [child(wait_and_open, key, lambda store, say: say(store.datasets())) for _ in range(4)]
+        os.close(gate)
+        os.close(hold)
+        statuses += [ended(*one)[0] for one in started]
+    return statuses
+
+
 MODES: dict[str, Callable[[str, str], Any]] = {
     "points": at_every_point,
     "load": under_load,
     "limit": to_the_limit,
     "fork": forked,
+    "open": opened_at_once,
 }
 
 if __name__ == "__main__":

@@ -85,3 +85,9 @@ def test_a_ledger_survives_a_fork(durable_where: str, tmp_path: Path) -> None:
     released = run("fork", durable_where, key)
     with open_store(durable_where, key=key) as store:
         check_spent(store, 21, released)
+
+
+def test_a_new_store_opened_by_several_processes_at_once(durable_where: str, tmp_path: Path) -> None:
+    statuses = run("open", durable_where, tmp_path / "key.pem")
+    assert len(statuses) == 4 * processes.OPENINGS
+    assert set(statuses) == {0}

@@ -6,6 +6,8 @@ visible to others only after that.
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -110,8 +112,27 @@ def _address(path: Path, read_only: bool) -> URL:
 
 def _prepare(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say so, not where the driver guesses
-    for setting in ("journal_mode=WAL", "synchronous=FULL", "fullfsync=ON", "foreign_keys=ON", "trusted_schema=OFF"):
+    _write_ahead(connection)
+    for setting in ("synchronous=FULL", "fullfsync=ON", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {setting}").close()
+
+
+def _write_ahead(connection: Any) -> None:
+    """Turn the write-ahead log on, as patiently as any other statement.
+
+    While another process does the same to a new file, SQLite refuses at once: it does not wait the connection's timeout
+    for this one change.
+    """
+    patience = connection.execute("PRAGMA busy_timeout").fetchone()[0] / 1000
+    until = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").close()
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= until:
+                raise
+        time.sleep(0.005)
 
 
 def _read_only(connection: Any, _: Any) -> None:
