@@ -119,14 +119,30 @@ def test_several_data_sets_in_one_ledger(ledger: str, tmp_path: Path, capsys: An
 
 
 def test_what_is_not_there(tmp_path: Path, rows: Path, capsys: Any) -> None:
-    assert run(["guard", "show", str(tmp_path / "none.db")]) == 1
-    assert "there is no ledger at" in capsys.readouterr().err
+    for words in (["show"], ["list"], ["log"], ["pause"], ["close"]):
+        assert run(["guard", *words, str(tmp_path / "none.db")]) == 1
+        said = capsys.readouterr().err
+        assert "there is no ledger at" in said
+        assert "`holdfast guard open LEDGER SAMPLE` begins one" in said
+    assert not (tmp_path / "none.db").exists()
     assert run(["guard", "open", str(tmp_path / "l.db"), str(tmp_path / "no.parquet"), "--questions", "5"]) == 1
     assert "no.parquet" in capsys.readouterr().err
     assert run(["guard", "sing"]) == 2
 
 
-@pytest.mark.parametrize("command", ["open", "show", "log", "pause", "resume", "close", "override"])
+def test_list_is_a_list_however_many_there_are(ledger: str, rows: Path, capsys: Any) -> None:
+    assert run(["guard", "list", ledger, "--json"]) == 0
+    (only,) = said(capsys)["guards"]
+    assert only["n"] == 3000
+    assert run(["guard", "list", ledger]) == 0
+    assert only["dataset"][:12] in capsys.readouterr().out
+    assert run(["guard", "open", ledger, str(rows), "--name", "people"]) == 2
+    assert "--name must be left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["open", "list", "show", "log", "pause", "resume", "close", "override"])
 def test_help(command: str, capsys: Any) -> None:
     assert run(["guard", command, "--help"]) == 0
-    assert "--json" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "--json" in shown
+    assert "LEDGER" in shown.splitlines()[0]

@@ -1,4 +1,4 @@
-"""`holdfast guard`: stewarding guards on a ledger: open, show, log, pause, resume, close, override."""
+"""`holdfast guard`: guards of a ledger or a server: open, list, show, log, pause, resume, close, override."""
 
 from __future__ import annotations
 
@@ -8,21 +8,33 @@ from typing import Any
 
 import typer
 
+from holdfast import check
 from holdfast.cli import output, remote
 from holdfast.cli.guard_input import open_sample, policy_of, read_policy, store_at
+from holdfast.cli.stewarded import described, stewarded
+from holdfast.errors import InvalidParameter
 
-_LEDGER = typer.Argument(..., help="A ledger file, or a postgresql:// address.")
-_DATASET = typer.Option(None, "--dataset", help="The beginning of the data set's fingerprint; needed among several.")
+_LEDGER = typer.Argument(..., help="The ledger: a file, or a postgresql:// address; or a server's https:// address.")
+_SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows.")
+_DATASET = typer.Option(
+    None,
+    "--dataset",
+    help="Which one, among several: the beginning of its fingerprint; with a server, the guard's name or id.",
+)
 _POLICY = typer.Option(None, "--policy", help="A JSON file with the policy; the options below go on top.")
 _NEW_POLICY = typer.Option(..., "--policy", help="A JSON file with the policy that takes over.")
 _REASON = typer.Option("", "--reason", help="Why; recorded.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
+_HELP = """Steward guards: one door to a sample, and a ledger of what went through it.
+
+The token of a server is read from the environment variable HOLDFAST_TOKEN."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    guard = typer.Typer(help="Steward guards: one door to a sample, and a ledger of what went through it.")
-    for name, command in (("open", open_), ("show", show), ("log", log), ("override", override)):
+    guard = typer.Typer(help=_HELP)
+    commands = (("open", open_), ("list", list_), ("show", show), ("log", log), ("override", override))
+    for name, command in commands:
         guard.command(name)(command)
     guard.command("pause")(_status("paused", "Answer nothing until `resume`."))
     guard.command("resume")(_status("open", "Answer again."))
@@ -32,7 +44,7 @@ def register(app: typer.Typer) -> None:
 
 def open_(
     ledger: str = _LEDGER,
-    sample: str = typer.Argument(..., help="A .csv or .parquet file with the rows."),
+    sample: str = _SAMPLE,
     policy: Path = _POLICY,
     confidence: float = typer.Option(None, "--confidence", help="Probability that every answer holds."),
     privacy: str = typer.Option(None, "--privacy", help="Cap on private questions: pure-dp:EPSILON or zcdp:RHO."),
@@ -45,6 +57,7 @@ def open_(
     expires: str = typer.Option(None, "--expires", help="When it stops answering, e.g. 2030-01-31T12:00 (UTC)."),
     row_key: str = typer.Option(None, "--row-key", help="The column that names the person behind each row."),
     allow_overlap: str = typer.Option(None, "--allow-overlap", help="Why a sample that shares rows may be opened."),
+    name: str = typer.Option(None, "--name", help="With a server: what to call the guard; the file's name by default."),
     as_json: bool = _JSON,
 ) -> None:
     """Put a sample behind a guard. A sample that was opened before keeps its policy and what it has left."""
@@ -60,33 +73,37 @@ def open_(
         "failures": failures,
         "expires": expires,
     }
+    made = policy_of(policy, given, analyst)
+    if remote.is_address(ledger):
+        called = Path(sample).stem if name is None else name
+        _print(remote.open_guard(ledger, called, sample, row_key, made, allow_overlap), as_json)
+        return
+    if name is not None:
+        raise InvalidParameter("--name must be left out with a ledger: the rows' own fingerprint finds their guard")
     rows = open_sample(sample, row_key)
     with store_at(ledger, create=True) as store:
-        guard = Guard.open(store, rows, policy_of(policy, given, analyst), allow_overlap=allow_overlap)
+        guard = Guard.open(store, rows, made, allow_overlap=allow_overlap)
         found = guard.describe()
     rows.close()
     _print(found, as_json)
 
 
-def show(ledger: str = _LEDGER, dataset: str = _DATASET, as_json: bool = _JSON) -> None:
-    """Show what is guarded: policy, status, progress and what is left. LEDGER may be a server's https:// address."""
-    from holdfast.guard.stewarding import describe, find
+def list_(ledger: str = _LEDGER, as_json: bool = _JSON) -> None:
+    """List the guards that are there; with a server, those that the token reaches."""
+    _list(described(ledger), as_json)
 
-    if remote.is_address(ledger):
-        found = remote.describe(ledger, dataset)
-    else:
-        with store_at(ledger) as store:
-            found = [
-                describe(one)
-                for one in (map(store.ledger, store.datasets()) if dataset is None else [find(store, dataset)])
-            ]
-    if dataset is not None or len(found) == 1:
+
+def show(ledger: str = _LEDGER, dataset: str = _DATASET, as_json: bool = _JSON) -> None:
+    """Show what is guarded: policy, status, progress and what is left."""
+    if dataset is None:
+        found = described(ledger)
+        if len(found) != 1:
+            _list(found, as_json)
+            return
         _print(found[0], as_json)
-    elif as_json:
-        output.print_json({"guards": found})
-    else:
-        rows = [(one["dataset"][:12], one["n"], one["status"], _left(one["remaining"])) for one in found]
-        output.table("Guards", ("data set", "rows", "status", "left"), rows)
+        return
+    with stewarded(ledger, dataset) as guard:
+        _print(guard.describe(), as_json)
 
 
 def log(
@@ -95,18 +112,14 @@ def log(
     last: int = typer.Option(20, "--last", help="How many entries, counted from the end."),
     as_json: bool = _JSON,
 ) -> None:
-    """Show the last entries of a ledger."""
-    from holdfast import check
-    from holdfast.guard.stewarding import find
-
+    """Show the last entries of the ledger; with a server, an analyst sees the own ones alone."""
     last = check.whole("--last", last, at_least=1)
-    with store_at(ledger) as store:
-        chain = find(store, dataset)
-        entries = list(chain.entries(max(1, chain.head().sequence - last + 1)))
+    with stewarded(ledger, dataset) as guard:
+        entries = guard.latest(last)
     if as_json:
-        output.print_json({"entries": [entry.to_dict() for entry in entries]})
+        output.print_json({"entries": entries})
         return
-    rows = [(e.sequence, e.time[:19], e.kind, e.analyst or "", _what(e.body)) for e in entries]
+    rows = [(e["sequence"], e["time"][:19], e["kind"], e["analyst"] or "", _what(e["body"])) for e in entries]
     output.table("Ledger", ("entry", "time (UTC)", "kind", "analyst", "what"), rows)
 
 
@@ -119,26 +132,34 @@ def override(
 ) -> None:
     """Put another policy in place. What was spent stays spent; answers after it say that they are not certified."""
     from holdfast.guard.policy import Policy
-    from holdfast.guard.stewarding import describe, find
-    from holdfast.guard.stewarding import override as change
 
-    with store_at(ledger) as store:
-        chain = find(store, dataset)
-        change(chain, Policy.from_dict(read_policy(policy)), reason)
-        _print(describe(chain), as_json)
+    made = Policy.from_dict(read_policy(policy))
+    with stewarded(ledger, dataset) as guard:
+        guard.override(made, reason)
+        _print(guard.describe(), as_json)
 
 
 def _status(status: Any, words: str) -> Any:
     def change(ledger: str = _LEDGER, dataset: str = _DATASET, reason: str = _REASON, as_json: bool = _JSON) -> None:
-        from holdfast.guard.stewarding import describe, find, set_status
-
-        with store_at(ledger) as store:
-            chain = find(store, dataset)
-            set_status(chain, status, reason)
-            _print(describe(chain), as_json)
+        with stewarded(ledger, dataset) as guard:
+            guard.set_status(status, reason)
+            _print(guard.describe(), as_json)
 
     change.__doc__ = f"{words} Recorded with its reason."
     return change
+
+
+def _list(found: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        output.print_json({"guards": found})
+        return
+    rows = [(_name(one), f"{one['n']:,}", one["status"], _left(one["remaining"])) for one in found]
+    output.table("Guards", ("guard", "rows", "status", "left"), rows)
+
+
+def _name(found: dict[str, Any]) -> str:
+    """What a person calls it: on a server it has a name, in a ledger the beginning of its fingerprint."""
+    return str(found.get("name", found["dataset"][:12]))
 
 
 def _print(found: dict[str, Any], as_json: bool) -> None:
@@ -147,7 +168,7 @@ def _print(found: dict[str, Any], as_json: bool) -> None:
         return
     policy = found["policy"]
     output.facts(
-        f"Guard {found.get('name', found['dataset'][:12])}",
+        f"Guard {_name(found)}",
         [
             ("status", found["status"]),
             ("rows", f"{found['n']:,}"),

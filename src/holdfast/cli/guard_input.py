@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable
 
 if TYPE_CHECKING:
     from holdfast.data.sample import Sample
@@ -23,6 +23,10 @@ def store_at(where: str, *, create: bool = False) -> Store:
         return open_store(where, create=create)
     except ImportError as error:
         raise HoldfastError(str(error)) from None
+    except LedgerUnavailable as error:
+        if create or "://" in where or Path(where).exists():
+            raise
+        raise LedgerUnavailable(f"{error}; `holdfast guard open LEDGER SAMPLE` begins one") from None
 
 
 def open_sample(where: str, row_key: str | None = None) -> Sample:

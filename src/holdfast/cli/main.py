@@ -124,7 +124,7 @@ def main() -> None:
 
 def _call(arguments: Sequence[str]) -> int:
     try:
-        status = typer.main.get_command(build())(args=list(arguments), prog_name="holdfast", standalone_mode=False)
+        status = _command()(args=list(arguments), prog_name="holdfast", standalone_mode=False)
         sys.stdout.flush()  # here, where a closed pipe is understood, and not when the interpreter ends
         return status if isinstance(status, int) else 0
     except SystemExit as error:  # what Click makes of a closed pipe
@@ -133,6 +133,19 @@ def _call(arguments: Sequence[str]) -> int:
         raise
     except _CLICK_ERROR as error:
         return _wrong_usage(error, _usage_status(arguments))
+
+
+def _command() -> Any:
+    """The application as a command whose positional arguments are called as the help texts call them: LEDGER."""
+    made = typer.main.get_command(build())
+    waiting: list[Any] = [made]
+    while waiting:
+        command = waiting.pop()
+        waiting += getattr(command, "commands", {}).values()
+        for parameter in command.params:
+            if parameter.param_type_name == "argument" and parameter.metavar is None:
+                parameter.metavar = str(parameter.name).upper()
+    return made
 
 
 def _usage_status(arguments: Sequence[str]) -> int:

@@ -7,8 +7,8 @@ import typer
 from holdfast.cli.guard_input import open_sample, store_at
 from holdfast.errors import InvalidParameter
 
-_WHERE = typer.Argument(..., help="A ledger (file or postgresql:// address), or the https:// address of a server.")
-_WHICH = typer.Argument(None, help="With a ledger: the .csv or .parquet file with the rows. With a server: the guard.")
+_LEDGER = typer.Argument(..., help="The ledger: a file, or a postgresql:// address; or a server's https:// address.")
+_SAMPLE = typer.Argument(None, help="The .csv or .parquet file with the rows; with a server, the guard's name.")
 
 
 def register(app: typer.Typer) -> None:
@@ -17,8 +17,8 @@ def register(app: typer.Typer) -> None:
 
 
 def mcp(
-    where: str = _WHERE,
-    which: str = _WHICH,
+    ledger: str = _LEDGER,
+    sample: str = _SAMPLE,
     analyst: str = typer.Option(None, "--analyst", help="With a ledger: the name that the agent asks under."),
     label: str = typer.Option(None, "--label", help="The column that submitted rules predict; offers `submit`."),
     public_key: str = typer.Option(None, "--public-key", help="With a server: the key that must sign its receipts."),
@@ -33,21 +33,21 @@ def mcp(
     from holdfast.server.agents.doors import LocalDoor, ServerDoor
     from holdfast.server.agents.tools import Tools
 
-    if is_address(where):
+    if is_address(ledger):
         if analyst is not None:
             raise InvalidParameter("--analyst must be left out with a server: the token says who asks")
         from holdfast.client import connect
 
-        with connect(where, guard=which, public_key=public_key) as connection:
+        with connect(ledger, guard=sample, public_key=public_key) as connection:
             stdio.serve(Tools(ServerDoor(connection.guard()), label))
         return
-    if which is None:
+    if sample is None:
         raise InvalidParameter("the file with the rows must be given after the ledger")
     if public_key is not None:
         raise InvalidParameter("--public-key must be left out with a ledger, which has its own key")
     from holdfast.guard import Guard
 
-    with store_at(where) as store, open_sample(which) as rows:
+    with store_at(ledger) as store, open_sample(sample) as rows:
         door = LocalDoor(Guard.open(store, rows), "analyst" if analyst is None else analyst)
         stdio.serve(Tools(door, label))
 

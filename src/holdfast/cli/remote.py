@@ -1,11 +1,15 @@
-"""What the commands `ask` and `guard` do with the address of a server in the place of a ledger."""
+"""What commands do with the address of a server in the place of a ledger. The token comes from HOLDFAST_TOKEN."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import InvalidParameter
+from holdfast.errors import HoldfastError, InvalidParameter
+
+if TYPE_CHECKING:
+    from holdfast.client import Connection
 
 
 def is_address(where: str) -> bool:
@@ -19,15 +23,19 @@ def is_address(where: str) -> bool:
     return where.lower().startswith(("http://", "https://"))
 
 
+def connected(where: str, guard: str | None = None) -> Connection:
+    """A connection that means the guard of that name, or the only one that the token reaches."""
+    from holdfast.client import connect
+
+    return connect(where, guard=guard)
+
+
 def ask(
     where: str, guard: str, questions: Sequence[Any], analyst: str, key: str | None, *, estimate: bool
 ) -> list[Any]:
-    """Ask a guard of a server, or estimate; the token comes from HOLDFAST_TOKEN and says who asks."""
-    from holdfast.client import connect
-
-    if analyst != "analyst":
-        raise InvalidParameter("--analyst must be left out with a server: the token says who asks")
-    with connect(where, guard=guard) as connection:
+    """Ask a guard of a server, or estimate; the token says who asks."""
+    token_says_who(analyst)
+    with connected(where, guard) as connection:
         if estimate:
             return [connection.estimate(one) for one in questions]
         if len(questions) == 1:
@@ -35,13 +43,22 @@ def ask(
         return list(connection.ask_all(questions, key=key))
 
 
-def describe(where: str, guard: str | None) -> list[dict[str, Any]]:
-    """What the token may see of one guard of a server, or of all."""
-    from holdfast.client import connect
-
-    with connect(where, guard=guard) as connection:
-        found = [connection.guard()] if guard is not None else connection.guards()
-        return [one.describe() for one in found]
+def token_says_who(analyst: str) -> None:
+    """Refuse a name that was given beside a token."""
+    if analyst != "analyst":
+        raise InvalidParameter("--analyst must be left out with a server: the token says who asks")
 
 
-__all__ = ["ask", "describe", "is_address"]
+def open_guard(where: str, name: str, file: str, row_key: str | None, policy: Any, allow_overlap: str | None) -> Any:
+    """Send a file of rows to a server and put it behind a guard of that name; what may be shown of it."""
+    with connected(where) as connection:
+        sample = connection.upload_sample(name, file, row_key=row_key)
+        try:
+            return connection.create_guard(name, sample["id"], policy, allow_overlap).describe()
+        except HoldfastError:  # so that the next attempt finds the name free; rows that a guard has stay
+            with suppress(HoldfastError):
+                connection.remove_sample(sample["id"])
+            raise
+
+
+__all__ = ["ask", "connected", "is_address", "open_guard", "token_says_who"]

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from holdfast import check
 from holdfast.client import display
 from holdfast.client.answers import RemoteAnswer, RemoteEstimate, read_answer, read_estimate
 from holdfast.client.errors import ServerUnavailable, error_of
@@ -18,6 +19,7 @@ from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
 
 Asked = Question | Mapping[str, Any]
+_PAGE = 500
 Pin = Callable[[], str | None]
 """The key that must have signed every receipt; None where the server signs none."""
 
@@ -130,9 +132,20 @@ class Asking(ABC):
         """Entries of the ledger in order, as plain data: your own, or all of them for a steward. Fetched in pages."""
         following: int | None = first
         while following is not None:
-            page = self._wire.get(f"{self._path()}/entries", first=following, limit=500)
+            page = self._wire.get(f"{self._path()}/entries", first=following, limit=_PAGE)
             yield from _member(page, "entries")
             following = page.get("next")
+
+    def latest(self, number: int = 20) -> list[dict[str, Any]]:
+        """The last entries of the ledger, oldest first: your own, or all of them for a steward."""
+        number = check.whole("number", number, at_least=1)
+        found: list[dict[str, Any]] = []
+        end = int(_member(self.describe(), "entries"))
+        while end >= 1 and len(found) < number:
+            first = max(1, end - _PAGE + 1)
+            page = self._wire.get(f"{self._path()}/entries", first=first, limit=end - first + 1)
+            found, end = [*_member(page, "entries"), *found], first - 1
+        return found[-number:]
 
     def receipt(self, sequence: int) -> Receipt:
         """The receipt of an entry, checked against the pinned key."""
