@@ -4,5 +4,6 @@ from holdfast.coherence.report.content import Report, build
 from holdfast.coherence.report.distributions import Distribution, distribution
 from holdfast.coherence.report.files import places, write
 from holdfast.coherence.report.page import SECTIONS, html
+from holdfast.coherence.report.reading import read
 
-__all__ = ["SECTIONS", "Distribution", "Report", "build", "distribution", "html", "places", "write"]
+__all__ = ["SECTIONS", "Distribution", "Report", "build", "distribution", "html", "places", "read", "write"]
