@@ -26,7 +26,7 @@ from holdfast.server.settings import Settings
 from holdfast.server.shapes import ProblemFacts
 from holdfast.server.state import Server
 
-ROUTES = ("health", "tokens", "samples", "guards", "questions", "ledger")
+ROUTES = ("health", "tokens", "samples", "guards", "questions", "ledger", "reports")
 """Modules of `holdfast.server.routes`, each with a `router`."""
 
 _ABOUT = """A sample behind a guard answers adaptively chosen questions so that every answer stays true.

@@ -48,6 +48,7 @@ class Settings(BaseSettings):
     failures: int = Field(default=20, ge=1, description="Wrong tokens a minute from one address")
     max_body: int = Field(default=1 << 20, ge=1024, description="Bytes of a request that is no upload")
     max_upload: int = Field(default=256 << 20, ge=1024, description="Bytes of an uploaded file")
+    max_report: int = Field(default=8 << 20, ge=1024, description="Bytes of an uploaded audit report")
     max_questions: int = Field(default=1000, ge=1, description="Questions in one batch")
     memory_mb: int = Field(default=4096, ge=512, description="Address space of the process that reads an upload first")
     seconds: float = Field(default=30.0, gt=0, description="For one request")

@@ -264,6 +264,44 @@ class VerificationFacts(BaseModel):
     findings: list[dict[str, Any]]
 
 
+class ReportFacts(BaseModel):
+    """What is listed of an audit report."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "id": "r_0123456789abcdef",
+                "name": "release of May",
+                "title": "people.csv",
+                "outcome": "LEAK BELOW ALPHA",
+                "partial": False,
+                "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                "size": 48210,
+                "uploader": "sam",
+                "created": "2026-05-02T09:30:00+00:00",
+                "published": None,
+            }
+        }
+    )
+
+    id: str
+    name: str
+    title: str
+    outcome: str = Field(description="The verdict: INCOHERENT, LEAK BELOW ALPHA, LEAK, UNDERPOWERED or NO EVIDENCE")
+    partial: bool = Field(description="Whether something failed in the audit")
+    digest: str = Field(description="SHA-256 of the JSON file that `holdfast audit` wrote")
+    size: Whole
+    uploader: str
+    created: datetime
+    published: datetime | None = Field(description="Since when analysts see it; null: stewards only")
+
+
+class Reports(BaseModel):
+    """Every report that the token may see."""
+
+    reports: list[ReportFacts]
+
+
 class ProblemFacts(BaseModel):
     """RFC 9457 problem details. `code` is stable."""
 

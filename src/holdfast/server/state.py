@@ -13,6 +13,7 @@ from holdfast.guard.ledger.store import open_store
 from holdfast.server.guards_registry import Guards
 from holdfast.server.limits import Failures, Rates
 from holdfast.server.metrics import Metrics
+from holdfast.server.reports import Reports
 from holdfast.server.samples import Samples
 from holdfast.server.settings import Settings
 from holdfast.server.store import Records
@@ -33,6 +34,7 @@ class Server:
         self.tokens = Tokens(self.records)
         self.samples = Samples(self.records, settings)
         self.guards = Guards(self.records, self.store, self.samples)
+        self.reports = Reports(self.records)
         self.rates = Rates(settings.rate / settings.workers, settings.burst)
         self.failures = Failures(settings.failures)
         self.metrics = Metrics(settings)

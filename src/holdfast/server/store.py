@@ -1,4 +1,4 @@
-"""The server's records (tokens, samples, guards) in the database that holds the ledger."""
+"""The server's records (tokens, samples, guards, reports) in the database that holds the ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from holdfast.errors import LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger.sql_store import SQLStore
 
-VERSION = "0001"
+VERSION = "0002"
 """The newest of `migrations/versions`; a test keeps the two alike."""
 
 VERSION_TABLE = "server_version"

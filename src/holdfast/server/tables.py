@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, MetaData, Table, Text
 
 METADATA = MetaData()
 
@@ -45,4 +45,27 @@ GUARDS = Table(
     Column("created", Text, nullable=False),
 )
 
-__all__ = ["GUARDS", "METADATA", "SAMPLES", "TOKENS"]
+REPORTS = Table(
+    "server_reports",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("title", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("partial", Boolean, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("uploader", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("published", Text),
+)
+
+#: What a report says, apart from what is listed of it: some have megabytes.
+REPORT_CONTENTS = Table(
+    "server_report_contents",
+    METADATA,
+    Column("id", Text, ForeignKey("server_reports.id"), primary_key=True),
+    Column("content", Text, nullable=False),
+)
+
+__all__ = ["GUARDS", "METADATA", "REPORTS", "REPORT_CONTENTS", "SAMPLES", "TOKENS"]
