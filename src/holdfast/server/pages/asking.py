@@ -132,7 +132,7 @@ async def analyst_page(
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
         facts = described(server, server.guards.row(guard), caller)
-        items, older = outlook.history(ledger, caller, int(before) if before.isascii() and before.isdigit() else None)
+        items, older = outlook.history(ledger, caller, outlook.place(before))
         return {
             "guard": facts,
             "standing": standing_of(facts, caller),

@@ -114,7 +114,7 @@ async def _page(
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
         facts = described(server, server.guards.row(guard), caller)
-        items, older = outlook.history(ledger, caller, int(before) if before.isascii() and before.isdigit() else None)
+        items, older = outlook.history(ledger, caller, outlook.place(before))
         policy = facts["policy"]
         people = []
         for name in sorted({*facts["analysts"], *(policy["analysts"] or {})}):

@@ -89,6 +89,17 @@ def _sharpness(view: View) -> list[tuple[str, float]]:
     return found
 
 
+def place(text: str) -> int | None:
+    """The number of an entry as an address gives it; None for what is none.
+
+    Examples
+    --------
+    >>> place("17"), place("x"), place("9" * 5000)
+    (17, None, None)
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else None
+
+
 def history(ledger: Ledger, caller: Caller, before: int | None = None) -> tuple[list[dict[str, Any]], int | None]:
     """The latest entries that the caller may see, newest first; and where the page before them begins."""
     end = ledger.head().sequence if before is None else min(before - 1, ledger.head().sequence)
@@ -172,4 +183,4 @@ def verdict(left: Iterable[Gauge], status: str) -> str:
     return "There is plenty left."
 
 
-__all__ = ["Gauge", "failures", "gauges", "history", "item", "item_of", "sharpness", "strip_points", "verdict"]
+__all__ = ["Gauge", "failures", "gauges", "history", "item", "item_of", "place", "sharpness", "strip_points", "verdict"]

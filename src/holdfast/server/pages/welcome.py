@@ -23,8 +23,9 @@ from holdfast.server.routes.guards import described
 from holdfast.server.state import Server, server_of
 
 router = page_router()
-_OURS = re.compile(r"/(?:[A-Za-z0-9_-]+/?)*", re.ASCII)
-"""Pages that somebody may be sent to after signing in; never another site."""
+_OURS = re.compile(r"/(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]*", re.ASCII)
+"""Pages that somebody may be sent to after signing in; never another site. Each text fits in one way only: a pattern
+that could share the letters out differently would take for ever to say no."""
 
 
 @router.get("/")
