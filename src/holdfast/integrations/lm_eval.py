@@ -1,0 +1,155 @@
+"""lm-evaluation-harness: an aggregation that tells a task's score on only through a guard."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from holdfast.errors import InvalidParameter
+from holdfast.integrations.reported_scores import GuardedScores, ReportedScore
+
+if find_spec("lm_eval") is None:  # tasks come from the caller, so nothing else here would notice
+    raise ImportError("lm-evaluation-harness is not installed: `pip install 'holdfast[lm-eval]'`", name="lm_eval")
+
+PARTS = ("", "_low", "_high", "_confirmed")
+"""What a guarded metric shows, as ends of its name."""
+
+
+def guarded(scores: GuardedScores, guess: float | None = None) -> Callable[[Sequence[float]], float]:
+    """An aggregation for a task's `metric_list`, in the place of `mean`: the guarded mean.
+
+    It gets one number a document, in the order of the documents, and no ids: their places stand for them. So all
+    runs must go over the same documents in the same order, in one process. `guard_task` needs no such care, and shows
+    the interval besides. In a YAML file use `aggregation: !function my_module.my_aggregation`.
+
+    Parameters
+    ----------
+    scores : GuardedScores
+        The benchmark and its budget.
+    guess : float, optional
+        The score expected, from other documents than these; by default as `scores` says.
+
+    Examples
+    --------
+    >>> from holdfast.holdout import ReusableHoldout
+    >>> scores = GuardedScores(ReusableHoldout(n=500, questions=100))
+    >>> metric_list = [{"metric": "acc", "aggregation": guarded(scores, guess=0.8), "higher_is_better": True}]
+    >>> metric_list[0]["aggregation"]([1.0] * 390 + [0.0] * 110)
+    0.8
+    """
+    _check(scores)
+
+    def guarded_mean(items: Sequence[float]) -> float:
+        return scores.report(range(len(items)), items, guess).value
+
+    return guarded_mean
+
+
+def guard_task(
+    task: Any,
+    scores: GuardedScores,
+    *,
+    metric: str = "acc",
+    guess: float | None = None,
+    key: str | Callable[[Any], object] | None = None,
+) -> Any:
+    """Let a task show one metric, guarded: the same task object comes back, ready for `simple_evaluate`.
+
+    The results have the metric under its name, which is the guess where it was confirmed and a corrected value where
+    not, and its interval under the name with `_low` and `_high`. There is no standard error, and the task's other
+    metrics are not computed: each would be a plain look at the same documents. What is promised, and the last answer
+    in full, stand in the results' `configs` under `metadata`.
+
+    `simple_evaluate` keeps every document's own score unless it is told `log_samples=False`. Who reads those to pick
+    models leaves the guarantee.
+
+    Parameters
+    ----------
+    task : lm_eval.api.task.Task
+        The task, as `TaskManager` loads it or as an object of your own class.
+    scores : GuardedScores
+        The benchmark and its budget.
+    metric : str
+        One of the task's metrics whose value for each document is a number in [0, 1] and whose score is their mean.
+    guess : float, optional
+        The score expected, from other documents than these; by default as `scores` says.
+    key : str or callable, optional
+        What names a document: one of its fields, or a function of it. By default a digest of its content.
+
+    Raises
+    ------
+    InvalidParameter
+        The task has no such metric, or it is not a mean.
+    """
+    _check(scores)
+    known = sorted(task.aggregation())
+    if metric not in known:
+        raise InvalidParameter(f"metric must be one of the task's, {', '.join(known)}, got {metric!r}")
+    if getattr(task.aggregation()[metric], "__name__", "") not in ("mean", "nanmean"):
+        raise InvalidParameter(f"metric must be a mean over documents, and {metric!r} of this task is not")
+    plain, better = task.process_results, task.higher_is_better().get(metric)
+    name = _naming(key)
+
+    def process_results(doc: Any, results: Any) -> dict[str, _Named]:
+        found = plain(doc, results)
+        if metric not in found:
+            raise InvalidParameter(f"metric must have a value for every document, and {metric!r} has none for one")
+        return {metric + part: _Named(found[metric], name(doc)) for part in PARTS}
+
+    def report(items: Sequence[_Named]) -> ReportedScore:
+        found = scores.report(_apart([item.name for item in items]), [float(item) for item in items], guess)
+        told = {metric: {"promise": scores.promise(), "score": found.to_dict()}}
+        task.set_config("metadata", (task.config.metadata or {}) | {"holdfast": told})
+        return found
+
+    def aggregate(part: str) -> Callable[[Sequence[_Named]], float]:
+        return lambda items: report(items).numbers(metric)[metric + part]
+
+    task.process_results = process_results
+    task.aggregation = lambda: {metric + part: aggregate(part) for part in PARTS}
+    task.higher_is_better = lambda: {metric + part: better for part in PARTS}
+    return task
+
+
+class _Named(float):
+    """A document's number that remembers whose it is; everywhere else a number."""
+
+    name: str
+
+    def __new__(cls, value: Any, name: str) -> _Named:
+        made = super().__new__(cls, value)
+        made.name = name
+        return made
+
+    def __reduce__(self) -> Any:
+        return _Named, (float(self), self.name)
+
+
+def _naming(key: str | Callable[[Any], object] | None) -> Callable[[Any], str]:
+    if key is None:
+        return lambda doc: hashlib.sha256(json.dumps(doc, sort_keys=True, default=str).encode()).hexdigest()
+    if isinstance(key, str):
+        return lambda doc: str(doc[key])
+    return lambda doc: str(key(doc))
+
+
+def _apart(names: Sequence[str]) -> list[str]:
+    """Names of documents that occur more than once, told apart by counting."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def _check(scores: Any) -> None:
+    if not isinstance(scores, GuardedScores):
+        raise InvalidParameter(f"scores must be a GuardedScores, got a {type(scores).__name__}")
+
+
+__all__ = ["guard_task", "guarded"]
