@@ -11,7 +11,7 @@ from holdfast.guard.estimate import Estimate
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Situation
-from holdfast.guard.settling import Asked, Charged, accounts, admit, admit_all, belief_of, known
+from holdfast.guard.settling import Asked, Charged, accounts, admit, admit_all, belief_of, known, looked_up
 from holdfast.guard.standing import Standing
 
 
@@ -50,6 +50,7 @@ def look_up(view: View, asked: Sequence[Asked]) -> list[Entry | None]:
 
     The ledger decides again, alone; this saves work and decides nothing.
     """
+    view.expect(*looked_up(asked))
     before = [known(view, one) for one in asked]
     new = list({one.bound.digest: one for one, entry in zip(asked, before, strict=True) if entry is None}.values())
     if new:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from holdfast.data.sample import Sample
-from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused
-from holdfast.guard import ahead, settling, stewarding
+from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.guard import ahead, settling, stewarding, together
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimate import Estimate
 from holdfast.guard.ledger import faults
@@ -24,9 +24,10 @@ from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.ledger.store import Store, open_store
 from holdfast.guard.opening import begin
 from holdfast.guard.policy import Policy
-from holdfast.guard.questions.base import Bound, Question
-from holdfast.guard.settling import Asked
+from holdfast.guard.questions.base import Question
+from holdfast.guard.settling import Asked, bind
 from holdfast.guard.standing import Standing
+from holdfast.guard.together import Request
 
 MEASURED = faults.point("guard.measured", "the statistic was computed; nothing was paid, or it was reserved")
 RESERVED = faults.point("guard.reserved", "a slow question was paid for; nothing was computed")
@@ -150,10 +151,8 @@ class Guard:
         if keys is not None and len(keys) != len(questions):
             raise InvalidParameter(f"keys must have one entry a question, {len(questions)}, got {len(keys)}")
         standing = self._ledger.look(Standing.of)
-        standing.policy.share(analyst)
         asked = [
-            Asked(self._bind(question, standing), analyst, None if keys is None else keys[i], standing.overrides)
-            for i, question in enumerate(questions)
+            bind(question, standing, analyst, None if keys is None else keys[i]) for i, question in enumerate(questions)
         ]
         if not asked:
             return []
@@ -165,11 +164,18 @@ class Guard:
             for one, entry in zip(asked, before, strict=True)
         ]
 
+    def ask_each(self, requests: Sequence[Request]) -> list[GuardedAnswer | Exception]:
+        """Answer questions that came at the same time from people who know nothing of each other, as a server has them.
+
+        Each is let in or refused, paid for and answered as if it had been asked alone, in this order; an error stands
+        in the place of its question and touches no other. They share one reading of the rows and one commit.
+        """
+        return together.ask_each(self, requests)
+
     def estimate(self, question: Question | Mapping[str, Any], *, analyst: str = DEFAULT_ANALYST) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
         standing = self._ledger.look(Standing.of)
-        standing.policy.share(analyst)
-        asked = Asked(self._bind(question, standing), analyst, None, standing.overrides)
+        asked = bind(question, standing, analyst)
         return self._ledger.look(lambda view: ahead.estimate(view, asked))
 
     def level(self, alpha: float = 0.05) -> float:
@@ -227,13 +233,6 @@ class Guard:
         if self._store is not None:
             self._store.close()
 
-    def _bind(self, question: Question | Mapping[str, Any], standing: Standing) -> Bound:
-        made = question if isinstance(question, Question) else Question.from_dict(question)
-        if made.kind not in (standing.policy.kinds or ()):
-            allowed = ", ".join(standing.policy.kinds or ())
-            raise QuestionRefused(f"a {made.kind} may not be asked here; the policy allows {allowed}")
-        return made.bind(standing.schema, standing.n, standing.policy)
-
     def _answer(self, asked: Sequence[Asked]) -> list[Entry]:
         """Answer new questions; the rows are read outside the ledger's lock."""
         if not asked:
@@ -242,19 +241,11 @@ class Guard:
         if self._slow():
             paid = list(self._ledger.submit(lambda transaction: [settling.reserve(transaction, one) for one in asked]))
             faults.reach(RESERVED)
-        begun = time.monotonic()
-        statistics = [statistic for one in asked for statistic in one.bound.statistics]
-        measured = self._sample.measure(statistics)
-        self._seconds = time.monotonic() - begun
-        faults.reach(MEASURED)
-        parts: list[Any] = []
-        place = 0
-        for one in asked:
-            parts.append(one.bound.prepare(measured[place : place + len(one.bound.statistics)], self._sample.n))
-            place += len(one.bound.statistics)
-        if any(one.bound.warms_late for one in asked):
-            self._ledger.look(lambda view: ahead.warm(view, asked, parts))
-        batch = self._ledger.submit(lambda transaction: settling.settle_all(transaction, asked, parts, paid))
+        parts = self._measure(asked)
+        keys, questions = settling.looked_up(asked)
+        batch = self._ledger.submit(
+            lambda transaction: settling.settle_all(transaction, asked, parts, paid), keys=keys, questions=questions
+        )
         faults.reach(SETTLED)
         if batch.stopped is not None:
             many = len(batch.entries)
@@ -262,6 +253,24 @@ class Guard:
                 f"{batch.stopped}; the {many} before it in the batch were answered, and asking them again is free"
             )
         return list(batch.entries)
+
+    def _measure(self, asked: Sequence[Asked]) -> list[Any]:
+        """Read the rows once for all of these, and prepare what each will be answered from. Secret."""
+        begun = time.monotonic()
+        statistics = [statistic for one in asked for statistic in one.bound.statistics]
+        measured = self._sample.measure(statistics) if statistics else []
+        gathered = [one.bound.gather(self._sample) for one in asked]
+        self._seconds = time.monotonic() - begun
+        faults.reach(MEASURED)
+        parts: list[Any] = []
+        place = 0
+        for one, rows in zip(asked, gathered, strict=True):
+            found = [*measured[place : place + len(one.bound.statistics)], *rows]
+            parts.append(one.bound.prepare(found, self._sample.n))
+            place += len(one.bound.statistics)
+        if any(one.bound.warms_late for one in asked):
+            self._ledger.look(lambda view: ahead.warm(view, asked, parts))
+        return parts
 
     def _slow(self) -> bool:
         """Whether reading the rows takes so long that a crash meanwhile should not repeat it unpaid."""

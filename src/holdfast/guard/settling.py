@@ -24,7 +24,7 @@ from holdfast.guard.belief import Belief
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.progress import Progress
-from holdfast.guard.questions.base import Bound, Hidden, Situation
+from holdfast.guard.questions.base import Bound, Hidden, Question, Situation
 from holdfast.guard.standing import Standing
 from holdfast.noise.entropy import Source
 
@@ -42,6 +42,21 @@ class Asked:
     analyst: str
     key: str | None = None
     overrides: int = 0
+
+
+def bind(question: Question | Mapping[str, Any], standing: Standing, analyst: str, key: str | None = None) -> Asked:
+    """Check a question and who asks it against the policy and the schema; nothing of the sample is touched."""
+    standing.policy.share(analyst)
+    made = question if isinstance(question, Question) else Question.from_dict(question)
+    if made.kind not in (standing.policy.kinds or ()):
+        allowed = ", ".join(standing.policy.kinds or ())
+        raise QuestionRefused(f"a {made.kind} may not be asked here; the policy allows {allowed}")
+    return Asked(made.bind(standing.schema, standing.n, standing.policy), analyst, key, standing.overrides)
+
+
+def looked_up(asked: Sequence[Asked]) -> tuple[list[tuple[str | None, str]], list[str]]:
+    """The keys and questions that the ledger will be asked for, to be fetched at once."""
+    return [(one.analyst, one.key) for one in asked if one.key is not None], [one.bound.digest for one in asked]
 
 
 def known(view: View, asked: Asked) -> Entry | None:
@@ -254,7 +269,9 @@ __all__ = [
     "admit",
     "admit_all",
     "belief_of",
+    "bind",
     "known",
+    "looked_up",
     "require",
     "reservation",
     "reserve",

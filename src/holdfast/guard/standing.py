@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, Self
 
 from holdfast.data.schema import Schema
@@ -28,9 +30,16 @@ class Standing:
     @classmethod
     def of(cls, view: View) -> Self:
         """Read it from a ledger; `LedgerConflict` if the ledger was not opened by a guard."""
-        plain = view.account(ACCOUNT)
-        if plain is None:
+        text = view.account_text(ACCOUNT)
+        if text is None:
             raise LedgerConflict("this ledger was not opened by a guard")
+        return cls._read(text)
+
+    @classmethod
+    @lru_cache(maxsize=256)
+    def _read(cls, text: str) -> Self:
+        """From its text; remembered, because it is read several times for a question and rarely changes."""
+        plain = json.loads(text)
         try:
             return cls(
                 Policy.from_dict(plain["policy"]),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from holdfast import check
@@ -30,14 +30,14 @@ LARGEST_GROUP = 64
 class _Request(Generic[T]):
     """One call of `submit`, waiting for a leader or for its result."""
 
-    __slots__ = ("error", "keys", "lead", "questions", "turn", "value", "work")
+    __slots__ = ("error", "keys", "lead", "questions", "served", "turn", "value", "work")
 
     def __init__(self, work: Callable[[Transaction], T], keys: Keys, questions: Collection[str]) -> None:
         self.work, self.keys, self.questions = work, keys, questions
         self.turn = threading.Event()
-        self.lead = False
-        self.value: T | None = None
-        self.error: BaseException | None = None
+        self.lead = self.served = False
+        self.value: T = None  # type: ignore[assignment]  # until it was decided
+        self.error: Exception | None = None
 
 
 class Ledger:
@@ -85,37 +85,55 @@ class Ledger:
             The store could not be locked, written or committed. Nothing was released. Asking again with the same key
             is safe, because `work` can look the key up first.
         """
+        (found,) = self.submit_each([work], keys=keys, questions=questions)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def submit_each(
+        self, works: Sequence[Callable[[Transaction], T]], *, keys: Keys = (), questions: Collection[str] = ()
+    ) -> list[T | Exception]:
+        """Submit functions of people who asked at the same time: what each returned, or the error that it raised.
+
+        Each is decided as if it had been submitted alone, in this order; they share commits.
+        """
         if self._pid != os.getpid():  # a child process starts without its parent's waiting threads
             self._start()
         if self._leader == threading.get_ident():
             raise LedgerConflict("submit cannot be called from within submit on the same ledger")
-        request: _Request[T] = _Request(work, keys, questions)
+        # What all look up is fetched for the first of them, and serves those that share its commit.
+        requests = [_Request(work, () if i else keys, () if i else questions) for i, work in enumerate(works)]
+        if not requests:
+            return []
         with self._mutex:
-            self._waiting.append(request)
-            request.lead, self._busy = not self._busy, True
-        if not request.lead:
-            self._wait(request)
-        if request.lead:
-            self._serve()
-        if request.error is not None:
-            raise request.error
-        return request.value  # type: ignore[return-value]
+            self._waiting += requests
+            requests[0].lead, self._busy = not self._busy, True
+        for i, request in enumerate(requests):
+            try:
+                if not request.lead:
+                    request.turn.wait()
+                if request.lead:
+                    self._serve()
+            except BaseException:  # an interrupt: nobody must wait for these, or be led by one of them
+                self._leave(requests[i:])
+                raise
+        return [request.value if request.error is None else request.error for request in requests]
 
-    def _wait(self, request: _Request[Any]) -> None:
-        try:
-            request.turn.wait()
-        except BaseException:  # an interrupt: nobody must wait for this one, or be led by it
-            with self._mutex:
+    def _leave(self, requests: Sequence[_Request[Any]]) -> None:
+        with self._mutex:
+            leads = any(request.lead and not request.served for request in requests)
+            for request in requests:
                 if request in self._waiting:
                     self._waiting.remove(request)
-                if request.lead:
-                    self._pass_on()
-            raise
+            if leads:
+                self._pass_on()
 
     def _serve(self) -> None:
         """Lead one group, which this thread's own request is in, and pass the lead on."""
         with self._mutex:
             group = [self._waiting.popleft() for _ in range(min(LARGEST_GROUP, len(self._waiting)))]
+            for request in group:
+                request.served = True
         self._leader = threading.get_ident()
         try:
             self._commit(group)

@@ -179,6 +179,9 @@ class SQLBackend(Backend):
 
     # -- reading -------------------------------------------------------------------------------------------------
 
+    def expect(self, keys: Keys, questions: Collection[str]) -> None:
+        """Nothing more: `begin` was told, and has fetched them."""
+
     def signature(self) -> str | None:
         """The signature of the head, inside the lock."""
         return self._ask(lambda source: source.signature())

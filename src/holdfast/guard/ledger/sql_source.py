@@ -97,6 +97,12 @@ class SQLSource(Source):
         """Where the chain ends."""
         return head_of(self._connection.execute(HEAD, {"ledger": self._ledger}).all())
 
+    def expect(self, keys: Keys, questions: Collection[str]) -> None:
+        """Fetch what is going to be looked up, for this source alone: what others remember is not touched."""
+        known = self.remembered
+        self.remembered = Remembered(known.head, known.accounts, known.secrets)
+        self.remembered.learn(keys, questions, self.find_all(keys, questions))
+
     def signature(self) -> str | None:
         """The signature of the head."""
         row = self._one(_SIGNATURE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -19,6 +19,9 @@ from holdfast.guard.ledger.entry import Entry, Head, account_digest, canonical, 
 
 class Source(Protocol):
     """What a store answers about one chain at one moment. Texts are canonical JSON."""
+
+    def expect(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
+        """Be told what is going to be looked up, so that it can be fetched at once."""
 
     def signature(self) -> str | None:
         """The signature of the head."""
@@ -76,13 +79,21 @@ class View:
         """Number and hash of the last entry; number 0 while the chain is empty."""
         return self._layers[0].head
 
+    def expect(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
+        """Say which keys and questions are going to be looked up: then one query fetches them all."""
+        self._source.expect(keys, questions)
+
     def account(self, name: str) -> dict[str, Any] | None:
         """The state of an account, or None if it was never put."""
+        text = self.account_text(name)
+        return None if text is None else _read(text)
+
+    def account_text(self, name: str) -> str | None:
+        """The state of an account as it is stored, for those who remember what they read from the same text."""
         for layer in self._layers:
             if name in layer.accounts:
-                return _read(layer.accounts[name][0])
-        text = self._source.account(name)
-        return None if text is None else _read(text)
+                return layer.accounts[name][0]
+        return self._source.account(name)
 
     def secret(self, name: str) -> dict[str, Any] | None:
         """The state of a secret, or None if it was never put. It is never exported."""
