@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-import anyio
-import anyio.to_thread
 from fastapi import Request
 
 from holdfast.guard.ledger.store import open_store
@@ -17,6 +15,7 @@ from holdfast.server.reports import Reports
 from holdfast.server.samples import Samples
 from holdfast.server.settings import Settings
 from holdfast.server.store import Records
+from holdfast.server.threads import Threads
 from holdfast.server.tokens import Tokens
 
 P = ParamSpec("P")
@@ -38,8 +37,8 @@ class Server:
         self.rates = Rates(settings.rate / settings.workers, settings.burst)
         self.failures = Failures(settings.failures)
         self.metrics = Metrics(settings)
-        self._limiter: anyio.CapacityLimiter | None = None
-        self._checking: anyio.CapacityLimiter | None = None
+        self._working = Threads(settings.threads, "guard")
+        self._checking = Threads(4, "door")
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call something that blocks, on one of the bounded threads.
@@ -47,20 +46,16 @@ class Server:
         A request that runs out of time leaves its thread behind, which goes on and keeps its place: what it pays for
         is on the ledger, and a retry with the same key finds it.
         """
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(self.settings.threads)
-        return await anyio.to_thread.run_sync(
-            lambda: function(*args, **kwargs), limiter=self._limiter, abandon_on_cancel=True
-        )
+        return await self._working.run(function, *args, **kwargs)
 
     async def check(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Look a token up: short, and on threads of its own, so that slow questions keep nobody at the door."""
-        if self._checking is None:
-            self._checking = anyio.CapacityLimiter(4)
-        return await anyio.to_thread.run_sync(lambda: function(*args, **kwargs), limiter=self._checking)
+        return await self._checking.run(function, *args, **kwargs)
 
     def close(self) -> None:
         """Let go of samples, connections and files."""
+        self._working.close()
+        self._checking.close()
         self.guards.close()
         self.metrics.close()
         self.store.close()

@@ -1,0 +1,55 @@
+"""Threads: as many as are allowed, whoever hangs up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+
+from holdfast.server.threads import Threads
+
+
+def test_a_call_that_nobody_waits_for_keeps_its_place() -> None:
+    """Somebody who asks slow questions and gives up after each has as many of them at work as are allowed."""
+    threads, ended = Threads(2, "test"), threading.Event()
+    lock, running, most = threading.Lock(), 0, 0
+
+    def slow() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        ended.wait(20)
+        with lock:
+            running -= 1
+
+    async def impatient() -> None:
+        for _ in range(10):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.02):
+                    await threads.run(slow)
+        assert running == 2
+        ended.set()
+        assert await threads.run(lambda: 7) == 7, "and there is room again when they have ended"
+
+    asyncio.run(impatient())
+    threads.close()
+    assert most == 2
+
+
+def test_a_call_that_has_not_begun_is_not_made() -> None:
+    threads, go, made = Threads(1, "test"), threading.Event(), []
+
+    async def work() -> None:
+        first = asyncio.create_task(threads.run(go.wait, 20))
+        await asyncio.sleep(0.05)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await threads.run(made.append, "given up")
+        go.set()
+        assert await first
+        await threads.run(made.append, "waited for")
+
+    asyncio.run(work())
+    threads.close()
+    assert made == ["waited for"]
