@@ -54,6 +54,21 @@ def bar(share: float, kind: str, words: str, to: float | None = None) -> Markup:
     return _svg(f"bar {kind}", 20, parts, words)
 
 
+def distance(found: float, chance: float, allowed: float, scale: float) -> Markup:
+    """How far a group's halves are apart, what chance alone gives, and a tick where the tolerance ends.
+
+    Examples
+    --------
+    >>> "over" in distance(0.6, 0.1, 0.5, 1.0), "over" in distance(0.3, 0.1, 0.5, 1.0)
+    (True, False)
+    """
+    parts = [_rect(0, 22, _WIDE, 4, "axis"), _rect(0, 10, max(3.0, _place(found, 0, scale)), 28, "range")]
+    parts.append(_rect(0, 17, _place(chance, 0, scale), 14, "chance"))
+    parts.append(_rect(_place(allowed, 0, scale) - 3, 2, 6, 44, "guess"))
+    words = f"a distance of {found:.3f}, where chance alone gives {chance:.3f} and {allowed:g} is allowed"
+    return _svg("interval distance" + (" over" if found > allowed else ""), 48, parts, words)
+
+
 def strip(points: Sequence[Mapping[str, Any]], slots: int = 60) -> Markup:
     """The latest answers side by side: each a stroke from the lower to the upper end of its interval.
 
@@ -100,4 +115,4 @@ def _pair(ends: Any) -> bool:
     return isinstance(ends, (list, tuple)) and len(ends) == 2 and all(isinstance(end, (int, float)) for end in ends)
 
 
-__all__ = ["bar", "gauge", "interval", "strip"]
+__all__ = ["bar", "distance", "gauge", "interval", "strip"]

@@ -1,0 +1,153 @@
+"""Audit reports: the list, one at a glance, and the whole page that the library makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request, Response
+from starlette.datastructures import UploadFile
+
+from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.server.errors import Problem, problem_of
+from holdfast.server.limits import too_large
+from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
+from holdfast.server.pages.samples import name_of
+from holdfast.server.reports import MEDIA_TYPE
+from holdfast.server.roles import Caller
+from holdfast.server.routes.reports import page_of
+from holdfast.server.state import Server, server_of
+
+router = page_router()
+OUTCOMES: dict[str, tuple[str, str, str]] = {
+    "INCOHERENT": ("bad", "✗", "Who was released changes what is predicted about people, by more than was allowed."),
+    "LEAK BELOW ALPHA": ("warn", "!", "Predictions depend on who was released, but less than was allowed."),
+    "LEAK": ("warn", "!", "Predictions depend on who was released. How much is usual, one split cannot say."),
+    "UNDERPOWERED": ("warn", "?", "Nothing was found, but the audit could not have found everything it asks about."),
+    "NO EVIDENCE": ("good", "✓", "No dependence on who was released was seen. That is no proof that there is none."),
+}
+"""Each verdict: its colour, its mark, and a sentence for somebody who has not read the paper."""
+
+
+@router.get("/reports")
+async def reports(request: Request) -> Response:
+    """Every report that may be seen; for stewards, the form for another."""
+    session = await member(request)
+    return await _list(request, session.caller)
+
+
+@router.post("/reports")
+async def upload(request: Request) -> Response:
+    """Take the JSON file of an audit."""
+    session = await steward(request)
+    server = server_of(request)
+    form = await form_of(request, session)
+    most = server.settings.max_report
+    try:
+        name, file = name_of(field(form, "name")), form.get("file")
+        if not isinstance(file, UploadFile) or not file.size:
+            raise InvalidParameter("choose the .json file that `holdfast audit` wrote beside its page")
+        if file.size > most:
+            raise too_large(most)
+        body = await file.read()
+        made, _ = await server.work(server.reports.add, name, body, session.caller.name)
+        if field(form, "publish") == "yes":
+            await server.work(server.reports.publish, made["id"], session.caller, True)
+    except (Problem, HoldfastError) as error:
+        return await _list(request, session.caller, error)
+    finally:
+        await form.close()
+    return go(f"/reports/{made['id']}")
+
+
+@router.get("/reports/{report}")
+async def report_page(request: Request, report: str) -> Response:
+    """One report at a glance: the verdict, the worst groups, and where the rest is."""
+    session = await member(request)
+    return await _page(request, report, session.caller)
+
+
+@router.get("/reports/{report}/full")
+async def full(request: Request, report: str) -> Response:
+    """The whole report, as the library draws it: a page of its own that runs nothing."""
+    session = await member(request)
+    return await page_of(request, report, session.caller)
+
+
+@router.get("/reports/{report}/file")
+async def file(request: Request, report: str) -> Response:
+    """The numbers, to be kept."""
+    session = await member(request)
+    server = server_of(request)
+    found = await server.work(server.reports.content, report, session.caller)
+    headers = {"Content-Disposition": f'attachment; filename="report-{report[:24]}.json"'}
+    return Response(found, headers=headers, media_type=MEDIA_TYPE)
+
+
+@router.post("/reports/{report}/{act}")
+async def change(request: Request, report: str, act: str) -> Response:
+    """Publish, withdraw or delete."""
+    session = await steward(request)
+    server, caller = server_of(request), session.caller
+    if act not in ("publish", "withdraw", "delete"):
+        raise Problem("not-found", "there is nothing at this address")
+    form = await form_of(request, session)
+    if act != "delete":
+        await server.work(server.reports.publish, report, caller, act == "publish")
+        return go(f"/reports/{report}")
+    if field(form, "sure") != "yes":
+        problem = Problem("invalid-parameter", "tick the box to delete it for good")
+        return await _page(request, report, caller, problem)
+    await server.work(server.reports.remove, report, caller)
+    return go("/reports")
+
+
+async def _list(request: Request, caller: Caller, error: Problem | HoldfastError | None = None) -> Response:
+    server = server_of(request)
+    problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
+    if problem is not None:
+        request.state.code = problem.code
+    return show(
+        request,
+        "reports.html",
+        200 if problem is None else problem.status,
+        reports=await server.work(server.reports.list, caller),
+        outcomes=OUTCOMES,
+        problem=problem,
+    )
+
+
+async def _page(request: Request, report: str, caller: Caller, problem: Problem | None = None) -> Response:
+    server = server_of(request)
+    if problem is not None:
+        request.state.code = problem.code
+    facts, values = await server.work(_glance, server, report, caller)
+    status = 200 if problem is None else problem.status
+    return show(request, "report.html", status, report=facts, outcomes=OUTCOMES, problem=problem, **values)
+
+
+def _glance(server: Server, identity: str, caller: Caller) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What one look shall tell: each of the worst groups beside what chance alone gives it, on one scale."""
+    facts, report = server.reports.row(identity, caller), server.reports.report(identity, caller)
+    judged = report.verdict
+    worst = [one for one in report.offenders if one.mean is not None and one.floor is not None]
+    scale = max([judged.alpha * 1.25, *(one.mean * 1.05 for one in worst if one.mean is not None)])
+    lines = [
+        {
+            "group": one.group,
+            "through": f"{one.learner}, {one.lens}" if len(judged.cases) > 1 else "",
+            "size": one.size,
+            "mean": one.mean,
+            "floor": one.floor,
+            "status": one.status,
+            "flipped": max(0.0, one.excess or 0.0) / 2,
+        }
+        for one in worst
+    ]
+    values = {"lines": lines, "scale": scale, "alpha": judged.alpha, "paragraph": judged.paragraph}
+    groups = len({one.group for one in judged.findings})
+    return facts, values | {"named": bool(judged.offenders()), "rows": report.rows, "splits": report.splits} | {
+        "groups": groups
+    }
+
+
+__all__ = ["OUTCOMES", "router"]
