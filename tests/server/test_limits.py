@@ -75,6 +75,31 @@ def test_a_full_queue_says_so_and_slow_requests_end(tight: Live) -> None:
             line.close()
 
 
+def test_nobody_without_a_token_takes_a_place_in_the_queue(tight: Live) -> None:
+    """Bodies that never end: the API asks for a token before it reads one, and forms take places of the pages only."""
+    host, port = tight.url.removeprefix("http://").split(":")
+    lines = []
+    try:
+        for path, kind in (("/api/v1/tokens", "application/json"), ("/sign-in", "application/x-www-form-urlencoded")):
+            for _ in range(4):
+                line = socket.create_connection((host, int(port)), timeout=10)
+                line.sendall(
+                    f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: 99\r\n\r\n{{".encode()
+                )
+                lines.append(line)
+        for line in lines[:4]:
+            assert line.recv(4096).decode().startswith("HTTP/1.1 401 "), "answered before the body came"
+        time.sleep(0.3)
+        with tight.client() as steward:
+            assert steward.get("/api/v1/me").status_code == 200
+            assert steward.get("/sign-in").status_code == 503, "which is why a reverse proxy reads forms first"
+            time.sleep(2.5)
+            assert steward.get("/sign-in").status_code == 200
+    finally:
+        for line in lines:
+            line.close()
+
+
 def test_a_server_that_is_told_to_stop_ends_what_it_began() -> None:
     with running() as live:
         guard = live.guard("stop", {"questions": 10_000})

@@ -19,7 +19,7 @@ from holdfast.errors import HoldfastError
 from holdfast.server import logs, pages
 from holdfast.server.door import Authenticated, Numbered
 from holdfast.server.errors import Problem, problem_of
-from holdfast.server.limits import Limits
+from holdfast.server.limits import Bodies, Limits
 from holdfast.server.pages import rendering
 from holdfast.server.responses import problem_response
 from holdfast.server.settings import Settings
@@ -64,6 +64,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     pages.add_to(app, server)
     _handle_errors(app)
     # The last one added is the first that a request meets.
+    app.add_middleware(Bodies, settings=server.settings)
     app.add_middleware(Authenticated, server=server)
     app.add_middleware(Limits, settings=server.settings)
     app.add_middleware(Numbered, server=server)

@@ -74,44 +74,63 @@ class Failures:
 
 
 class Limits:
-    """ASGI middleware: how many requests are inside, how large they are, and how long they may take."""
+    """ASGI middleware: how many requests are inside, how large they say they are, and how long they may take.
+
+    Pages and the API are counted apart: anybody may send a form, slowly, and that shall keep no token waiting.
+    """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
-        self._inside = 0
+        self._inside = {"api": 0, "pages": 0}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or refuse it."""
         if scope["type"] != "http" or scope["path"] in _FREE:
             await self._app(scope, receive, send)
             return
-        if self._inside >= self._settings.threads + self._settings.queue:
+        part = "api" if scope["path"].startswith(API) else "pages"
+        if self._inside[part] >= self._settings.threads + self._settings.queue:
             raise Problem("overloaded", "too many requests are waiting; try again shortly", headers=retry_after(1))
-        self._inside += 1
+        self._inside[part] += 1
         try:
             await self._bounded(scope, receive, send)
         finally:
-            self._inside -= 1
+            self._inside[part] -= 1
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        settings = self._settings
-        upload = scope["method"] == "POST" and scope["path"].endswith(UPLOADS)
+        settings, upload = self._settings, _is_upload(scope)
         long = upload or scope["path"].endswith(_LONG)
         check_headers(scope, settings.max_upload if upload else settings.max_body)
         deadline = asyncio.timeout(settings.upload_seconds if long else settings.seconds)
         try:
             async with deadline:
-                if upload:
-                    given = _counted(receive, settings.max_upload)
-                else:
-                    given = await _whole(receive, settings.max_body)
-                await self._app(scope, given, send)
+                await self._app(scope, receive, send)
         except TimeoutError:
             if not deadline.expired():
                 raise
             raise Problem(
                 "timed-out", "the request took too long; what it paid for is kept: ask again with the same key"
             ) from None
+
+
+class Bodies:
+    """ASGI middleware, inside of the check of tokens: bodies up to a limit, read whole unless they are files."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body, or have it counted as it is read."""
+        if scope["type"] == "http" and scope["path"] not in _FREE:
+            if _is_upload(scope):
+                receive = _counted(receive, self._settings.max_upload)
+            else:
+                receive = await _whole(receive, self._settings.max_body)
+        await self._app(scope, receive, send)
+
+
+def _is_upload(scope: Scope) -> bool:
+    return bool(scope["method"] == "POST" and scope["path"].endswith(UPLOADS))
 
 
 def check_headers(scope: Scope, most: int) -> None:
@@ -172,4 +191,4 @@ def address_of(scope: Scope) -> str:
     return str(client[0]) if client else "unknown"
 
 
-__all__ = ["API", "UPLOADS", "Failures", "Limits", "Rates", "address_of", "check_headers", "too_large"]
+__all__ = ["API", "UPLOADS", "Bodies", "Failures", "Limits", "Rates", "address_of", "check_headers", "too_large"]
