@@ -20,7 +20,7 @@ test: $(VENV)/.test
 
 bench: $(VENV)/.test
 	@tools/system-parts
-	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python -m benchmarks --check $(ARGS)
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -q -W --keep-going -b doctest docs build/doctest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import accuracy_score
 
-from benchmarks.timing import Row, at_least, at_most, best_of
+from benchmarks.timing import Row, at_least, at_most, in_turn
 from holdfast.holdout import ReusableHoldout
 
 MILLION = 4.0
@@ -22,9 +22,12 @@ def _accuracy(n: int) -> list[Row]:
     truth = rng.integers(0, 2, n)
     predicted = np.where(rng.random(n) < 0.9, truth, 1 - truth)
     holdout = ReusableHoldout(n, questions=10**9)
-    ours = best_of(lambda: holdout.check(truth == predicted, guess=0.9), repeats=7, number=100)
-    mean = best_of(lambda: holdout.check(truth == predicted, guess=0.9, family="hoeffding"), repeats=7, number=100)
-    theirs = best_of(lambda: accuracy_score(truth, predicted), repeats=7, number=100)
+    ours, mean, theirs = in_turn(
+        lambda: holdout.check(truth == predicted, guess=0.9),
+        lambda: holdout.check(truth == predicted, guess=0.9, family="hoeffding"),
+        lambda: accuracy_score(truth, predicted),
+        number=50,
+    )
     if holdout.failed:
         raise RuntimeError("a benchmark check failed where it should pass")
     peer = "scikit-learn's accuracy_score"
@@ -37,8 +40,7 @@ def _accuracy(n: int) -> list[Row]:
 def _mean(n: int) -> list[Row]:
     values = np.random.default_rng(2).random(n)
     holdout = ReusableHoldout(n, questions=10**9)
-    ours = best_of(lambda: holdout.check(values, guess=0.5), repeats=15, number=5)
-    theirs = best_of(values.mean, repeats=15, number=5)
+    ours, theirs = in_turn(lambda: holdout.check(values, guess=0.5), values.mean, rounds=15, number=5)
     if holdout.failed:
         raise RuntimeError("a benchmark check failed where it should pass")
     return [at_most(f"guarded mean, {n:,} rows", MILLION, ours, "numpy's mean of the same array", theirs)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.timing import Row, at_least, best_of
+from benchmarks.timing import Row, at_least, in_turn
 from holdfast.holdout import GaussianThresholdout, Thresholdout
 
 FACTOR = 20.0
@@ -31,8 +31,7 @@ def rows() -> list[Row]:
     alone(GaussianThresholdout(10_000))
     measured = []
     for name, make in (("Thresholdout", laplace), ("Gaussian form", lambda: GaussianThresholdout(10_000))):
-        batch = best_of(lambda make=make: make().query_batch(train, held), repeats=7)  # type: ignore[misc]
-        one = best_of(lambda make=make: alone(make()), repeats=3)  # type: ignore[misc]
+        batch, one = in_turn(lambda make=make: make().query_batch(train, held), lambda make=make: alone(make()))  # type: ignore[misc]
         measured.append(
             at_least(f"{name}: {_QUESTIONS:,} questions in a batch", FACTOR, batch, "one by one", one),
         )

@@ -1,0 +1,76 @@
+"""The check of ratios: it finds a real regression, is not fooled by a busy machine, and holds for the quick modules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from benchmarks import __main__ as bench
+from benchmarks import regression
+from benchmarks.report import Report
+from benchmarks.timing import Row
+
+QUICK = ("composition", "holdout", "thresholdout")
+"""Modules that measure processor time in turn: steady on a busy machine, and done in seconds."""
+
+
+def row(name: str, ratio: float, ok: bool = True) -> Row:
+    return Row(name, 1.0, "a peer", ratio, "none: shown only", ok)
+
+
+def measuring(ratios: Iterator[float]) -> regression.Measure:
+    return lambda module: [row("one", next(ratios))]
+
+
+def test_a_real_regression_is_found() -> None:
+    found = regression.regressions("m", [row("one", 6.2)], {"one": 10.0}, measuring(iter([6.5, 6.6, 6.4, 6.1, 6.3])))
+    assert [(one.name, one.best) for one in found] == [("one", 6.6)]
+    assert str(found[0]) == "m: one: ratio 6.6 at best, recorded 10 (1.5x worse; 1.5x is allowed)"
+
+
+def test_a_busy_machine_is_not_a_regression() -> None:
+    busy = iter([0.5, 3.0, 9.0])
+    assert regression.regressions("m", [row("one", 1.0)], {"one": 10.0}, measuring(busy)) == []
+    assert next(busy, None) is None  # it went on until the row was well, and no further
+
+
+def test_rows_that_were_never_recorded_are_not_judged() -> None:
+    assert regression.regressions("m", [row("new", 0.001)], {"one": 10.0}, measuring(iter([]))) == []
+
+
+def test_the_median_is_recorded_and_other_modules_stay(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.json"
+    regression.write({"a": [[row("one", 1.0)], [row("one", 3.0)], [row("one", 2.0)]]}, path)
+    regression.write({"b": [[row("two", 5.0)]]}, path)
+    assert regression.read(path) == {"a": {"one": 2.0}, "b": {"two": 5.0}}
+
+
+def test_every_record_has_a_module() -> None:
+    folder = Path(bench.__file__).parent
+    modules = {path.stem.removeprefix("bench_") for path in folder.glob("bench_*.py")}
+    assert set(regression.read()) <= modules
+
+
+def test_the_report_names_machine_versions_and_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = Report.of({"m": [row("a | b", 2.0), row("two", 0.5, ok=False)]})
+    page = report.markdown()
+    assert "| a \\| b | 1 | a peer | 2 | 2 | none: shown only | yes |" in page
+    assert "NO |" in page
+    for word in ("UTC", "processors", "opendp", "Python"):
+        assert word in report.subtitle
+    assert json.loads(json.dumps(report.to_dict()))["modules"]["m"][1]["ratio"] == 0.5
+
+
+def test_unknown_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["nonsense", "--chek"]) == 2
+    assert "nonsense, --chek is none of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", QUICK)
+def test_ratios_hold(module: str) -> None:
+    recorded = regression.read()[module]
+    rows = bench.measure(module)
+    assert {one.name for one in rows} == set(recorded)
+    assert regression.regressions(module, rows, recorded, bench.measure) == []
