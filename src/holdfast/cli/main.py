@@ -35,6 +35,7 @@ COMMANDS = (
     "guard",
     "mcp",
     "plan",
+    "report",
     "reproduce",
     "serve",
     "simulate",

@@ -177,6 +177,34 @@ class Connection(Asking):
         """Forget a sample, by its id, that no guard has. For stewards."""
         self._wire.delete(f"/samples/{_segment('sample', sample)}")
 
+    def reports(self) -> list[dict[str, Any]]:
+        """Audit reports, newest first: all for stewards, for analysts those that were published."""
+        return list(self._wire.get("/reports")["reports"])
+
+    def report(self, report: str) -> dict[str, Any]:
+        """A whole audit report, by its id: every number of its page, for `holdfast.coherence.report.read`."""
+        return dict(self._wire.get(f"/reports/{_segment('report', report)}/content"))
+
+    def upload_report(self, name: str, file: str | Path, *, publish: bool = False) -> dict[str, Any]:
+        """Send the JSON file that `holdfast audit` wrote, and show it to analysts if `publish`. For stewards.
+
+        The same file under the same name again changes nothing.
+        """
+        path = Path(file)
+        if path.suffix.lower() != ".json":
+            raise InvalidParameter(f"file must be the .json that the audit wrote beside its page, got {path.name!r}")
+        made = dict(self._wire.put_file("/reports", path.read_bytes(), "application/json", name=name))
+        return self.publish_report(made["id"]) if publish else made
+
+    def publish_report(self, report: str, published: bool = True) -> dict[str, Any]:
+        """Show a report, by its id, to every analyst, or no longer. Again changes nothing. For stewards."""
+        act = "publish" if published else "withdraw"
+        return dict(self._wire.post(f"/reports/{_segment('report', report)}/{act}", {}, safe=True))
+
+    def remove_report(self, report: str) -> None:
+        """Delete a report, by its id, for good. For stewards."""
+        self._wire.delete(f"/reports/{_segment('report', report)}")
+
     def tokens(self) -> list[dict[str, Any]]:
         """Every token, without secrets. For stewards."""
         return list(self._wire.get("/tokens")["tokens"])

@@ -1,0 +1,87 @@
+"""`holdfast report`: brings what `holdfast audit` wrote to a server, and lists what is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from holdfast.cli import output
+from holdfast.cli.remote import is_address
+from holdfast.errors import InvalidParameter
+
+_AT = typer.Option(..., "--at", help="The server's address; the token comes from HOLDFAST_TOKEN.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help="Audit reports on a server: upload, list.", no_args_is_help=True)
+    group.command("upload")(upload)
+    group.command("list")(list_)
+    app.add_typer(group, name="report")
+
+
+def upload(
+    file: Path = typer.Argument(..., help="The .json that `holdfast audit` wrote beside its page."),  # noqa: B008
+    at: str = _AT,
+    name: str = typer.Option(None, "--name", help="What it is called there; by default the file's name."),
+    publish: bool = typer.Option(False, "--publish", help="Show it to every analyst at once."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Send an audit's report to a server; the same one again changes nothing. For stewards."""
+    from holdfast.client import connect
+
+    with connect(_address(at)) as server:
+        made = server.upload_report(name or named(file), file, publish=publish)
+        where = f"{server.url}/reports/{made['id']}"
+    if as_json:
+        output.print_json(made | {"url": where})
+        return
+    shown = [("verdict", _verdict(made)), ("name", made["name"]), ("SHA-256", made["digest"])]
+    output.facts("Uploaded", [*shown, ("seen by", _seen(made)), ("page", where)])
+
+
+def list_(
+    at: str = _AT, as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
+) -> None:
+    """List the reports that the token may see."""
+    from holdfast.client import connect
+
+    with connect(_address(at)) as server:
+        found = server.reports()
+    if as_json:
+        output.print_json({"reports": found})
+        return
+    rows = [(one["name"], _verdict(one), one["created"][:10], _seen(one), one["id"]) for one in found]
+    output.table(f"Reports at {at}", ("name", "verdict", "uploaded", "seen by", "id"), rows)
+
+
+def named(file: Path) -> str:
+    """A name that a server takes, from a file's.
+
+    Examples
+    --------
+    >>> named(Path("out/May <release>.json")), named(Path("---.json"))
+    ('May release', 'report')
+    """
+    kept = re.sub(r"[^A-Za-z0-9 _.@+()-]+", " ", file.stem)
+    return re.sub(r" +", " ", kept).strip(" _.@+()-")[:100] or "report"
+
+
+def _address(at: str) -> str:
+    if not is_address(at):
+        raise InvalidParameter("--at must be the address of a server, such as https://holdfast.example.org")
+    return at
+
+
+def _verdict(one: dict[str, Any]) -> str:
+    return f"{one['outcome']}{', PARTIAL' if one['partial'] else ''}"
+
+
+def _seen(one: dict[str, Any]) -> str:
+    return "stewards only" if one["published"] is None else "every analyst"
+
+
+__all__ = ["list_", "named", "register", "upload"]
