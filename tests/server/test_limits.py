@@ -83,9 +83,8 @@ def test_nobody_without_a_token_takes_a_place_in_the_queue(tight: Live) -> None:
         for path, kind in (("/api/v1/tokens", "application/json"), ("/sign-in", "application/x-www-form-urlencoded")):
             for _ in range(4):
                 line = socket.create_connection((host, int(port)), timeout=10)
-                line.sendall(
-                    f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: 99\r\n\r\n{{".encode()
-                )
+                head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: 99\r\n\r\n"
+                line.sendall(f"{head}{{".encode())
                 lines.append(line)
         for line in lines[:4]:
             assert line.recv(4096).decode().startswith("HTTP/1.1 401 "), "answered before the body came"

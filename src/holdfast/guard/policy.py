@@ -248,7 +248,10 @@ def _instant(when: Any) -> str:
     if not isinstance(when, datetime):
         raise InvalidParameter(f"expires must be a time, got a {type(when).__name__}")
     aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat()
+    try:
+        return aware.astimezone(UTC).isoformat()
+    except OverflowError:
+        raise InvalidParameter("expires must be a time of the years 1 to 9999 in UTC") from None
 
 
 __all__ = ["LOOKS", "PRIVATE", "Policy"]

@@ -6,6 +6,7 @@ import logging
 import secrets
 import time
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.errors import HoldfastError
@@ -21,6 +22,8 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
 ]
+_HUNG_UP = 499
+"""The status in logs and counts of a request whose sender hung up before it was all there."""
 UNFORESEEN = "an unforeseen error, which is a defect; nothing was released. The log has it under this request's number"
 
 
@@ -56,6 +59,8 @@ class Numbered:
         metrics.inside += 1
         try:
             await self._app(scope, receive, sending)
+        except ClientDisconnect:  # nobody is there to be told
+            status = status or _HUNG_UP
         except Exception as error:
             if isinstance(error, (Problem, HoldfastError)):
                 problem = error if isinstance(error, Problem) else problem_of(error)

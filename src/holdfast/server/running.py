@@ -52,6 +52,7 @@ def serve(settings: Settings) -> None:
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port,
+        "http": "h11",  # the only one that bounds headers
         "log_config": None,
         "access_log": False,
         "server_header": False,

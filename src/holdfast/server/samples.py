@@ -57,7 +57,7 @@ class Samples:
             for folder in self._settings.folders:
                 root = folder.resolve()
                 found = (root / path).resolve()
-                if found.is_relative_to(root) and found != root and found.exists():
+                if found.is_relative_to(root) and found != root and _stays(found, root):
                     return found
         raise Problem("forbidden", "this server was not told to allow a file at that path")
 
@@ -137,6 +137,12 @@ class Samples:
         self._records.change(SAMPLES, identity, removed=now(), name=free)
         if row["origin"] == "upload":
             Path(row["place"]).unlink(missing_ok=True)
+
+
+def _stays(found: Path, root: Path) -> bool:
+    """Whether what is there is in the folder itself: a folder of files may hold links, which lead anywhere."""
+    inner = found.glob("*.parquet") if found.is_dir() else ()
+    return found.exists() and all(one.resolve().is_relative_to(root) for one in inner)
 
 
 def public(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Settings(BaseSettings):
     folder: Path = Field(
         default=Path("holdfast-server"), description="Uploaded samples, and the ledger unless it is elsewhere"
     )
-    ledger: str | None = Field(default=None, description="A SQLite file or a postgresql:// address")
+    ledger: str | None = Field(default=None, repr=False, description="A SQLite file or a postgresql:// address")
     key: Path | None = Field(
         default=None, description="The file of the signing key; servers that share a ledger share it"
     )
@@ -37,7 +37,9 @@ class Settings(BaseSettings):
     folders: tuple[Path, ...] = Field(
         default=(), description="Folders whose .csv and .parquet files stewards may register"
     )
-    sources: dict[str, str] = Field(default_factory=dict, description="Files and tables that may be registered by name")
+    sources: dict[str, str] = Field(
+        default_factory=dict, repr=False, description="Files and tables that may be registered by name"
+    )
 
     threads: int = Field(default=8, ge=1, le=11, description="Guard calls at once; the ledger has 15 connections")
     queue: int = Field(

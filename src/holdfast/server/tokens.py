@@ -26,6 +26,8 @@ TOKEN = re.compile(r"hf_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
 """What a token looks like."""
 
 _IDENTITY = re.compile(r"[0-9a-f]{16}", re.ASCII)
+MOST_DAYS = 3650
+"""How long a token lives at most."""
 _REMEMBERED = 4096
 # The secret has 256 random bits, so that guessing is hopeless at any price of a hash; these are the costs that are
 # advised for passwords all the same, and a verified secret is remembered.
@@ -52,8 +54,9 @@ class Tokens:
         """Make a token: its text, which is nowhere else and never shown again, and its public facts."""
         if role not in ROLES:
             raise InvalidParameter(f"role must be one of {', '.join(ROLES)}")
-        if expires <= datetime.now(UTC):
-            raise InvalidParameter("expires must be a time to come")
+        moment = datetime.now(UTC)
+        if not timedelta(0) < expires - moment <= timedelta(days=MOST_DAYS):
+            raise InvalidParameter(f"expires must be a time to come, at most {MOST_DAYS} days from now")
         identity, secret = secrets.token_hex(8), secrets.token_hex(32)
         values = {
             "id": identity,

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
 from holdfast.server import shapes
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
@@ -106,6 +106,8 @@ def _add(server: Server, name: str, place: Path, source: Any, row_key: str | Non
                 file.write(piece)
         made = server.samples.add(name, "upload", str(place), row_key)
         kept = True
+    except OSError:
+        raise SampleUnavailable("the file could not be stored here: the disk may be full") from None
     finally:
         if not kept:
             place.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from holdfast.errors import InvalidParameter
+from holdfast.errors import InvalidParameter, SampleUnavailable
 from holdfast.server import shapes
 from holdfast.server.errors import Problem
 from holdfast.server.limits import too_large
@@ -62,7 +62,7 @@ async def upload(
     schema = None if columns is None else {"columns": strict_loads(columns.encode("utf-8", "surrogatepass"))}
     place = server.samples.fresh_upload(_FORMAT_OF[kind])
     try:
-        await _save(request, place, server.settings.max_upload)
+        await _save(server, request, place)
         found = await server.work(server.samples.add, name, "upload", str(place), row_key, schema)
     except BaseException:
         place.unlink(missing_ok=True)
@@ -99,17 +99,20 @@ async def remove(request: Request, sample: str, caller: Steward) -> Response:
     return Response(status_code=204)
 
 
-async def _save(request: Request, place: Path, most: int) -> None:
-    size = 0
-    with place.open("xb") as file:
-        place.chmod(0o600)
-        async for piece in request.stream():
-            size += len(piece)
-            if size > most:
-                raise too_large(most)
-            file.write(piece)
-        file.flush()
-        os.fsync(file.fileno())
+async def _save(server: Server, request: Request, place: Path) -> None:
+    size, most = 0, server.settings.max_upload
+    try:
+        with place.open("xb") as file:
+            place.chmod(0o600)
+            async for piece in request.stream():
+                size += len(piece)
+                if size > most:
+                    raise too_large(most)
+                file.write(piece)
+            file.flush()
+            await server.work(os.fsync, file.fileno())  # a large file takes seconds, in which others are answered
+    except OSError:
+        raise SampleUnavailable("the file could not be stored here: the disk may be full") from None
     if not size:
         raise InvalidParameter("the body must be the file, and it is empty")
 
