@@ -116,11 +116,14 @@ class PostgresSample(Sample):
                         for name, values in zip(columns, zip(*rows, strict=True), strict=True)
                     }
 
+    def _again(self, work: Callable[[], T]) -> T:
+        return self._link.again(work)
+
     def _content(self) -> Content:
-        return self._link.again(super()._content)
+        return self._again(super()._content)
 
     def _key_sketch(self, column: Column) -> Sketch:
-        return self._link.again(lambda: super(PostgresSample, self)._key_sketch(column))
+        return self._again(lambda: super(PostgresSample, self)._key_sketch(column))
 
     def close(self) -> None:
         """End the connection."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from holdfast.data.fingerprint import Batch, Content
 from holdfast.data.overlap import Sketch, sketch
@@ -15,6 +15,7 @@ from holdfast.data.statistics import Statistic
 from holdfast.data.statistics.plan import MOST_ROWS, Exact, Plan
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
+T = TypeVar("T")
 Sums = dict[Plan, list[int]]
 """For each plan what was added up in each of its cells."""
 
@@ -72,6 +73,26 @@ class Sample(ABC):
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows in any order, some at a time: for each column its values and where they are missing."""
+
+    def fold(self, columns: Sequence[str], start: Callable[[], T], add: Callable[[T, Batch], T]) -> T:
+        """Read some columns through once, batch by batch in any order, and put them together. Secret.
+
+        For what no `Statistic` can say, such as values that are looked up by a row's key. `start` may be called again
+        where a connection was lost on the way. Time: that of reading the columns, on this machine; memory: a batch.
+        """
+        self._check_open()
+
+        def work() -> T:
+            made = start()
+            for batch in self.batches(columns):
+                made = add(made, batch)
+            return made
+
+        return self._again(work)
+
+    def _again(self, work: Callable[[], T]) -> T:
+        """Do work that reads the rows; engines that can lose a connection do it once more."""
+        return work()
 
     def fingerprint(self) -> str:
         """A digest of the content: the same for the same rows in any order, under any name, on any engine."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.lazy import lazy
 
 _HOMES = {
+    "Board": "scoring.board",
     "Estimate": "estimate",
     "Guard": "guard",
     "GuardedAnswer": "answer",
@@ -17,6 +18,7 @@ _HOMES = {
     "compare": "questions",
     "histogram": "questions",
     "mean": "questions",
+    "score": "questions",
     "select": "questions",
     "test": "questions",
     "validate": "questions",
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
     from holdfast.guard.estimate import Estimate
     from holdfast.guard.guard import Guard
     from holdfast.guard.policy import Policy
-    from holdfast.guard.questions import Question, check, claim, compare, histogram, mean, select, test, validate
+    from holdfast.guard.questions import Question, check, claim, compare, histogram, mean, score, select, test, validate
+    from holdfast.guard.scoring.board import Board
 
 __getattr__, __dir__ = lazy(__name__, _HOMES, ("ledger", "questions"))
 
 __all__ = [
+    "Board",
     "Estimate",
     "Guard",
     "GuardedAnswer",
@@ -42,6 +46,7 @@ __all__ = [
     "compare",
     "histogram",
     "mean",
+    "score",
     "select",
     "test",
     "validate",

@@ -44,6 +44,8 @@ def begin(store: Store, sample: Sample, policy: Policy | None, allow_overlap: st
                 f"this sample shares rows with {len(overlaps)} that this store guards already, so its answers would "
                 "spend rows twice; give allow_overlap a reason to record, or guard the union"
             )
+        for board in policy.boards or ():
+            board.check_schema(sample.schema)
         standing = Standing(policy, sample.schema, sample.n)
         ledger.submit(lambda transaction: _open(transaction, standing, sketch, overlaps, allow_overlap))
     held = ledger.look(Standing.of)

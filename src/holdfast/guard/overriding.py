@@ -30,6 +30,11 @@ def override(transaction: Transaction, policy: Policy, reason: str) -> None:
         )
     if _holdout(policy) != _holdout(standing.policy):
         raise InvalidParameter("policy must keep the holdout and what it was opened with: its run has begun")
+    kept = {board.name: board for board in policy.boards or ()}
+    if any(kept.get(board.name) != board for board in standing.policy.boards or ()):
+        raise InvalidParameter("policy must keep its boards as they are: what they showed is counted by their settings")
+    for board in kept.values():
+        board.check_schema(standing.schema)
     name, whole = read(transaction.account, standing.policy)
     transaction.put_account(name, carried(whole, policy, None).to_dict())
     listed = transaction.account(ANALYSTS) or {"names": []}

@@ -13,6 +13,7 @@ from holdfast.accounting import BasicFilter, Cost, Filter, PureDP, ZCDPFilter
 from holdfast.accounting.costs import ZCDP
 from holdfast.bounds.exact import decimal_fraction, float_down
 from holdfast.errors import InvalidParameter
+from holdfast.guard.scoring.board import Board, checked_boards
 
 Accounting = Literal["filter", "odometer"]
 Answers = Literal["mixed", "means"]
@@ -22,6 +23,8 @@ LOOKS = ("check", "claim", "compare", "validate")
 """Questions that are answered without noise, from a transcript of few failures."""
 PRIVATE = ("mean", "histogram", "select", "test")
 """Questions that are answered with noise, at a privacy cost."""
+SCORE = "score"
+"""Predictions scored on a board: a look, allowed where the policy has boards."""
 
 _LONGEST_NAME = 200
 
@@ -59,12 +62,16 @@ class Policy:
     holdout_spend : PureDP, optional
         For Thresholdout: what its whole run may cost. It is taken from `privacy` when the guard is opened.
     kinds : sequence of str, optional
-        Questions allowed, of `check`, `claim`, `compare`, `validate`, `mean`, `histogram`, `select`, `test`.
+        Questions allowed, of `check`, `claim`, `compare`, `validate`, `mean`, `histogram`, `select`, `test`, and
+        `score` where there are boards.
     analysts : mapping, optional
         Names and their shares, in (0, 1], of the privacy cap and of the questions. Shares may add up to more than 1:
         the whole is kept in any case. Without it any name may ask, up to the whole.
     expires : datetime or str, optional
         When the guard stops answering; a time without a zone is read as UTC.
+    boards : sequence of Board, optional
+        What submitted predictions are scored by (docs/leaderboard.md). They are part of what the ledger was opened
+        with, so none changes silently.
 
     Examples
     --------
@@ -89,6 +96,7 @@ class Policy:
     threshold: float | None = None
     overfits: int | None = None
     holdout_spend: Cost | None = None
+    boards: tuple[Board, ...] | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -100,7 +108,9 @@ class Policy:
             put(self, name, None if value is None else check.whole(name, value, at_least=least))
         self._check_costs()
         self._check_holdout()
-        allowed = PRIVATE[:1] if self.answers == "means" else (LOOKS + PRIVATE if self.privacy else LOOKS)
+        put(self, "boards", self._check_boards())
+        looks = LOOKS if self.boards is None else (*LOOKS, SCORE)
+        allowed = PRIVATE[:1] if self.answers == "means" else (looks + PRIVATE if self.privacy else looks)
         put(self, "kinds", _kinds(self.kinds, allowed))
         put(self, "analysts", None if self.analysts is None else MappingProxyType(_shares(self.analysts)))
         put(self, "expires", None if self.expires is None else _instant(self.expires))
@@ -143,11 +153,28 @@ class Policy:
         put(self, "threshold", check.real("threshold", self.threshold, at_least=0, at_most=1))
         put(self, "overfits", check.whole("overfits", self.overfits, at_least=1, at_most=10**6))
 
+    def _check_boards(self) -> tuple[Board, ...] | None:
+        boards = checked_boards(self.boards)
+        if boards is not None and self.answers == "means":
+            raise InvalidParameter("boards must be left out with answers='means', which answers nothing but means")
+        if boards is not None and self.confidence <= 0.5:
+            # Clopper-Pearson's limits hold for rows that are not alike while each tail is below 1/4.
+            raise InvalidParameter(f"confidence must be above 0.5 with boards, got {self.confidence:g}")
+        return boards
+
+    def board(self, name: Any) -> Board:
+        """The board of this name; `InvalidParameter` where there is none."""
+        for board in self.boards or ():
+            if board.name == name:
+                return board
+        known = ", ".join(board.name for board in self.boards or ()) or "none"
+        raise InvalidParameter(f"board must be one of the policy's ({known}), got {str(name)[:60]!r}")
+
     @property
     def has_looks(self) -> bool:
         """Whether questions without noise may be asked."""
         noisy = ("check",) if self.holdout == "thresholdout" else ()
-        return any(kind in LOOKS and kind not in noisy for kind in self.kinds or ())
+        return any(kind in (*LOOKS, SCORE) and kind not in noisy for kind in self.kinds or ())
 
     def share(self, analyst: str) -> float:
         """What part of the whole an analyst may spend; `InvalidParameter` for a name the policy does not know."""
@@ -199,6 +226,7 @@ class Policy:
             "threshold": self.threshold,
             "overfits": self.overfits,
             "holdout_spend": None if self.holdout_spend is None else self.holdout_spend.to_dict(),
+            "boards": None if self.boards is None else [board.to_dict() for board in self.boards],
         }
 
     @classmethod
@@ -254,4 +282,4 @@ def _instant(when: Any) -> str:
         raise InvalidParameter("expires must be a time of the years 1 to 9999 in UTC") from None
 
 
-__all__ = ["LOOKS", "PRIVATE", "Policy"]
+__all__ = ["LOOKS", "PRIVATE", "SCORE", "Policy"]

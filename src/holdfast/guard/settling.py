@@ -51,7 +51,8 @@ def bind(question: Question | Mapping[str, Any], standing: Standing, analyst: st
     if made.kind not in (standing.policy.kinds or ()):
         allowed = ", ".join(standing.policy.kinds or ())
         raise QuestionRefused(f"a {made.kind} may not be asked here; the policy allows {allowed}")
-    return Asked(made.bind(standing.schema, standing.n, standing.policy), analyst, key, standing.overrides)
+    bound = made.bind(standing.schema, standing.n, standing.policy).by(analyst)
+    return Asked(bound, analyst, key, standing.overrides)
 
 
 def looked_up(asked: Sequence[Asked]) -> tuple[list[tuple[str | None, str]], list[str]]:

@@ -8,12 +8,14 @@ from holdfast.guard.questions.noisy_histogram import Histogram
 from holdfast.guard.questions.noisy_mean import Mean
 from holdfast.guard.questions.private_test import Test
 from holdfast.guard.questions.selection import Select
+from holdfast.guard.questions.submission import Score
 
 mean = Mean
 check = Check
 claim = Claim
 compare = Compare
 validate = Validate
+score = Score
 select = Select
 histogram = Histogram
 test = Test
@@ -26,6 +28,7 @@ __all__ = [
     "Histogram",
     "Mean",
     "Question",
+    "Score",
     "Select",
     "Settled",
     "Situation",
@@ -36,6 +39,7 @@ __all__ = [
     "compare",
     "histogram",
     "mean",
+    "score",
     "select",
     "test",
     "validate",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from holdfast.accounting import Cost
 from holdfast.bounds.guarantee import Guarantee
+from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidParameter
@@ -121,6 +122,14 @@ class Bound(ABC):
         Called before the rows are read, and again with what was prepared where `warms_late` says so.
         """
         situation.belief.log_share(situation.progress, situation.spent)
+
+    def by(self, analyst: str) -> Bound:
+        """The question as this analyst asks it; the same for most kinds, whoever asks."""
+        return self
+
+    def gather(self, sample: Sample) -> Measured:
+        """What must be read row by row because no statistic says it; nothing for most kinds. Secret."""
+        return ()
 
     def prepare(self, measured: Measured, n: int, source: Source | None = None) -> Any:
         """What takes long and does not depend on where the run stands; done before the ledger is locked. Secret."""

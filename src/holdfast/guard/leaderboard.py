@@ -1,0 +1,219 @@
+"""The leaderboard: a pure function of the ledger's answered submissions. Nothing on it is exact.
+
+All intervals of a guard hold at once with the policy's confidence. So with that confidence every statement here does:
+that one submission is better than another where their intervals do not overlap, and the best and worst rank of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.scoring.board import Board
+from holdfast.guard.standing import Standing
+
+
+@dataclass(frozen=True)
+class Place:
+    """One submission as the board shows it.
+
+    Attributes
+    ----------
+    sequence, time, analyst, name
+        The ledger's entry, when it was made, by whom, and what they call it.
+    value, interval
+        The score that is shown and the interval that holds; both None where nothing was shown.
+    improved : bool or None
+        On a ladder: whether it beat the best so far.
+    confirmed : bool or None
+        On a board of intervals: whether the analyst's guess stood, and `value` is that guess.
+    rank : (int, int) or None
+        The best and the worst rank that it can have among the ranked, given all intervals.
+    tied : tuple of int
+        Entries of the ranked that it may be better or worse than: their intervals overlap.
+    certified : bool
+        False after a steward's override.
+    """
+
+    sequence: int
+    time: str
+    analyst: str
+    name: str
+    value: float | None
+    interval: tuple[float, float] | None
+    improved: bool | None
+    confirmed: bool | None
+    rank: tuple[int, int] | None = None
+    tied: tuple[int, ...] = ()
+    certified: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "sequence": self.sequence,
+            "time": self.time,
+            "analyst": self.analyst,
+            "name": self.name,
+            "value": self.value,
+            "interval": None if self.interval is None else list(self.interval),
+            "improved": self.improved,
+            "confirmed": self.confirmed,
+            "rank": None if self.rank is None else list(self.rank),
+            "tied": list(self.tied),
+            "certified": self.certified,
+        }
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """A board and its places, best first; `submissions` counts all that were scored."""
+
+    board: Board
+    confidence: float
+    places: tuple[Place, ...]
+    submissions: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "board": self.board.to_dict(),
+            "rising": self.board.rising,
+            "range": list(self.board.range),
+            "confidence": self.confidence,
+            "submissions": self.submissions,
+            "places": [place.to_dict() for place in self.places],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.board.name} ({self.board.metric}, {self.board.rule}), {self.submissions} submissions"]
+        for place in self.places:
+            if place.rank is None or place.value is None or place.interval is None:
+                continue
+            first, last = place.rank
+            rank = f"{first}" if first == last else f"{first}-{last}"
+            ends = f"[{place.interval[0]:.4g}, {place.interval[1]:.4g}]"
+            lines.append(f"{rank:>7}  {place.value:.4g} in {ends}  {place.analyst}  {place.name}".rstrip())
+        return "\n".join(lines)
+
+
+def leaderboard(ledger: Ledger, board: str, *, every: bool = False) -> Leaderboard:
+    """Read a board off a ledger.
+
+    Each analyst has one place, the submission of theirs with the best score shown; the earliest of equals. With
+    `every` each submission that shows a score has one.
+
+    One submission is *certainly better* than another where its interval lies wholly on the better side of the other's.
+    A place's best rank is one more than the number of places certainly better than it; its worst rank is the number of
+    places that it is not certainly better than, itself included. Two places are tied where their intervals overlap,
+    ends included. Places are listed by best rank, then by the score shown, then by entry.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        `guard.ledger`.
+    board : str
+        Its name.
+    every : bool
+        Rank every submission that shows a score, and list those that show none after them.
+
+    Returns
+    -------
+    Leaderboard
+        Time: one reading of the ledger, and a sort.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> rows = {"id": list(range(4000)), "rich": [i % 4 == 0 for i in range(4000)]}
+    >>> income = hf.guard.Board("income", key="id", label="rich", metric="accuracy")
+    >>> guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=100, boards=[income]))
+    >>> for analyst, says, guess in (("ann", False, 0.75), ("bob", True, 0.25)):
+    ...     _ = guard.ask(hf.guard.score("income", dict.fromkeys(range(4000), says), guess), analyst=analyst)
+    >>> print(leaderboard(guard.ledger, "income"))
+    income (accuracy, intervals), 2 submissions
+          1  0.75 in [0.6912, 0.8088]  ann
+          2  0.25 in [0.1912, 0.3088]  bob
+    """
+    policy = ledger.look(Standing.of).policy
+    wanted = policy.board(board)
+    found = list(_submissions(ledger.entries(), wanted))
+    shown = [place for place in found if place.value is not None]
+    ranked = ranks(shown if every else _best_each(shown, wanted.rising), wanted.rising)
+    rest = [place for place in found if place.value is None] if every else []
+    return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(found))
+
+
+def ranks(places: Sequence[Place], rising: bool) -> tuple[Place, ...]:
+    """Places with their ranks and ties, in order.
+
+    Examples
+    --------
+    >>> def at(number, low, high):
+    ...     return Place(number, "", "", "", (low + high) / 2, (low, high), None, None)
+    >>> [(one.sequence, one.rank, one.tied) for one in ranks([at(1, 0.1, 0.3), at(2, 0.2, 0.5), at(3, 0.4, 0.6)], True)]
+    [(3, (1, 2), (2,)), (2, (1, 3), (1, 3)), (1, (2, 3), (2,))]
+    """
+    better = [_better_side(place, rising) for place in places]  # negated where less is better: more is better now
+    made = []
+    for place, (low, high) in zip(places, better, strict=True):
+        above = sum(other_low > high for other_low, _ in better)
+        below = sum(other_high < low for _, other_high in better)
+        tied = tuple(
+            other.sequence
+            for other, (other_low, other_high) in zip(places, better, strict=True)
+            if other is not place and other_low <= high and other_high >= low
+        )
+        made.append(replace(place, rank=(above + 1, len(places) - below), tied=tied))
+    return tuple(sorted(made, key=lambda one: (one.rank, -_score(one, rising), one.sequence)))
+
+
+def _better_side(place: Place, rising: bool) -> tuple[float, float]:
+    assert place.interval is not None
+    low, high = place.interval
+    return (low, high) if rising else (-high, -low)
+
+
+def _score(place: Place, rising: bool) -> float:
+    assert place.value is not None
+    return place.value if rising else -place.value
+
+
+def _best_each(places: Iterable[Place], rising: bool) -> list[Place]:
+    best: dict[str, Place] = {}
+    for place in places:
+        known = best.get(place.analyst)
+        if known is None or _score(place, rising) > _score(known, rising):
+            best[place.analyst] = place
+    return list(best.values())
+
+
+def _submissions(entries: Iterable[Entry], board: Board) -> Iterable[Place]:
+    for entry in entries:
+        if entry.kind != "answered":
+            continue
+        body = entry.body
+        if body["question"].get("kind") == "score" and body["question"]["board"] == board.name:
+            yield place_of(entry)
+
+
+def place_of(entry: Entry) -> Place:
+    """An answered submission, not yet ranked."""
+    question, answer = entry.body["question"], entry.body["answer"]
+    interval = answer["interval"]
+    return Place(
+        entry.sequence,
+        entry.time,
+        entry.analyst or "",
+        question["name"],
+        answer["value"],
+        None if interval is None else (interval[0], interval[1]),
+        answer["details"].get("improved"),
+        answer["passed"] if question["rule"] == "intervals" else None,
+        certified=answer["guarantee"]["certified"],
+    )
+
+
+__all__ = ["Leaderboard", "Place", "leaderboard", "place_of", "ranks"]

@@ -1,0 +1,1 @@
+"""Scoring predictions against hidden labels: boards, predictions by row key, and what each metric adds up."""

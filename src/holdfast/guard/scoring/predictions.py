@@ -1,0 +1,198 @@
+"""Predictions by row key, checked and put in order: everything here comes from the analyst and nothing from a row.
+
+A submission is a function of the row key. A row whose key has no prediction counts as the worst that a prediction can
+be; a key that no row has counts for nothing. So no refusal and no message depends on which rows there are, and keys
+need not be public.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.data.fingerprint import Held, Texts
+from holdfast.data.schema import Kind
+from holdfast.errors import InvalidParameter
+
+MOST = 50_000_000
+"""Predictions in one submission."""
+_COLUMNS = {"keys", "predictions"}
+_LARGEST = 2**63
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions:
+    """One prediction a key, in order of the keys.
+
+    `keys` are whole numbers or texts in order; `values` are numbers, truth values or texts.
+    """
+
+    keys: NDArray[Any]
+    values: NDArray[Any]
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        return f"Predictions({len(self)} keys, {self.digest[:12]}...)"
+
+    def places(self, held: Held) -> NDArray[np.intp]:
+        """For each row of a batch where its prediction is; `len(self)` where there is none."""
+        column, missing = held
+        if isinstance(column, Texts):
+            distinct = self._search(np.array(column.distinct, dtype=object))
+            places: NDArray[np.intp] = distinct[column.codes]
+        else:
+            places = self._search(column.astype(np.int64))
+        if missing is not None:
+            places[missing] = len(self)
+        return places
+
+    def _search(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
+        places = np.searchsorted(self.keys, wanted)
+        found = np.minimum(places, len(self) - 1)
+        return np.asarray(np.where(self.keys[found] == wanted, found, len(self)), dtype=np.intp)
+
+
+def predictions(given: Any, key: str, key_kind: Kind, kind: Kind) -> Predictions:
+    """Check predictions and put them in the order of their keys.
+
+    Parameters
+    ----------
+    given : mapping, or data frame
+        Keys to predictions; or `{"keys": [...], "predictions": [...]}`; or a frame with the key's column and one
+        called `prediction`.
+    key : str
+        The name of the key's column.
+    key_kind : {"integer", "text"}
+        What keys are.
+    kind : {"boolean", "integer", "number", "text"}
+        What predictions are.
+
+    Returns
+    -------
+    Predictions
+        Time: one pass over the predictions and a sort of their keys.
+
+    Examples
+    --------
+    >>> one = predictions({3: 0.5, 1: 0.25}, "id", "integer", "number")
+    >>> one.keys, one.values
+    (array([1, 3]), array([0.25, 0.5 ]))
+    >>> one.digest == predictions({"keys": ["1", "3"], "predictions": [0.25, 0.5]}, "id", "integer", "number").digest
+    True
+    """
+    keys, values = _two_columns(given, key)
+    if len(keys) != len(values):
+        raise InvalidParameter(f"predictions must have one for each key, got {len(keys)} keys, {len(values)} values")
+    if not 0 < len(keys) <= MOST:
+        raise InvalidParameter(f"predictions must be 1 to {MOST} in number, got {len(keys)}")
+    named = _whole(keys, "keys") if key_kind == "integer" else _texts(keys, "keys")
+    order = np.argsort(named, kind="stable")
+    named = named[order]
+    if np.any(named[1:] == named[:-1]):
+        raise InvalidParameter("keys must name each row once, and some occur twice")
+    read = {"integer": _whole, "text": _texts, "number": _numbers, "boolean": _truths}[kind]
+    valued = read(values, "predictions")[order]
+    return Predictions(named, valued, _digest(key_kind, named, kind, valued))
+
+
+def _two_columns(given: Any, key: str) -> tuple[Sequence[Any], Sequence[Any]]:
+    if isinstance(given, Mapping):
+        if set(given) == _COLUMNS and all(_is_column(one) for one in given.values()):
+            return given["keys"], given["predictions"]
+        return list(given), list(given.values())
+    try:
+        import narwhals as nw
+
+        frame = nw.from_native(given, eager_only=True)
+    except (ImportError, TypeError):
+        raise InvalidParameter(
+            f"predictions must be a mapping of keys to predictions, or a frame, got a {type(given).__name__}"
+        ) from None
+    if not {key, "prediction"} <= set(frame.columns):
+        raise InvalidParameter(f"predictions must have the columns {key!r} and 'prediction'")
+    return frame[key].to_list(), frame["prediction"].to_list()
+
+
+def _is_column(given: Any) -> bool:
+    return isinstance(given, (list, tuple, np.ndarray))
+
+
+def _whole(values: Sequence[Any], name: str) -> NDArray[Any]:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.dtype != np.uint64:
+        return values.astype(np.int64)
+    made = [_as_whole(value) for value in values]
+    if any(value is None for value in made):
+        raise InvalidParameter(f"{name} must be whole numbers of 64 bits, and some are not")
+    return np.array(made, dtype=np.int64)
+
+
+def _as_whole(value: Any) -> int | None:
+    """A whole number; also as text, which is what names in a JSON object are."""
+    whole: int | None
+    if isinstance(value, str):
+        sign, digits = ("-", value[1:]) if value.startswith("-") else ("", value)
+        plain = digits.isascii() and digits.isdigit() and len(digits) < 20 and (digits == "0" or digits[0] != "0")
+        whole = int(sign + digits) if plain else None
+    elif isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return None
+    elif isinstance(value, (float, np.floating)):
+        whole = int(value) if math.isfinite(value) and value == int(value) and abs(value) < 2**53 else None
+    else:
+        whole = int(value)
+    return whole if whole is not None and -_LARGEST <= whole < _LARGEST else None
+
+
+def _texts(values: Sequence[Any], name: str) -> NDArray[Any]:
+    if not all(isinstance(value, str) and "\x00" not in value for value in values):
+        raise InvalidParameter(f"{name} must be texts, and some are not")
+    made = np.empty(len(values), dtype=object)
+    made[:] = [str(value) for value in values]
+    return made
+
+
+def _numbers(values: Sequence[Any], name: str) -> NDArray[Any]:
+    try:
+        if not isinstance(values, np.ndarray) and any(
+            isinstance(value, (str, bytes, bool, np.bool_)) or value is None for value in values
+        ):
+            raise ValueError
+        made = np.asarray(values)
+        if made.ndim != 1 or made.dtype.kind not in "iuf":
+            made = np.array([float(value) for value in values])
+        made = made.astype(np.float64) + 0.0  # minus zero becomes zero
+    except (TypeError, ValueError, OverflowError):
+        made = np.array([np.nan])
+    if not np.isfinite(made).all():
+        raise InvalidParameter(f"{name} must be finite numbers, and some are not")
+    return made
+
+
+def _truths(values: Sequence[Any], name: str) -> NDArray[Any]:
+    if not all(isinstance(value, (bool, np.bool_)) or value in (0, 1, "true", "false") for value in values):
+        raise InvalidParameter(f"{name} must be true or false, and some are not")
+    return np.array([value == "true" if isinstance(value, str) else bool(value) for value in values], dtype=np.bool_)
+
+
+def _digest(key_kind: Kind, keys: NDArray[Any], kind: Kind, values: NDArray[Any]) -> str:
+    """SHA-256 of kinds, number, keys and predictions in order; the same submission has the same in any spelling."""
+    hashed = hashlib.sha256(f"holdfast predictions 1\n{key_kind} {kind} {len(keys)}\n".encode())
+    for column in (keys, values):
+        if column.dtype.kind == "O":
+            for text in column:
+                data = text.encode("utf-8", "surrogatepass")
+                hashed.update(len(data).to_bytes(8, "little") + data)
+        else:
+            hashed.update(np.ascontiguousarray(column, dtype=column.dtype.newbyteorder("<")).tobytes())
+    return hashed.hexdigest()
+
+
+__all__ = ["MOST", "Predictions", "predictions"]
