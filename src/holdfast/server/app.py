@@ -20,8 +20,7 @@ from holdfast.server import logs, pages
 from holdfast.server.door import Authenticated, Numbered
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.limits import Bodies, Limits
-from holdfast.server.pages import rendering
-from holdfast.server.responses import problem_response
+from holdfast.server.refusals import refusal
 from holdfast.server.settings import Settings
 from holdfast.server.shapes import ProblemFacts
 from holdfast.server.state import Server
@@ -110,9 +109,7 @@ def _handle_errors(app: FastAPI) -> None:
 
 def _say(request: Request, problem: Problem) -> Response:
     request.state.code = problem.code
-    if rendering.wants_page(request):
-        return rendering.problem_page(request, problem)
-    return problem_response(problem, request.state.request_id)
+    return refusal(request.scope, request.receive, problem, request.state.request_id)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast.server import logs
 from holdfast.server.errors import Problem, problem_of, retry_after
 from holdfast.server.limits import API, address_of
-from holdfast.server.responses import problem_response
+from holdfast.server.refusals import check_host, refusal
 from holdfast.server.state import Server
 
 _OPEN = ("/api/v1/openapi.json",)
@@ -58,6 +58,7 @@ class Numbered:
         metrics = self._server.metrics
         metrics.inside += 1
         try:
+            check_host(scope)
             await self._app(scope, receive, sending)
         except ClientDisconnect:  # nobody is there to be told
             status = status or _HUNG_UP
@@ -69,7 +70,7 @@ class Numbered:
                 logs.say("unforeseen", logging.ERROR, request_id=number, **logs.where(error))
             state["code"] = problem.code
             if not status:
-                await problem_response(problem, number)(scope, receive, sending)
+                await refusal(scope, receive, problem, number)(scope, receive, sending)
         finally:
             metrics.inside -= 1
             self._done(scope, status, time.perf_counter() - begun)

@@ -19,7 +19,8 @@ from holdfast.server.settings import Settings
 UPLOADS = ("/samples", "/submissions", "/reports")
 """How the paths end that take files: their routes read the body piece by piece, up to `max_upload`."""
 _LONG = ("/batch", "/stream", "/verify", "/register", "/guards")
-_FREE = ("/healthz", "/metrics")
+FREE = ("/healthz", "/metrics")
+"""What machines read, whatever else is under way."""
 _KEPT = 10_000
 API = "/api/"
 
@@ -85,7 +86,7 @@ class Limits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or refuse it."""
-        if scope["type"] != "http" or scope["path"] in _FREE:
+        if scope["type"] != "http" or scope["path"] in FREE:
             await self._app(scope, receive, send)
             return
         part = "api" if scope["path"].startswith(API) else "pages"
@@ -121,7 +122,7 @@ class Bodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, or have it counted as it is read."""
-        if scope["type"] == "http" and scope["path"] not in _FREE:
+        if scope["type"] == "http" and scope["path"] not in FREE:
             if _is_upload(scope):
                 receive = _counted(receive, self._settings.max_upload)
             else:
@@ -191,4 +192,15 @@ def address_of(scope: Scope) -> str:
     return str(client[0]) if client else "unknown"
 
 
-__all__ = ["API", "UPLOADS", "Bodies", "Failures", "Limits", "Rates", "address_of", "check_headers", "too_large"]
+__all__ = [
+    "API",
+    "FREE",
+    "UPLOADS",
+    "Bodies",
+    "Failures",
+    "Limits",
+    "Rates",
+    "address_of",
+    "check_headers",
+    "too_large",
+]

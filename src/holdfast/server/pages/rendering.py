@@ -20,7 +20,7 @@ from holdfast import __version__
 from holdfast.errors import HoldfastError
 from holdfast.server.demo.analysts import STORY
 from holdfast.server.errors import CODES, Problem, problem_of
-from holdfast.server.limits import API
+from holdfast.server.limits import API, FREE
 from holdfast.server.pages import pictures, words
 from holdfast.server.pages.assets import address_of_asset
 from holdfast.server.pages.session import SignedIn, require_mark, require_same_site, signed_in
@@ -120,8 +120,9 @@ class PageRoute(APIRoute):
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a person asks: a browser, outside the API."""
-    return not request.url.path.startswith(API) and "text/html" in request.headers.get("accept", "")
+    """Whether a person asks: a browser, outside the API and what machines read."""
+    path: str = request.scope["path"]
+    return not path.startswith(API) and path not in FREE and "text/html" in request.headers.get("accept", "")
 
 
 def problem_page(request: Request, problem: Problem) -> Response:
