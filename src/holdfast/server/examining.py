@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
+from holdfast.server import apart
 
 if TYPE_CHECKING:
     from holdfast.server.settings import Settings
@@ -41,29 +41,27 @@ def examine(
             if file.read(6).startswith(_PACKED):
                 raise InvalidParameter("the file must be plain CSV, not packed")
     wanted = {"place": place, "table": table, "row_key": row_key, "schema": schema, "memory_mb": settings.memory_mb}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "holdfast.server.examining"],
-            input=json.dumps(wanted).encode(),
-            capture_output=True,
-            timeout=settings.upload_seconds,
-            env=os.environ | {"POLARS_MAX_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise InvalidParameter("the rows could not be read in the time that is allowed") from None
-    if done.returncode == 0:
-        facts: dict[str, Any] = json.loads(done.stdout)
+    done = apart.run(
+        "holdfast.server.examining",
+        json.dumps(wanted).encode(),
+        seconds=settings.upload_seconds,
+        environment=os.environ | apart.ONE_THREAD | {"POLARS_MAX_THREADS": "2"},
+        folder=Path.cwd(),
+    )
+    if done.status is None:
+        raise InvalidParameter("the rows could not be read in the time that is allowed")
+    if done.status == 0:
+        facts: dict[str, Any] = json.loads(done.answer)
         return facts
-    if done.returncode == _REFUSED:
-        said = json.loads(done.stdout)
+    if done.status == _REFUSED:
+        said = json.loads(done.answer)
         raise (SampleUnavailable if said["kind"] == "SampleUnavailable" else InvalidParameter)(said["detail"])
     raise InvalidParameter("the rows could not be read: damaged, or larger than is allowed once they are unpacked")
 
 
 def _child() -> int:
     wanted = json.loads(sys.stdin.buffer.read())
-    _limit(wanted["memory_mb"] << 20)
+    apart.limit(wanted["memory_mb"] << 20)
     try:
         from holdfast.data.schema import Schema
         from holdfast.data.tables import table
@@ -76,16 +74,6 @@ def _child() -> int:
     except HoldfastError as error:
         print(json.dumps({"kind": type(error).__name__, "detail": str(error)}))
         return _REFUSED
-
-
-def _limit(size: int) -> None:
-    """No more memory than this, and no core file, which would hold rows."""
-    try:
-        import resource
-    except ImportError:  # not on Windows: the time limit alone holds there
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,123 @@
+"""What goes into the process of a model and what comes back: plain bytes, read strictly on both sides."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.data.fingerprint import Texts
+from holdfast.data.sample import Sample
+from holdfast.data.schema import Schema
+
+Columns = dict[str, NDArray[Any]]
+"""Features by name, a value a row: doubles (missing: NaN), texts (missing: empty)."""
+Prediction = str | int | float | bool | None
+"""What a model predicted for a row; None where it gave nothing that can be used."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a model is to do.
+
+    Attributes
+    ----------
+    features : mapping of str to str
+        Names and kinds of the columns that it sees, in order.
+    rows : int
+        How many it will be evaluated on.
+    output, place : str, int or None
+        Which of its outputs is the prediction, by default the first; and which entry, where that has several.
+    seconds, memory : float, int
+        Limits of the process.
+    """
+
+    features: Mapping[str, str]
+    rows: int
+    output: str | None
+    place: int | None
+    seconds: float
+    memory: int
+
+
+def pack(wanted: Wanted, model: bytes, columns: Columns | None) -> bytes:
+    """What the process reads: a line that says how long the parts are, the model, and the columns if it is to predict.
+
+    Examples
+    --------
+    >>> wanted = Wanted({"age": "number"}, 2, None, None, 1.0, 1 << 30)
+    >>> again, model, columns = unpack(pack(wanted, b"model", {"age": np.array([1.0, 2.0])}))
+    >>> again == wanted, model, columns["age"].tolist()
+    (True, b'model', [1.0, 2.0])
+    """
+    packed = io.BytesIO()
+    if columns is not None:
+        np.savez(packed, **{str(i): columns[name] for i, name in enumerate(wanted.features)})  # type: ignore[arg-type]
+    line = json.dumps(asdict(wanted) | {"features": dict(wanted.features), "model": len(model)})
+    return line.encode() + b"\n" + model + packed.getvalue()
+
+
+def unpack(content: bytes) -> tuple[Wanted, bytes, Columns | None]:
+    """The parts again."""
+    line, _, rest = content.partition(b"\n")
+    told = json.loads(line)
+    size = told.pop("model")
+    wanted = Wanted(**told)
+    if len(rest) == size:
+        return wanted, rest, None
+    with np.load(io.BytesIO(rest[size:]), allow_pickle=False) as arrays:
+        return wanted, rest[:size], {name: arrays[str(i)] for i, name in enumerate(wanted.features)}
+
+
+def read_predictions(answer: bytes, rows: int) -> list[Prediction] | None:
+    """What the process answered, if it is a prediction or nothing for each row; else None.
+
+    Examples
+    --------
+    >>> read_predictions(b'[0.5, null]', 2), read_predictions(b'[0.5]', 2), read_predictions(b'[[1], 2]', 2)
+    ([0.5, None], None, None)
+    """
+    try:
+        found = json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, list) or len(found) != rows:
+        return None
+    plain = all(one is None or isinstance(one, (str, int, float)) for one in found)
+    return found if plain else None
+
+
+def columns_of(sample: Sample, names: Sequence[str]) -> Columns:
+    """Columns of a sample in the order in which its rows stream by; the same order for every name."""
+    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
+    for batch in sample.batches(list(names)):
+        for name in names:
+            parts[name].append(_values(*batch[name]))
+    return {name: np.concatenate(found) for name, found in parts.items()}
+
+
+def _values(held: Any, missing: NDArray[np.bool_] | None) -> NDArray[Any]:
+    if isinstance(held, Texts):
+        texts = np.array([*held.distinct, ""], dtype=np.str_)
+        codes = np.asarray(held.codes)
+        return np.asarray(texts[codes if missing is None else np.where(missing, len(texts) - 1, codes)])
+    values = np.asarray(held)
+    if values.dtype.kind in "iu" and missing is None:
+        return values
+    found = values.astype(np.float64)
+    if missing is not None:
+        found[missing] = np.nan
+    return found
+
+
+def features_of(schema: Schema, hidden: Sequence[str]) -> dict[str, str]:
+    """Columns that models see: all but those that are hidden from them, the label and the row key."""
+    return {column.name: column.kind for column in schema if column.name not in hidden}
+
+
+__all__ = ["Columns", "Prediction", "Wanted", "columns_of", "features_of", "pack", "read_predictions", "unpack"]

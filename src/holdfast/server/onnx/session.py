@@ -1,0 +1,150 @@
+"""A model in ONNX Runtime, asked about one row at a time, so that no prediction can depend on another row."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import InvalidParameter
+from holdfast.server.onnx.packing import Columns, Prediction, Wanted
+
+_NUMBERS: dict[str, Any] = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+}
+_TEXT = "tensor(string)"
+LONGEST = 1000
+"""Letters of a predicted text; a longer one counts as none."""
+
+
+class Session:
+    """A model that was admitted.
+
+    It takes either one input of shape (1, columns), with the columns in order, or an input of shape (1, 1) for each
+    column, under its name. It gives one prediction a row.
+    """
+
+    def __init__(self, model: bytes, wanted: Wanted) -> None:
+        import onnxruntime  # type: ignore[import-untyped]
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.log_severity_level = 4
+        # Numbers that are nearly zero take many times as long, which would be seen from outside.
+        options.add_session_config_entry("session.set_denormal_as_zero", "1")
+        try:
+            self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        except MemoryError:
+            raise
+        except Exception as error:  # of the runtime: many kinds, without a common one
+            raise InvalidParameter(f"the model cannot be loaded: {words(error)}") from None
+        self._session.disable_fallback()
+        self._wanted = wanted
+        self._inputs = self._laid_out()
+        names = [one.name for one in self._session.get_outputs()]
+        if wanted.output is not None and wanted.output not in names:
+            raise InvalidParameter(f"output must be one that the model has: {', '.join(names)[:200]}")
+        self._output = names[0] if wanted.output is None else wanted.output
+
+    def _laid_out(self) -> list[tuple[str, Any, list[str]]]:
+        """For each input of the model its name, the type of its values, and the columns that go into it."""
+        given, features = self._session.get_inputs(), dict(self._wanted.features)
+        whole = len(given) == 1 and (len(features) > 1 or given[0].name not in features)
+        if not whole and {one.name for one in given} - set(features):
+            raise InvalidParameter(
+                f"the model must have one input of {len(features)} columns, or inputs named as columns are: "
+                f"{', '.join(features)[:400]}"
+            )
+        found = []
+        for one in given:
+            columns = list(features) if whole else [one.name]
+            texts = [name for name in columns if features[name] == "text"]
+            if one.type == _TEXT:
+                if len(texts) < len(columns):
+                    raise InvalidParameter("the model must take columns of numbers as numbers")
+                kind: Any = object
+            elif one.type not in _NUMBERS:
+                raise InvalidParameter("the model must take numbers of 32 or 64 bits, truth values, or texts")
+            elif texts:
+                raise InvalidParameter(
+                    f"the model must take texts as texts, each column in an input of its own: {', '.join(texts)[:200]}"
+                )
+            else:
+                kind = _NUMBERS[one.type]
+            shape = list(one.shape)
+            if len(shape) != 2 or (shape[0] not in (None, 1) and not isinstance(shape[0], str)):
+                raise InvalidParameter("the model must take a batch of rows: inputs of two dimensions, the first open")
+            if isinstance(shape[1], int) and shape[1] != len(columns):
+                raise InvalidParameter(f"the model must take {len(columns)} columns in an input, and takes {shape[1]}")
+            found.append((one.name, kind, columns))
+        return found
+
+    def fed(self, columns: Columns) -> list[tuple[str, NDArray[Any]]]:
+        """The columns as the inputs of the model, a line a row."""
+        return [
+            (name, np.stack([_as(columns[column], kind) for column in inside], axis=1))
+            for name, kind, inside in self._inputs
+        ]
+
+    def row(self, fed: list[tuple[str, NDArray[Any]]], i: int) -> Prediction:
+        """The prediction for one row; what the runtime raises comes through."""
+        (found,) = self._session.run([self._output], {name: values[i : i + 1] for name, values in fed})
+        return self._scalar(found)
+
+    def predictions(self, columns: Columns) -> list[Prediction]:
+        """A prediction for each row; a row that the model fails on has none, and the others do not notice."""
+        fed = self.fed(columns)
+        found: list[Prediction] = []
+        for i in range(len(fed[0][1])):
+            try:
+                found.append(self.row(fed, i))
+            except MemoryError:
+                raise
+            except Exception:  # of the runtime, or a shape that is none: either way there is no prediction
+                found.append(None)
+        return found
+
+    def _scalar(self, found: Any) -> Prediction:
+        flat = np.asarray(found)
+        if flat.dtype == object and flat.size and not isinstance(flat.reshape(-1)[0], str):
+            raise InvalidParameter("the output must be a tensor; name another one")
+        flat = flat.reshape(-1)
+        place = self._wanted.place
+        if place is None and flat.size != 1:
+            raise InvalidParameter(
+                f"the output {self._output!r:.60} must have one value a row, and has {flat.size}; place says which"
+            )
+        if place is not None and not -flat.size <= place < flat.size:
+            raise InvalidParameter(f"place must be below the number of values a row, {flat.size}")
+        value = flat[0 if place is None else place]
+        if isinstance(value, str):
+            return value if len(value) <= LONGEST and "\0" not in value else None
+        plain = value.item()
+        return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def _as(values: NDArray[Any], kind: Any) -> NDArray[Any]:
+    if kind is object:
+        return values.astype(object)
+    if kind in (np.float32, np.float64):
+        with np.errstate(over="ignore"):
+            return values.astype(kind)
+    # A missing whole number or truth value is 0: there is no other to say it with.
+    return np.asarray(np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0).astype(kind))
+
+
+def words(error: Exception) -> str:
+    """The first line of what the runtime said, printable. Only ever about the model: never after it has seen rows."""
+    line = (str(error).strip().splitlines() or [""])[0]
+    return "".join(letter for letter in line[:300] if letter.isprintable())
+
+
+__all__ = ["LONGEST", "Session", "words"]
