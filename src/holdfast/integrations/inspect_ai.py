@@ -21,7 +21,9 @@ def guarded(
     """The guarded mean of a scorer's values, for `Task(metrics=[...])`, which takes the place of the plain metrics.
 
     In the log are `score`, which is the guess where it was confirmed and a corrected value where not, `score_low` and
-    `score_high`, the interval, `score_confirmed` and `score_left`. What is promised stands with each in `params`.
+    `score_high`, the interval, `score_confirmed` and `score_left`. What is promised stands with each in `params`. Where
+    the guard has the labels it is sent each score's `answer` and grades by itself; else the scorer's grades.
+
     Inspect also computes metrics while samples still run, to show them; until all items have a score it is NaN and
     nothing is asked. So it stays for a run with `limit`, or in which samples failed: a score is checked on the whole
     benchmark. Epochs are reduced to one value an item first.
@@ -52,15 +54,15 @@ def guarded(
     """
     if not isinstance(scores, GuardedScores):
         raise InvalidParameter(f"scores must be a GuardedScores, got a {type(scores).__name__}")
-    number = value_to_float() if to_float is None else to_float
+    benchmark, number = scores, value_to_float() if to_float is None else to_float
 
-    def compute(found: list[SampleScore]) -> Value:
-        if len(found) < scores.n:
+    def guarded_mean(scores: list[SampleScore]) -> Value:
+        if len(scores) < benchmark.n:
             return {name: math.nan}
-        ids = [one.sample_id for one in found]
-        return scores.report(ids, [number(one.score.value) for one in found], guess).numbers(name)
+        values = [one.score.answer or "" if benchmark.answers else number(one.score.value) for one in scores]
+        return benchmark.report([one.sample_id for one in scores], values, guess).numbers(name)
 
-    return compute
+    return guarded_mean
 
 
 __all__ = ["guarded"]

@@ -15,7 +15,7 @@ from holdfast.integrations.reported_scores import GuardedScores, ReportedScore
 if find_spec("lm_eval") is None:  # tasks come from the caller, so nothing else here would notice
     raise ImportError("lm-evaluation-harness is not installed: `pip install 'holdfast[lm-eval]'`", name="lm_eval")
 
-PARTS = ("", "_low", "_high", "_confirmed")
+PARTS = ("", "_low", "_high")
 """What a guarded metric shows, as ends of its name."""
 
 
@@ -100,8 +100,14 @@ def guard_task(
             raise InvalidParameter(f"metric must have a value for every document, and {metric!r} has none for one")
         return {metric + part: _Named(found[metric], name(doc)) for part in PARTS}
 
+    last: list[tuple[list[str], list[float], ReportedScore]] = []
+
     def report(items: Sequence[_Named]) -> ReportedScore:
-        found = scores.report(_apart([item.name for item in items]), [float(item) for item in items], guess)
+        names, values = _apart([item.name for item in items]), [float(item) for item in items]
+        if last and last[0][:2] == (names, values):  # value and interval are read one after the other
+            return last[0][2]
+        found = scores.report(names, values, guess)
+        last[:] = [(names, values, found)]
         told = {metric: {"promise": scores.promise(), "score": found.to_dict()}}
         task.set_config("metadata", (task.config.metadata or {}) | {"holdfast": told})
         return found
@@ -150,6 +156,8 @@ def _apart(names: Sequence[str]) -> list[str]:
 def _check(scores: Any) -> None:
     if not isinstance(scores, GuardedScores):
         raise InvalidParameter(f"scores must be a GuardedScores, got a {type(scores).__name__}")
+    if scores.answers:
+        raise InvalidParameter("scores must take how right answers were: the harness compares them with the targets")
 
 
 __all__ = ["guard_task", "guarded"]

@@ -1,0 +1,123 @@
+"""MLflow: an evaluator that tells a model's score on an evaluation set on only through a guard."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.errors import InvalidParameter
+from holdfast.integrations.reported_scores import GuardedScores
+
+if find_spec("mlflow") is None:
+    raise ImportError("MLflow is not installed: `pip install 'holdfast[mlflow]'`", name="mlflow")
+
+from mlflow.models.evaluation.base import EvaluationResult, ModelEvaluator
+from mlflow.tracking.client import MlflowClient
+
+NAME = "holdfast"
+"""What `mlflow.models.evaluate(evaluators=...)` calls it."""
+_KNOWN = ("scores", "guess", "name", "values", "key")
+
+
+class GuardedEvaluator(ModelEvaluator):
+    """`mlflow.models.evaluate(..., evaluators="holdfast", evaluator_config={"scores": scores})`.
+
+    Logs to the run, under `name`, the guess where it was confirmed and a corrected value where not; its interval under
+    the name with `_low` and `_high`; what is promised and the whole answer as `holdfast_<name>.json`, and the
+    guarantee as the tag `holdfast.<name>`. Run it alone: MLflow's own evaluators log plain scores of the same rows.
+    The installed package registers it; it takes part in an evaluation only where it is configured.
+
+    The configuration:
+
+    scores : GuardedScores
+        The benchmark and its budget.
+    guess : float, optional
+        The score expected, from other rows than these, such as the model's score on its validation split; by default
+        as `scores` says.
+    name : str
+        What the number is called; by default "guarded_score".
+    values : callable, optional
+        `values(predictions, targets)` gives one number in [0, 1] a row; by default 1 where they are equal. Not used
+        where the guard has the labels: then the predictions are sent, and the data needs no targets.
+    key : str, optional
+        The column of the data that names each row; by default its place stands for it.
+    """
+
+    @classmethod
+    def can_evaluate(cls, *, model_type: Any, evaluator_config: Any, **_: Any) -> bool:
+        """Whether it is configured."""
+        return isinstance(evaluator_config, Mapping) and "scores" in evaluator_config
+
+    def evaluate(
+        self,
+        *,
+        model_type: Any,
+        dataset: Any,
+        run_id: str,
+        evaluator_config: Any,
+        model: Any = None,
+        extra_metrics: Any = None,
+        custom_artifacts: Any = None,
+        predictions: Any = None,
+        **_: Any,
+    ) -> EvaluationResult:
+        """Check the model's score, log what may be shown of it, and return that."""
+        scores, name, guess, values = _configured(evaluator_config)
+        found = (
+            dataset.predictions_data if model is None else _outputs(model.predict(dataset.features_data), predictions)
+        )
+        sent = np.asarray(found) if scores.answers else values(np.asarray(found), np.asarray(dataset.labels_data))
+        score = scores.report(_ids(dataset, evaluator_config.get("key")), np.asarray(sent).tolist(), guess)
+        shown = score.numbers(name)
+        client = MlflowClient()
+        for key, value in shown.items():
+            client.log_metric(run_id, key, value)
+        client.set_tag(run_id, f"holdfast.{name}", score.refused or _words(score.guarantee))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"holdfast_{name}.json"
+            path.write_text(json.dumps({"promise": scores.promise(), "score": score.to_dict()}, indent=2))
+            client.log_artifact(run_id, str(path))
+        made: Callable[..., EvaluationResult] = EvaluationResult
+        return made(metrics=shown, artifacts={}, run_id=run_id)
+
+
+def _configured(config: Mapping[str, Any]) -> tuple[GuardedScores, str, float | None, Callable[[Any, Any], Any]]:
+    unknown = [str(name) for name in config if name not in _KNOWN]
+    if unknown:
+        raise InvalidParameter(f"evaluator_config has no {', '.join(unknown)}; it has {', '.join(_KNOWN)}")
+    scores = config["scores"]
+    if not isinstance(scores, GuardedScores):
+        raise InvalidParameter(f"scores must be a GuardedScores, got a {type(scores).__name__}")
+    return scores, str(config.get("name", "guarded_score")), config.get("guess"), config.get("values", np.equal)
+
+
+def _ids(dataset: Any, key: str | None) -> Any:
+    rows = dataset.features_data
+    if key is None:
+        return range(len(rows))
+    if key not in getattr(rows, "columns", ()):
+        raise InvalidParameter(f"key must be a column of the data beside targets and predictions, got {key!r}")
+    return rows[key]
+
+
+def _outputs(found: Any, column: str | None) -> Any:
+    """A model's predictions, one a row."""
+    if column is not None and column in getattr(found, "columns", ()):
+        return found[column]
+    if getattr(found, "ndim", 1) == 2 and found.shape[1] == 1:
+        return np.asarray(found)[:, 0]
+    return found
+
+
+def _words(guarantee: Mapping[str, Any]) -> str:
+    parameters = ", ".join(f"{name}={value}" for name, value in guarantee["parameters"].items())
+    return f"{guarantee['theorem']} ({parameters}); {guarantee['assumption']}"
+
+
+__all__ = ["NAME", "GuardedEvaluator"]
