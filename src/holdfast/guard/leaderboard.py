@@ -141,7 +141,7 @@ def leaderboard(ledger: Ledger, board: str, *, every: bool = False) -> Leaderboa
     wanted = policy.board(board)
     found = list(_submissions(ledger.entries(), wanted))
     shown = [place for place in found if place.value is not None]
-    ranked = ranks(shown if every else _best_each(shown, wanted.rising), wanted.rising)
+    ranked = ranks(shown if every else best_each(shown, wanted.rising), wanted.rising)
     rest = [place for place in found if place.value is None] if every else []
     return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(found))
 
@@ -181,7 +181,8 @@ def _score(place: Place, rising: bool) -> float:
     return place.value if rising else -place.value
 
 
-def _best_each(places: Iterable[Place], rising: bool) -> list[Place]:
+def best_each(places: Iterable[Place], rising: bool) -> list[Place]:
+    """Of each analyst the submission with the best score shown; the earliest of equals."""
     best: dict[str, Place] = {}
     for place in places:
         known = best.get(place.analyst)
@@ -216,4 +217,4 @@ def place_of(entry: Entry) -> Place:
     )
 
 
-__all__ = ["Leaderboard", "Place", "leaderboard", "place_of", "ranks"]
+__all__ = ["Leaderboard", "Place", "best_each", "leaderboard", "place_of", "ranks"]
