@@ -100,7 +100,7 @@ class Scored(Bound):
             "metric": board.metric,
             "rule": board.rule,
             "predictions": counted.given.digest,
-            "count": len(counted.given),
+            "count": counted.given.count,
             "guess": guess,
             "tolerance": tolerance,
             "name": name,

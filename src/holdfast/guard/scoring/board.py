@@ -55,6 +55,9 @@ class Board:
         For log-loss: probabilities are clipped to `[eps, 1 - eps]`, so that a loss is at most `-ln(eps)`.
     low, high : float, optional
         For the mean absolute error: the range of the label.
+    models : bool
+        Whether a model may be submitted in the place of predictions, to a server that evaluates it on the hidden rows
+        (docs/onnx.md).
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Board:
     eps: float = 0.01
     low: float | None = None
     high: float | None = None
+    models: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -85,6 +89,8 @@ class Board:
                 raise InvalidParameter(f"{name} of a board must be a printable text of at most {_LONGEST_NAME} letters")
         if ":" in self.name:
             raise InvalidParameter("name of a board must have no colon")
+        if not isinstance(self.models, bool):
+            raise InvalidParameter("models must be true or false")
         if self.key == self.label:
             raise InvalidParameter("key and label of a board must be two columns")
         check.choice("metric", self.metric, METRICS)

@@ -30,12 +30,15 @@ _LARGEST = 2**63
 class Predictions:
     """One prediction a key, in order of the keys.
 
-    `keys` are whole numbers or texts in order; `values` are numbers, truth values or texts.
+    `keys` are whole numbers or texts in order; `values` are numbers, truth values or texts. `digest` and `count` are
+    what the ledger says of them. Where they were computed from hidden rows, as a submitted model's are, both must be of
+    what was submitted instead: a digest of such predictions, or how many there are, would tell about the rows.
     """
 
     keys: NDArray[Any]
     values: NDArray[Any]
     digest: str
+    count: int
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -66,7 +69,7 @@ def predictions(given: Any, key: str, key_kind: Kind, kind: Kind) -> Predictions
 
     Parameters
     ----------
-    given : mapping, or data frame
+    given : mapping, data frame, or Predictions
         Keys to predictions; or `{"keys": [...], "predictions": [...]}`; or a frame with the key's column and one
         called `prediction`.
     key : str
@@ -89,6 +92,8 @@ def predictions(given: Any, key: str, key_kind: Kind, kind: Kind) -> Predictions
     >>> one.digest == predictions({"keys": ["1", "3"], "predictions": [0.25, 0.5]}, "id", "integer", "number").digest
     True
     """
+    if isinstance(given, Predictions):
+        return given
     keys, values = _two_columns(given, key)
     if len(keys) != len(values):
         raise InvalidParameter(f"predictions must have one for each key, got {len(keys)} keys, {len(values)} values")
@@ -101,7 +106,7 @@ def predictions(given: Any, key: str, key_kind: Kind, kind: Kind) -> Predictions
         raise InvalidParameter("keys must name each row once, and some occur twice")
     read = {"integer": _whole, "text": _texts, "number": _numbers, "boolean": _truths}[kind]
     valued = read(values, "predictions")[order]
-    return Predictions(named, valued, _digest(key_kind, named, kind, valued))
+    return Predictions(named, valued, _digest(key_kind, named, kind, valued), len(named))
 
 
 def _two_columns(given: Any, key: str) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -139,13 +144,14 @@ def _as_whole(value: Any) -> int | None:
     """A whole number; also as text, which is what names in a JSON object are."""
     whole: int | None
     if isinstance(value, str):
-        sign, digits = ("-", value[1:]) if value.startswith("-") else ("", value)
+        digits: str = value.removeprefix("-")
         plain = digits.isascii() and digits.isdigit() and len(digits) < 20 and (digits == "0" or digits[0] != "0")
-        whole = int(sign + digits) if plain else None
+        whole = int(value) if plain else None
     elif isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return None
     elif isinstance(value, (float, np.floating)):
-        whole = int(value) if math.isfinite(value) and value == int(value) and abs(value) < 2**53 else None
+        number = float(value)
+        whole = int(number) if math.isfinite(number) and number == int(number) and abs(number) < 2**53 else None
     else:
         whole = int(value)
     return whole if whole is not None and -_LARGEST <= whole < _LARGEST else None
