@@ -35,6 +35,10 @@ class Samples:
         """A path for a file to come, under a name that nobody chose."""
         if format_ not in FORMATS:
             raise InvalidParameter(f"format must be one of {', '.join(FORMATS)}")
+        return self.fresh_file(format_)
+
+    def fresh_file(self, format_: str) -> Path:
+        """The same for a file that is read once and deleted."""
         return self._settings.uploads / f"{secrets.token_hex(16)}.{format_}"
 
     def resolve(self, origin: Origin, place: str) -> tuple[str, str | None]:

@@ -163,6 +163,22 @@ class Ranks(Tally):
         sums[:-1] += np.bincount(cells, minlength=2 * self._many)
 
 
+def prediction_kind(board: Board, label: Kind) -> Kind:
+    """What a prediction is on a board, by what its label is.
+
+    Examples
+    --------
+    >>> prediction_kind(Board("b", key="id", label="y", metric="brier"), "boolean")
+    'number'
+    """
+    return _tally_of(board).kind(board, label)
+
+
+def _tally_of(board: Board) -> type[Tally]:
+    made: dict[str, type[Tally]] = {"accuracy": Hits, "f1": Positives, "auc": Ranks, "mae": AbsoluteError}
+    return made.get(board.metric, ProbabilityLoss)
+
+
 def tally(board: Board, schema: Schema, given: Any) -> Tally:
     """What a board adds up.
 
@@ -173,8 +189,7 @@ def tally(board: Board, schema: Schema, given: Any) -> Tally:
     >>> counted.add(counted.start(), (np.array([1, 2, 3]), None), (np.array([0, 0, 1]), None))
     array([1, 3])
     """
-    made: dict[str, type[Tally]] = {"accuracy": Hits, "f1": Positives, "auc": Ranks, "mae": AbsoluteError}
-    return made.get(board.metric, ProbabilityLoss)(board, schema, given)
+    return _tally_of(board)(board, schema, given)
 
 
 def same(given: Predictions, places: NDArray[np.intp], labels: Held) -> NDArray[np.bool_]:
@@ -216,4 +231,4 @@ def _steps(shares: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.append(np.minimum(np.floor(shares * UNIT), UNIT), UNIT).astype(np.int64)
 
 
-__all__ = ["Tally", "equal", "same", "tally"]
+__all__ = ["Tally", "equal", "prediction_kind", "same", "tally"]

@@ -1,0 +1,66 @@
+"""Leaderboards: who is where, as far as the intervals tell.
+
+`GET /guards/{id}/leaderboard?board=&every=` gives
+
+    {"board": {the board as the policy declares it}, "rising": true, "range": [0.0, 1.0], "confidence": 0.95,
+     "submissions": 12, "places": [{"sequence": 7, "time": "...", "analyst": "ann", "name": "forest", "value": 0.8,
+     "interval": [0.76, 0.84], "improved": null, "confirmed": true, "rank": [1, 2], "tied": [5], "certified": true}]}
+
+`GET /guards/{id}/boards` gives `{"boards": [...]}`. Both are for everyone who reaches the guard: a leaderboard shows
+the names of all who are on it. `every` lists every submission, and is the steward's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from holdfast.guard.leaderboard import leaderboard as read
+from holdfast.guard.standing import Standing
+from holdfast.server import submission_shapes as shapes
+from holdfast.server.errors import Problem
+from holdfast.server.responses import StrictJSON
+from holdfast.server.roles import Anyone
+from holdfast.server.routes import answers
+from holdfast.server.routes import router as make_router
+from holdfast.server.routes.submissions import BoardName, board_of
+from holdfast.server.state import server_of
+
+router = make_router("submissions")
+
+
+@router.get("/guards/{guard}/leaderboard", responses=answers(shapes.LeaderboardFacts))
+async def leaderboard(
+    request: Request,
+    guard: str,
+    caller: Anyone,
+    board: BoardName = None,
+    every: Annotated[bool, Query(description="Every submission, not the best of each analyst: a steward's")] = False,
+) -> Response:
+    """Places with their intervals, ranks and ties. Nothing on it is exact."""
+    server = server_of(request)
+    if every and not caller.steward:
+        raise Problem("forbidden", "every submission of everybody is shown to stewards")
+
+    def work() -> dict[str, Any]:
+        ledger = server.guards.ledger(guard, caller)
+        name = board_of(ledger.look(Standing.of).policy, board).name
+        return read(ledger, name, every=every).to_dict()
+
+    return StrictJSON(await server.work(work))
+
+
+@router.get("/guards/{guard}/boards", responses=answers(shapes.Boards))
+async def boards(request: Request, guard: str, caller: Anyone) -> Response:
+    """The boards that predictions are scored on here."""
+    server = server_of(request)
+
+    def work() -> list[dict[str, Any]]:
+        policy = server.guards.ledger(guard, caller).look(Standing.of).policy
+        return [board.to_dict() for board in policy.boards or ()]
+
+    return StrictJSON({"boards": await server.work(work)})
+
+
+__all__ = ["router"]

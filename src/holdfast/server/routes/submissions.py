@@ -1,0 +1,178 @@
+"""Submissions: predictions scored against hidden labels, and what was submitted so far.
+
+`POST /guards/{id}/submissions?board=&guess=&tolerance=&name=` with the predictions as the body: CSV or Parquet with the
+columns `<the board's key>` and `prediction`; or JSON, `{"keys": [...], "predictions": [...]}`. `board` may be left out
+where the guard has one. It is answered with
+
+    {"sequence": 7, "time": "...", "analyst": "ann", "board": "income", "metric": "accuracy", "rule": "intervals",
+     "name": "forest", "predictions": "<sha256>", "count": 2000, "guess": 0.8, "tolerance": null,
+     "value": 0.8, "interval": [0.76, 0.84], "improved": null, "confirmed": true, "certified": true,
+     "remaining": {"yours": {...}, "whole": {...}}, "repeated": false, "receipt": {...}}
+
+`GET /guards/{id}/submissions?board=&first=&limit=` gives `{"submissions": [the same without repeated and receipt],
+"next": number or null}`: an analyst's own, all of them for a steward.
+
+The file is deleted as soon as it was read. The ledger keeps the digest of the predictions and not the predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from holdfast.data.schema import Schema
+from holdfast.errors import InvalidParameter, QuestionRefused, SampleUnavailable
+from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.policy import SCORE, Policy
+from holdfast.guard.questions import Score
+from holdfast.guard.scoring.board import Board
+from holdfast.guard.standing import Standing
+from holdfast.server import submission_shapes as shapes
+from holdfast.server.errors import Problem
+from holdfast.server.responses import StrictJSON
+from holdfast.server.roles import Anyone, Caller
+from holdfast.server.routes import answers
+from holdfast.server.routes import router as make_router
+from holdfast.server.routes.questions import Key
+from holdfast.server.routes.samples import save
+from holdfast.server.state import Server, server_of
+from holdfast.server.submitted import FORMATS, read_predictions
+
+router = make_router("submissions")
+_REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
+_LARGEST = 2**62
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "One prediction a row key",
+        "content": {
+            "text/csv": {"schema": {"type": "string"}, "example": "id,prediction\n1,true\n2,false\n"},
+            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+            "application/json": {
+                "schema": {"type": "object"},
+                "example": {"keys": [1, 2], "predictions": [True, False]},
+            },
+        },
+    }
+}
+BoardName = Annotated[
+    str | None,
+    Query(min_length=1, max_length=100, description="Which board; may be left out where there is one"),
+]
+_Guess = Annotated[float | None, Query(description="On a board of intervals: the score on rows of your own")]
+_Tolerance = Annotated[float | None, Query(gt=0, description="A guess that stands is certified within this")]
+_Name = Annotated[str, Query(max_length=100, description="What the leaderboard calls it", examples=["forest 2"])]
+
+
+@router.post("/guards/{guard}/submissions", responses=answers(shapes.ScoredSubmission, *_REFUSALS), openapi_extra=_BODY)
+async def submit(
+    request: Request,
+    guard: str,
+    caller: Anyone,
+    board: BoardName = None,
+    guess: _Guess = None,
+    tolerance: _Tolerance = None,
+    name: _Name = "",
+    key: Key = None,
+) -> Response:
+    """Score predictions against the hidden labels. The same submission again is free."""
+    server = server_of(request)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    wanted, schema, n = await server.work(_wanted, server, guard, caller, board)
+    if kind not in FORMATS:
+        raise Problem("unsupported-media-type", f"send one of {', '.join(FORMATS)}")
+    place = server.samples.fresh_file(FORMATS[kind])
+    try:
+        await save(server, request, place)
+        given = await server.work(read_predictions, place, FORMATS[kind], wanted, schema, n, server.settings)
+    finally:
+        place.unlink(missing_ok=True)
+    question = Score(wanted.name, given, guess, tolerance, name)
+    facts = await server.work(_score, server, guard, caller, question, key)
+    server.metrics.answer(Score.kind, facts["repeated"])
+    return StrictJSON(facts)
+
+
+@router.get("/guards/{guard}/submissions", responses=answers(shapes.Submissions))
+async def submissions(
+    request: Request,
+    guard: str,
+    caller: Anyone,
+    board: BoardName = None,
+    first: Annotated[int, Query(ge=1, le=_LARGEST, description="The number of the entry to begin with")] = 1,
+    limit: Annotated[int, Query(ge=1, le=1000, description="How many entries to look at")] = 1000,
+) -> Response:
+    """Submissions in order: all of them for a steward, an analyst's own for an analyst."""
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        ledger = server.guards.ledger(guard, caller)
+        if board is not None:
+            ledger.look(Standing.of).policy.board(board)
+        found = [entry for entry in ledger.entries(first, first + limit - 1) if _shown(entry, caller, board)]
+        following = first + limit
+        end = ledger.head().sequence
+        return {"submissions": [facts_of(entry) for entry in found], "next": following if following <= end else None}
+
+    return StrictJSON(await server.work(work))
+
+
+def facts_of(entry: Entry) -> dict[str, Any]:
+    """What may be shown of an answered submission to whoever made it."""
+    question, answer = entry.body["question"], entry.body["answer"]
+    names = ("board", "metric", "rule", "name", "predictions", "count", "guess", "tolerance")
+    return {
+        "sequence": entry.sequence,
+        "time": entry.time,
+        "analyst": entry.analyst or "",
+        **{name: question[name] for name in names},
+        "value": answer["value"],
+        "interval": answer["interval"],
+        "improved": answer["details"].get("improved"),
+        "confirmed": answer["passed"] if question["rule"] == "intervals" else None,
+        "certified": answer["guarantee"]["certified"],
+        "remaining": answer["remaining"],
+    }
+
+
+def board_of(policy: Policy, name: str | None) -> Board:
+    """The board that a request names, or the only one."""
+    if name is not None:
+        return policy.board(name)
+    if policy.boards is None or len(policy.boards) != 1:
+        known = ", ".join(board.name for board in policy.boards or ()) or "none"
+        raise InvalidParameter(f"board must name one of the guard's boards: {known}")
+    return policy.boards[0]
+
+
+def _wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tuple[Board, Schema, int]:
+    """The board, and what its columns are: everything that the file is read by."""
+    standing = server.guards.ledger(guard, caller).look(Standing.of)
+    if SCORE not in (standing.policy.kinds or ()):
+        raise QuestionRefused("predictions are not scored here: the policy has no board, or does not allow scores")
+    standing.require_open()
+    return board_of(standing.policy, board), standing.schema, standing.n
+
+
+def _score(server: Server, guard: str, caller: Caller, question: Score, key: str | None) -> Mapping[str, Any]:
+    try:
+        opened = server.guards.guard(guard, caller)
+        answer: GuardedAnswer = opened.ask(question, analyst=caller.name, key=key)
+    except SampleUnavailable:
+        server.guards.renew(guard)
+        raise
+    (entry,) = opened.ledger.entries(answer.sequence, answer.sequence)
+    return facts_of(entry) | {"repeated": answer.repeated, "receipt": answer.receipt}
+
+
+def _shown(entry: Entry, caller: Caller, board: str | None) -> bool:
+    if entry.kind != "answered" or not (caller.steward or entry.analyst == caller.name):
+        return False
+    question = entry.body["question"]
+    return question.get("kind") == Score.kind and board in (None, question["board"])
+
+
+__all__ = ["BoardName", "board_of", "facts_of", "router"]
