@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 from holdfast import check
 from holdfast.data.sample import CHANGED, Sample
 from holdfast.data.schema import Schema
-from holdfast.errors import InvalidParameter, SampleUnavailable
+from holdfast.errors import InvalidParameter, QuestionRefused, SampleUnavailable
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.scoring import ladder
+from holdfast.guard.scoring.making import Making
 from holdfast.guard.scoring.metrics import Score as Found
 from holdfast.guard.scoring.metrics import metric_of
 from holdfast.guard.scoring.tally import Tally, tally
@@ -39,9 +40,10 @@ class Score(Question):
     ----------
     board : str
         The name of one of the policy's boards.
-    predictions : mapping, or data frame
+    predictions : mapping, data frame, or Making
         Keys of rows to predictions; or `{"keys": [...], "predictions": [...]}`; or a frame with the key's column and
         one called `prediction`. A row without a prediction counts as the worst; a key that no row has, as nothing.
+        A server takes a model in their place (docs/onnx.md).
     guess : float, optional
         On a board of intervals, and needed there: the score on the analyst's own validation rows.
     tolerance : float, optional
@@ -84,13 +86,25 @@ class Score(Question):
                 raise InvalidParameter("guess must be given: the score on rows of your own, which is checked here")
             guess = check.real("guess", self.guess, at_least=low, at_most=high)
             tolerance = None if self.tolerance is None else check.real("tolerance", self.tolerance, above=0)
-        return Scored(tally(board, schema, self.predictions), n, guess, tolerance, self.name)
+        making = self.predictions if isinstance(self.predictions, Making) else None
+        if making is not None and not board.models:
+            raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
+        given = self.predictions if making is None else making.stand_in(board, schema)
+        return Scored(tally(board, schema, given), n, guess, tolerance, self.name, making)
 
 
 class Scored(Bound):
     """A submission, ready to be scored."""
 
-    def __init__(self, counted: Tally, n: int, guess: float | None, tolerance: float | None, name: str) -> None:
+    def __init__(
+        self,
+        counted: Tally,
+        n: int,
+        guess: float | None,
+        tolerance: float | None,
+        name: str,
+        making: Making | None = None,
+    ) -> None:
         board = counted.board
         self.cost = None
         self.statistics = ()
@@ -105,7 +119,7 @@ class Scored(Bound):
             "tolerance": tolerance,
             "name": name,
         }
-        self._board, self._tally = board, counted
+        self._board, self._tally, self._making = board, counted, making
         self._metric = metric_of(board, n)
         self._guess, self._tolerance = guess, tolerance
         self._analyst = ""
@@ -127,6 +141,8 @@ class Scored(Bound):
     def gather(self, sample: Sample) -> Measured:
         """One reading of the key's and the label's column."""
         board, counted = self._board, self._tally
+        if self._making is not None:
+            counted = tally(board, sample.schema, self._making.make(sample, board))
         sums = sample.fold(
             (board.key, board.label),
             counted.start,
