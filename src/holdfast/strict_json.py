@@ -42,6 +42,11 @@ def _infinite(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
+    kind = type(value)  # exact kinds first: this walks every answer and everything that is hashed, several times
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
+    if kind is dict:
+        return {k if type(k) is str else str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -238,7 +238,7 @@ class Guard:
         if not asked:
             return []
         paid: list[Entry | None] = [None] * len(asked)
-        if self._slow():
+        if self.slow:
             paid = list(self._ledger.submit(lambda transaction: [settling.reserve(transaction, one) for one in asked]))
             faults.reach(RESERVED)
         parts = self._measure(asked)
@@ -272,7 +272,8 @@ class Guard:
             self._ledger.look(lambda view: ahead.warm(view, asked, parts))
         return parts
 
-    def _slow(self) -> bool:
+    @property
+    def slow(self) -> bool:
         """Whether reading the rows takes so long that a crash meanwhile should not repeat it unpaid."""
         return self._sample.engine in _SLOW_ENGINES or self._seconds > _SLOW_SECONDS
 

@@ -5,8 +5,10 @@ Everything here runs alone on the chain and becomes durable together. Nothing is
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from holdfast.bounds.guarantee import Guarantee
@@ -18,7 +20,7 @@ from holdfast.errors import (
     LedgerConflict,
     QuestionRefused,
 )
-from holdfast.guard.accounts import ANALYSTS, WHOLE, Account, account_of, read
+from holdfast.guard.accounts import ANALYSTS, WHOLE, Account, account_of
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.belief import Belief
 from holdfast.guard.ledger.entry import Entry
@@ -111,8 +113,17 @@ class Charged:
 
 def accounts(view: View, standing: Standing, analyst: str) -> Charged:
     """The accounts as they are."""
-    whole, own = (read(view.account, standing.policy, who)[1] for who in (None, analyst))
+    whole, own = (
+        Account.fresh(standing.policy, who) if text is None else _account(text)
+        for who, text in ((None, view.account_text(WHOLE)), (analyst, view.account_text(account_of(analyst))))
+    )
     return Charged(whole, own, analyst)
+
+
+@lru_cache(maxsize=256)
+def _account(text: str) -> Account:
+    """An account from its text; remembered, because it is read several times for a question. Accounts never change."""
+    return Account.from_dict(json.loads(text))
 
 
 def require(view: View, standing: Standing, asked: Asked, progress: Progress) -> None:
@@ -232,7 +243,7 @@ _beliefs: dict[tuple[int, str], Belief] = {}
 
 def belief_of(standing: Standing) -> Belief:
     """The shares of a guard; kept, because their corrections take milliseconds to compute and never change."""
-    name = standing.n, repr(standing.policy)
+    name = standing.n, standing.policy_name
     if name not in _beliefs:
         if len(_beliefs) >= 256:
             _beliefs.clear()

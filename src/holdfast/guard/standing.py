@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Self
 
 from holdfast.data.schema import Schema
@@ -50,6 +50,11 @@ class Standing:
             )
         except (KeyError, TypeError) as error:
             raise InvalidParameter("a guard's stored standing must be what a guard wrote") from error
+
+    @cached_property
+    def policy_name(self) -> str:
+        """The policy in one line: what was computed for one may serve another of the same name."""
+        return repr(self.policy)
 
     def put(self, transaction: Transaction, kind: str, body: Mapping[str, Any]) -> None:
         """Store it, with the entry that says why it changed."""

@@ -16,7 +16,7 @@ from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.transaction import Transaction, View
-from holdfast.guard.questions.base import Question
+from holdfast.guard.questions.base import Bound, Question
 from holdfast.guard.settling import Asked
 from holdfast.guard.standing import Standing
 
@@ -33,7 +33,7 @@ class Request:
     key: str | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class _Place:
     """What is known of one question so far: what it is, what it is answered from, and what became of it."""
 
@@ -70,7 +70,7 @@ def ask_each(guard: Guard, requests: Sequence[Request]) -> list[GuardedAnswer | 
 
     places = [_Place(request) for request in requests]
     guard.ledger.look(lambda view: _look(view, places))
-    if guard._slow():
+    if guard.slow:
         _submit(guard, places, lambda place: partial(settling.reserve, asked=place.asked), "paid")
         faults.reach(RESERVED)
     _measure(guard, [place for place in places if place.open])
@@ -107,9 +107,15 @@ def _look(view: View, places: Sequence[_Place]) -> None:
     for place in places:
         if place.open:
             place.attempt(partial(look_up, place))
+    warmed: set[object] = set()
     for place in places:
         if place.open:
-            place.attempt(partial(ahead.warm, view, [place.asked]))
+            bound = place.asked.bound
+            # Most kinds need the share alone, which is that of the first of them for all.
+            name: object = bound.cost if type(bound).warm is Bound.warm else place
+            if name not in warmed:
+                warmed.add(name)
+                place.attempt(partial(ahead.warm, view, [place.asked]))
 
 
 def _measure(guard: Guard, places: Sequence[_Place]) -> None:

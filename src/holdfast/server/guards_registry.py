@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import SampleUnavailable
@@ -91,6 +91,17 @@ class Guards:
         """A guard that the caller reaches, with its rows."""
         self.ledger(identity, caller)
         return self.opened(identity)
+
+    def for_each(self, identity: str, callers: Sequence[Caller]) -> tuple[Guard | None, list[Problem | None]]:
+        """A guard for several callers at once; for each who does not reach it, what to say. None if nobody does."""
+        policy = self._store.ledger(self.row(identity)["dataset"]).look(Standing.of).policy
+        reached = [None if caller.reaches(identity, policy) else _absent() for caller in callers]
+        return (self.opened(identity) if None in reached else None), reached
+
+    def slow(self, identity: str) -> bool:
+        """Whether the rows of a guard that this worker has opened take long to read."""
+        guard = self._open.get(identity)
+        return guard is not None and guard.slow
 
     def opened(self, identity: str) -> Guard:
         """A guard with its rows, opened if this worker has not yet."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,6 +73,12 @@ class Records:
     def all(self, table: Table, **where: Any) -> list[dict[str, Any]]:
         """Rows with these values, oldest first."""
         statement = select(table).filter_by(**where).order_by(table.c.created, table.c.id)
+        with self._connected() as connection:
+            return [_plain(row) for row in connection.execute(statement).mappings()]
+
+    def some(self, table: Table, identities: Collection[str]) -> list[dict[str, Any]]:
+        """The rows with these ids, in any order."""
+        statement = select(table).where(table.c.id.in_(identities))
         with self._connected() as connection:
             return [_plain(row) for row in connection.execute(statement).mappings()]
 

@@ -1,0 +1,83 @@
+"""Calls that come while another is at work are done together by the next: the busier a server, the less each costs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+I = TypeVar("I")  # noqa: E741
+O = TypeVar("O")  # noqa: E741
+
+Work = Callable[[list[I]], Awaitable[Sequence[O | Exception]]]
+"""Does many calls at once: for each what came of it, or its error."""
+
+
+class Gathered(Generic[I, O]):
+    """One call at a time from outside, many at a time inside.
+
+    A call that meets nobody at work is done at once. Others wait until a place is free and are then done together, in
+    order, up to `most` at once. At most `at_once` groups are at work. A call that is given up before its turn is not
+    done at all.
+
+    Examples
+    --------
+    >>> async def doubled(numbers):
+    ...     return [2 * number for number in numbers]
+    >>> async def main():
+    ...     double = Gathered(doubled)
+    ...     return await asyncio.gather(*(double(i) for i in range(4)))
+    >>> asyncio.run(main())
+    [0, 2, 4, 6]
+    """
+
+    def __init__(self, work: Work[I, O], at_once: int = 1, most: int = 64) -> None:
+        self._work, self.at_once, self._most = work, at_once, most
+        self._waiting: deque[tuple[I, asyncio.Future[O]]] = deque()
+        self._groups: set[asyncio.Task[None]] = set()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits or is at work."""
+        return not self._waiting and not self._groups
+
+    async def __call__(self, item: I) -> O:
+        """Have one call done, with whatever others are waiting."""
+        future: asyncio.Future[O] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, future))
+        self._start()
+        return await future
+
+    def _start(self) -> None:
+        while self._waiting and len(self._groups) < self.at_once:
+            group: list[tuple[I, asyncio.Future[O]]] = []
+            while self._waiting and len(group) < self._most:
+                one = self._waiting.popleft()
+                if not one[1].done():  # not given up meanwhile
+                    group.append(one)
+            if group:
+                task = asyncio.create_task(self._do(group))
+                self._groups.add(task)
+                task.add_done_callback(self._next)
+
+    def _next(self, task: asyncio.Task[None]) -> None:
+        self._groups.discard(task)
+        self._start()
+
+    async def _do(self, group: list[tuple[I, asyncio.Future[O]]]) -> None:
+        found: Sequence[O | Exception]
+        try:
+            found = await self._work([item for item, _ in group])
+        except Exception as error:
+            found = [error] * len(group)
+        for (_, future), one in zip(group, found, strict=True):
+            if future.done():
+                continue
+            if isinstance(one, Exception):
+                future.set_exception(one)
+            else:
+                future.set_result(one)
+
+
+__all__ = ["Gathered"]
