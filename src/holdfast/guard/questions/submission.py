@@ -89,8 +89,8 @@ class Score(Question):
         making = self.predictions if isinstance(self.predictions, Making) else None
         if making is not None and not board.models:
             raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
-        given = self.predictions if making is None else making.stand_in(board, schema)
-        return Scored(tally(board, schema, given), n, guess, tolerance, self.name, making)
+        scored = self.predictions if making is None else making.stand_in(board, schema)
+        return Scored(tally(board, schema, scored), n, guess, tolerance, self.name, making)
 
 
 class Scored(Bound):
