@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -48,6 +49,7 @@ def to_environment(settings: Settings) -> dict[str, str]:
 def serve(settings: Settings) -> None:
     """Serve until a signal comes; then let requests under way end, and stop."""
     import uvicorn
+    from uvicorn.supervisors import Multiprocess
 
     options: dict[str, Any] = {
         "host": settings.host,
@@ -68,7 +70,16 @@ def serve(settings: Settings) -> None:
     os.environ.update(to_environment(settings))
     # Uvicorn ends what is under way and then sends itself the signal again: an orderly end is no failure.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    uvicorn.run("holdfast.server.app:from_environment", factory=True, workers=settings.workers, **options)
+    config = uvicorn.Config(
+        "holdfast.server.app:from_environment", factory=True, workers=settings.workers, **options
+    )
+    if settings.workers == 1:
+        uvicorn.Server(config).run()
+        return
+    shared = config.bind_socket()
+    # asyncio sets this by itself, but not on connections to a socket that it has not made.
+    shared.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    Multiprocess(config, sockets=[shared]).run()
 
 
 __all__ = ["first_token", "serve", "to_environment"]
