@@ -81,17 +81,17 @@ async def submit(
     """Score predictions against the hidden labels. The same submission again is free."""
     server = server_of(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    wanted, schema, n = await server.work(_wanted, server, guard, caller, board)
+    chosen, schema, n = await server.work(wanted, server, guard, caller, board)
     if kind not in FORMATS:
         raise Problem("unsupported-media-type", f"send one of {', '.join(FORMATS)}")
     place = server.samples.fresh_file(FORMATS[kind])
     try:
         await save(server, request, place)
-        given = await server.work(read_predictions, place, FORMATS[kind], wanted, schema, n, server.settings)
+        given = await server.work(read_predictions, place, FORMATS[kind], chosen, schema, n, server.settings)
     finally:
         place.unlink(missing_ok=True)
-    question = Score(wanted.name, given, guess, tolerance, name)
-    facts = await server.work(_score, server, guard, caller, question, key)
+    question = Score(chosen.name, given, guess, tolerance, name)
+    facts = await server.work(scored, server, guard, caller, question, key)
     server.metrics.answer(Score.kind, facts["repeated"])
     return StrictJSON(facts)
 
@@ -148,7 +148,7 @@ def board_of(policy: Policy, name: str | None) -> Board:
     return policy.boards[0]
 
 
-def _wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tuple[Board, Schema, int]:
+def wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tuple[Board, Schema, int]:
     """The board, and what its columns are: everything that the file is read by."""
     standing = server.guards.ledger(guard, caller).look(Standing.of)
     if SCORE not in (standing.policy.kinds or ()):
@@ -157,7 +157,8 @@ def _wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tu
     return board_of(standing.policy, board), standing.schema, standing.n
 
 
-def _score(server: Server, guard: str, caller: Caller, question: Score, key: str | None) -> Mapping[str, Any]:
+def scored(server: Server, guard: str, caller: Caller, question: Score, key: str | None) -> Mapping[str, Any]:
+    """Ask, and say what the ledger holds of it."""
     try:
         opened = server.guards.guard(guard, caller)
         answer: GuardedAnswer = opened.ask(question, analyst=caller.name, key=key)
@@ -175,4 +176,4 @@ def _shown(entry: Entry, caller: Caller, board: str | None) -> bool:
     return question.get("kind") == Score.kind and board in (None, question["board"])
 
 
-__all__ = ["BoardName", "board_of", "facts_of", "router"]
+__all__ = ["BoardName", "board_of", "facts_of", "router", "scored", "wanted"]
