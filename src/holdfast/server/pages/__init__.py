@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from holdfast.server.pages.session import Sessions
 from holdfast.server.state import Server
 
-PARTS = ("assets", "welcome", "oidc", "samples", "making", "asking", "guards", "tokens", "reports")
+PARTS = ("assets", "welcome", "samples", "making", "asking", "boards", "guards", "tokens", "reports")
 """Modules of this package with a `router`; the order decides which of two fitting routes is taken."""
 
 
@@ -20,7 +20,8 @@ def add_to(app: FastAPI, server: Server) -> None:
     """Serve the pages beside the API. They are no part of its OpenAPI document."""
     app.state.sessions = Sessions(server)
     app.state.tour = None
-    for name in PARTS:
+    provider = ("oidc",) if server.settings.oidc_client_id is not None else ()
+    for name in (*PARTS, *provider):
         app.include_router(importlib.import_module(f"holdfast.server.pages.{name}").router, include_in_schema=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,21 +10,26 @@ from fastapi import Request, Response
 
 from holdfast.errors import HoldfastError
 from holdfast.server.errors import Problem, problem_of
-from holdfast.server.pages import policy_form
+from holdfast.server.pages import board_form, policy_form
+from holdfast.server.pages.board_view import METRICS
 from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
 from holdfast.server.pages.samples import name_of
 from holdfast.server.state import Server, server_of
 
 router = page_router()
 _ROWS = 10_000
-_FIELDS = ("name", "sample", "allow_overlap", *policy_form.DEFAULTS)
+_FIELDS = ("name", "sample", "allow_overlap", *policy_form.DEFAULTS, *board_form.DEFAULTS)
 
 
 @router.get("/guards/new")
 async def new(request: Request) -> Response:
     """The picker; with `?part=compare` the comparison alone, which the page fetches while the form is filled."""
     await steward(request)
-    fields = policy_form.DEFAULTS | {k: v[:2000] for k, v in request.query_params.items() if k in _FIELDS}
+    fields = (
+        policy_form.DEFAULTS
+        | board_form.DEFAULTS
+        | {k: v[:2000] for k, v in request.query_params.items() if k in _FIELDS}
+    )
     if request.query_params.get("part") == "compare":
         return show(request, "part_compare.html", **await _compared(server_of(request), fields))
     return await _page(request, fields)
@@ -40,6 +46,9 @@ async def create(request: Request) -> Response:
         return await _page(request, fields)
     try:
         policy = policy_form.policy_of(fields)
+        board = await server.work(_board, server, fields)
+        if board is not None:
+            policy["boards"] = [board]
         name, overlap = name_of(fields["name"]), fields["allow_overlap"] or None
         row = await server.work(server.guards.create, name, fields["sample"], policy, overlap)
     except (Problem, HoldfastError) as error:
@@ -56,6 +65,7 @@ async def _page(request: Request, fields: Mapping[str, str], error: Problem | Ho
     filled = {"name": "", "sample": free[0]["id"] if free else "", "allow_overlap": ""} | dict(fields)
     compared = await _compared(server, filled)
     values = compared | {"fields": filled, "samples": free, "shapes": policy_form.SHAPES, "problem": problem}
+    values |= {"rules": board_form.RULES, "metrics": METRICS}
     return show(request, "making.html", 200 if problem is None else problem.status, **values)
 
 
@@ -71,6 +81,11 @@ async def _compared(server: Server, fields: Mapping[str, str]) -> dict[str, Any]
             return {"lines": [], "failed": 0, "n": n, "why": str(error)}
 
     return await server.work(work)
+
+
+def _board(server: Server, fields: Mapping[str, str]) -> dict[str, Any] | None:
+    schema = json.loads(server.samples.row(fields["sample"])["schema"])
+    return board_form.board_of(fields, {column["name"]: column["kind"] for column in schema["columns"]})
 
 
 def _rows(server: Server, sample: str) -> int:

@@ -143,11 +143,21 @@ def _scale(asked: Mapping[str, Any] | None, answer: Mapping[str, Any] | None) ->
     """The range that an answer's interval is drawn on."""
     if asked is None or answer is None:
         return 0.0, 1.0
+    if asked["kind"] == "score":
+        return _score_scale(asked, answer)
     rows = asked.get("rows") or ([asked] if "low" in asked else [])
     if not rows:
         return 0.0, 1.0
     low, high = float(rows[0]["low"]), float(rows[0]["high"])
     return (low - high, high - low) if asked["kind"] == "compare" else (low, high)
+
+
+def _score_scale(asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
+    """From 0 to the greatest score, or where that is not a part of the entry, to a round number beyond all of it."""
+    if asked["metric"] not in ("log-loss", "mae"):
+        return 0.0, 1.0
+    seen = [*(answer["interval"] or ()), asked["guess"] or 0.0, 1e-9]
+    return 0.0, float(f"{1.25 * max(seen):.1g}")
 
 
 def strip_points(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -158,12 +168,12 @@ def strip_points(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if answer is None:
             continue
         low, high = one["scale"]
-        kind = {True: "passed", False: "failed", None: "noisy"}[answer["passed"]]
+        kind = {True: "passed", False: "failed", None: "noisy"}[answer["details"].get("improved", answer["passed"])]
         point: dict[str, Any] = {"kind": kind, "low": None, "high": None, "guess": None}
         ends = answer["interval"]
         if isinstance(ends, list) and len(ends) == 2 and high > low:
             point |= {"low": (ends[0] - low) / (high - low), "high": (ends[1] - low) / (high - low)}
-            if "guess" in one["asked"]:
+            if one["asked"].get("guess") is not None:
                 point["guess"] = (one["asked"]["guess"] - low) / (high - low)
         found.append(point)
     return found[::-1][-_STRIP:]

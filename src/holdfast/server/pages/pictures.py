@@ -69,7 +69,7 @@ def distance(found: float, chance: float, allowed: float, scale: float) -> Marku
     return _svg("interval distance" + (" over" if found > allowed else ""), 48, parts, words)
 
 
-def strip(points: Sequence[Mapping[str, Any]], slots: int = 60) -> Markup:
+def strip(points: Sequence[Mapping[str, Any]], slots: int = 60, subject: str = "answers") -> Markup:
     """The latest answers side by side: each a stroke from the lower to the upper end of its interval.
 
     A point has `low` and `high`, shares of the range of its values, or None for an answer without an interval; `value`,
@@ -90,7 +90,7 @@ def strip(points: Sequence[Mapping[str, Any]], slots: int = 60) -> Markup:
             parts.append(_rect(x - step * 0.42, 100 * (1 - one["guess"]) - 0.7, step * 0.84, 1.4, "guess"))
     passed = sum(one["kind"] == "passed" for one in shown)
     failed = sum(one["kind"] == "failed" for one in shown)
-    words = f"the latest {len(shown)} answers: {passed} guesses stood, {failed} did not"
+    words = f"the latest {len(shown)} {subject}: {passed} stood, {failed} did not"
     return _svg("strip", 100, parts, words)
 
 

@@ -77,14 +77,14 @@ def policy_of(fields: Mapping[str, str]) -> dict[str, Any]:
     shape = fields.get("shape", "looks")
     if shape not in SHAPES:
         raise InvalidParameter(f"plan must be one of {', '.join(SHAPES)}")
-    made: dict[str, Any] = {"confidence": _number("confidence", fields["confidence"])}
+    made: dict[str, Any] = {"confidence": number_of("confidence", fields["confidence"])}
     for name in ("questions", "failures"):
         if fields.get(name):
-            made[name] = check.whole(name, _number(name, fields[name]), at_least=0, at_most=10**9)
+            made[name] = check.whole(name, number_of(name, fields[name]), at_least=0, at_most=10**9)
     if shape == "mixed":
-        made["privacy"] = {"kind": "pure-dp", "epsilon": _number("privacy budget", fields.get("epsilon", ""))}
+        made["privacy"] = {"kind": "pure-dp", "epsilon": number_of("privacy budget", fields.get("epsilon", ""))}
         if fields.get("spend"):
-            made["spend"] = {"kind": "pure-dp", "epsilon": _number("cost of a question", fields["spend"])}
+            made["spend"] = {"kind": "pure-dp", "epsilon": number_of("cost of a question", fields["spend"])}
     elif shape == "means":
         made |= {"answers": "means"}
         made.pop("failures", None)
@@ -104,11 +104,12 @@ def _shares(text: str) -> dict[str, float]:
         percent = share.endswith("%")
         if not name.strip():
             raise InvalidParameter("analysts must be lines of a name and a share, such as `ann 0.5` or `ann 50%`")
-        found[name.strip()] = _number("share", share.rstrip("%")) / (100 if percent else 1)
+        found[name.strip()] = number_of("share", share.rstrip("%")) / (100 if percent else 1)
     return found
 
 
-def _number(name: str, text: str) -> float:
+def number_of(name: str, text: str) -> float:
+    """A finite number that somebody typed; whole ones are whole."""
     try:
         if len(text) > 40:
             raise ValueError
@@ -166,4 +167,4 @@ def methods(n: int, questions: int, failures: int, confidence: float) -> tuple[t
     return tuple((row.name, row.half_width, row.certified, row.reference) for row in rows)
 
 
-__all__ = ["DEFAULTS", "SHAPES", "Line", "comparison", "methods", "policy_of", "promised"]
+__all__ = ["DEFAULTS", "SHAPES", "Line", "comparison", "methods", "number_of", "policy_of", "promised"]

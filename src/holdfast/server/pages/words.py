@@ -132,6 +132,10 @@ def question(asked: Mapping[str, Any]) -> str:
             return f"{'independence of' if asked['name'] == 'independence' else 'shares of'} " + " and ".join(
                 asked["columns"]
             )
+        case "score":
+            claimed = "" if asked["guess"] is None else f", about {number(asked['guess'])}?"
+            called = f"“{asked['name']}”" if asked["name"] else f"{asked['count']:,} predictions"
+            return f"{called} on {asked['board']}, {asked['metric']}{claimed}"
     return str(kind)
 
 
@@ -168,6 +172,9 @@ def cost(plain: Mapping[str, Any] | None) -> str:
 
 def outcome(answer: Mapping[str, Any]) -> tuple[str, str]:
     """A mark and a word for what became of a question."""
+    improved = answer["details"].get("improved")
+    if improved is not None:  # a ladder: its step passes where nothing is shown
+        return ("✓", "passed") if improved else ("–", "not better")
     if answer["passed"] is True:
         return "✓", "passed"
     if answer["passed"] is False:
@@ -191,6 +198,16 @@ def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """What an answer means, for somebody who has not seen one before."""
     kind, passed, ends = asked["kind"], answer["passed"], answer["interval"]
     found = answer["value"]
+    if kind == "score" and asked["rule"] == "ladder":
+        if answer["details"]["improved"]:
+            return f"A new best: {number(found)}. The truth is between {_ends(ends)}."
+        return "Not better than the best so far by a whole step. Nothing more is shown."
+    if kind == "score":
+        if passed:
+            return f"Your score of {number(asked['guess'])} stands: the truth is between {_ends(ends)}."
+        if ends is None:
+            return f"Your score of {number(asked['guess'])} does not stand. Nothing more is shown."
+        return f"Your score of {number(asked['guess'])} does not stand: it is between {_ends(ends)}."
     if kind == "check" or (kind == "compare" and "guess" in asked):
         if passed:
             return f"Your guess of {number(asked['guess'])} stands: the truth is between {_ends(ends)}."
@@ -213,7 +230,9 @@ def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
 
 def aside(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """What else to know about an answer."""
-    if answer["passed"] is False and asked["kind"] in ("check", "compare"):
+    if asked["kind"] == "score" and asked["rule"] == "ladder":
+        return "Only improvements show a score: that is what keeps a ladder honest." if answer["passed"] else ""
+    if answer["passed"] is False and asked["kind"] in ("check", "compare", "score"):
         return "Failures like this one make later intervals a little wider, for everybody."
     if answer["passed"] is True:
         return "Guesses that stand cost next to nothing: later intervals stay as they are."
@@ -260,6 +279,9 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("Shares", ", ".join(f"{name} {share:.0%}" for name, share in plain["analysts"].items())))
     if plain["expires"] is not None:
         rows.append(("Until", plain["expires"][:16].replace("T", " ") + " UTC"))
+    for board in plain.get("boards") or ():
+        rule = "an interval each" if board["rule"] == "intervals" else f"a ladder with steps of {number(board['step'])}"
+        rows.append((f"Board {board['name']}", f"{board['metric']} of {board['label']} by {board['key']}, {rule}"))
     rows.append(("Kinds", ", ".join(plain["kinds"])))
     return rows
 
