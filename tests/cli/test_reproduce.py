@@ -63,7 +63,7 @@ def test_run_prints_tables_finding_and_files(
 
 
 def test_run_as_json_is_one_object(tmp_path: Path, seen: list[Settings], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["reproduce", "all", "--json", "--out", str(tmp_path)]) == 1
+    assert run(["reproduce", "all", "--json", "--workers", "1", "--out", str(tmp_path)]) == 1
     said = capsys.readouterr()
     result = json.loads(said.out)
     assert result["passed"] is False

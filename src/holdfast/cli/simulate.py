@@ -58,7 +58,7 @@ def simulate(
     """Set an analyst on a holdout: how often every interval of a run held its truth, and how far off answers were."""
     from holdfast.experiments.analysts import analyst as find_analyst
     from holdfast.experiments.answerers import Design, answerer, answerers
-    from holdfast.experiments.simulation import cores
+    from holdfast.experiments.processes import cores
 
     if listing:
         _list(as_json)

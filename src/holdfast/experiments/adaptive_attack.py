@@ -14,7 +14,7 @@ from holdfast.experiments.analysts.registry import ANALYSTS
 from holdfast.experiments.answerers.base import Design
 from holdfast.experiments.answerers.registry import Entry, answerers
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
-from holdfast.experiments.simulation import Simulated, cores, simulate
+from holdfast.experiments.simulation import Simulated, simulate
 from holdfast.experiments.simulation_plot import chart
 
 ROWS, QUESTIONS, FAILURES, CONFIDENCE = 6400, 640, 10, 0.95
@@ -31,6 +31,7 @@ _ABSTENTIONS = 0.001
     "adaptive-attack",
     title="One attack on every answerer: exact means err by 0.099, certified answers stay inside their intervals",
     source="Rogers' thesis, section 3 and Algorithm 1 (the monitor); the attack is ours, after Dwork et al. (2015)",
+    spreads=True,
 )
 def run(settings: Settings) -> Outcome:
     """Attack every answerer of the library on the same samples, and the certified ones with every variant."""
@@ -56,7 +57,7 @@ def run(settings: Settings) -> Outcome:
                     certified=entry.certified,
                     look=_look,
                     progress=progress,
-                    jobs=1 if settings.quick else cores(),
+                    jobs=settings.processes,
                 )
             )
         except GuaranteeUnavailable as error:

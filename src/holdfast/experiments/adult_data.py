@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast.experiments.real_reuse_data import DataAbsent, folder
 
+ADULT = "adult"
 COLUMNS = (
     "age",
     "workclass",
@@ -41,10 +42,10 @@ def load_adult() -> Adult:
     """Both published files, one after the other."""
     lines: list[list[str]] = []
     for name in ("adult.data", "adult.test"):
-        path = folder() / "adult" / name
+        path = folder() / ADULT / name
         if not path.is_file():
             raise DataAbsent(
-                f"this experiment needs the data set adult, and {path} is not there; HOLDFAST_DATA names the folder"
+                f"this experiment needs the data set {ADULT}, and {path} is not there; HOLDFAST_DATA names the folder"
             )
         with path.open(newline="", encoding="utf-8") as file:
             lines += [line for line in csv.reader(file, skipinitialspace=True) if len(line) == len(COLUMNS) + 1]
@@ -56,4 +57,4 @@ def load_adult() -> Adult:
     return Adult(np.column_stack(columns), np.char.startswith(table[:, -1], ">50K"))
 
 
-__all__ = ["COLUMNS", "Adult", "load_adult"]
+__all__ = ["ADULT", "COLUMNS", "Adult", "load_adult"]

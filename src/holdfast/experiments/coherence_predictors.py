@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.coherence.verdict import INCOHERENT, LEAK
-from holdfast.experiments.acs_data import load_acs
+from holdfast.experiments.acs_data import ACS, load_acs
 from holdfast.experiments.coherence_predictors_audits import ALPHA, BETA, Row, compare, sweep
 from holdfast.experiments.coherence_predictors_pairs import (
     CONTROL,
@@ -36,6 +36,7 @@ FAR, NEAR = 10.0, 3.0
     "coherence-predictors",
     title="Memorising, regularised and private predictors on the ACS excerpt: floors above noise, and verdicts",
     source="Specification of the coherence audit, section 4.8; data of Enforcing Demographic Coherence, section 5",
+    data=(ACS,),
 )
 def run(settings: Settings) -> Outcome:
     """Audit every pair of curator and learner on the same splits; then open the lens column by column."""

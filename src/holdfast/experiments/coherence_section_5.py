@@ -20,7 +20,7 @@ from holdfast.coherence.encoding import Matrix
 from holdfast.coherence.significance import significance
 from holdfast.coherence.table import Table as Rows
 from holdfast.coherence.target import Target
-from holdfast.experiments.acs_data import DISABILITY, LENS, NOT_APPLICABLE, TARGET, load_acs
+from holdfast.experiments.acs_data import ACS, DISABILITY, LENS, NOT_APPLICABLE, TARGET, load_acs
 from holdfast.experiments.plots import colour_below
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 
@@ -108,10 +108,19 @@ def shares(trials: Trials) -> tuple[float, float]:
     return float(called[inside].mean()), float(called[~inside].mean())
 
 
+def one_split(trials: Trials) -> dict[str, Floats]:
+    """What the authors' forest says of the group in the first split, in order: of the released and of the held out."""
+    assert trials.predictions is not None
+    members = trials.groups.mask(GROUP)
+    said, inside = trials.predictions[0, 0, 0][members] * _SCALE, trials.inside[0, members]
+    return {"released": np.sort(said[inside]), "held out": np.sort(said[~inside])}
+
+
 @experiment(
     "coherence-section-5",
     title="A forest on half of the ACS excerpt: how far predictions differ in and out of the release, by group",
     source="Enforcing Demographic Coherence, section 5, Figures 2 and 3",
+    data=(ACS,),
 )
 def run(settings: Settings) -> Outcome:
     """Repeat the paper's experiment with the authors' coding and the corrected one."""
@@ -146,6 +155,16 @@ def outcome(people: Rows, trials: dict[str, Trials], seed: int) -> Outcome:
     said = refused.failures[0].message if refused.failures else "they were not refused"
     inside, outside = shares(trials[AUTHORS])
     mean = {key: float(found.mean()) for key, found in kept.items()}
+    sorted_split = one_split(trials[AUTHORS])
+    split = [
+        {
+            "half": half,
+            "members": said.size,
+            "called disabled (-1)": int((said == -1).sum()),
+            "called 1": int((said == 1).sum()),
+        }
+        for half, said in sorted_split.items()
+    ]
     checks = [
         Check(
             f"{group}, authors' coding: {wanted} within {slack}",
@@ -175,7 +194,10 @@ def outcome(people: Rows, trials: dict[str, Trials], seed: int) -> Outcome:
         Check("no split failed", not any(t.partial for t in trials.values()), f"{trials[AUTHORS].splits} splits"),
     ]
     return Outcome(
-        tables=(Table("distances", "W1 between the halves, mean over splits", tuple(rows[0]), tuple(rows)),),
+        tables=(
+            Table("distances", "W1 between the halves, mean over splits", tuple(rows[0]), tuple(rows)),
+            Table("one-split", "Figure 3: predictions of one split, group members", tuple(split[0]), tuple(split)),
+        ),
         checks=tuple(checks),
         finding=(
             f"Of the people with a cognitive disability the forest calls {inside:.1%} disabled if they were released "
@@ -192,7 +214,7 @@ def outcome(people: Rows, trials: dict[str, Trials], seed: int) -> Outcome:
             "called disabled, held out": outside,
             "seed": seed,
         },
-        chart=lambda: _chart(kept),
+        chart=lambda: _chart(kept, sorted_split),
     )
 
 
@@ -200,8 +222,8 @@ def _short(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def _chart(kept: dict[tuple[str, str], Floats]) -> Any:
-    """Distances of all splits in order, as in the paper's Figure 2."""
+def _chart(kept: dict[tuple[str, str], Floats], sorted_split: dict[str, Floats]) -> Any:
+    """Distances of all splits in order, as in the paper's Figure 2; below, predictions of one split, as in Figure 3."""
     import altair as alt
 
     points = [
@@ -209,7 +231,7 @@ def _chart(kept: dict[tuple[str, str], Floats]) -> Any:
         for (coding, group), found in kept.items()
         for rank, value in enumerate(np.sort(found))
     ]
-    return (
+    figure_2 = (
         alt.Chart(alt.InlineData(values=points), width=360, height=240)
         .mark_line(point=True)
         .encode(
@@ -220,6 +242,21 @@ def _chart(kept: dict[tuple[str, str], Floats]) -> Any:
         )
         .resolve_scale(y="independent")
     )
+    steps = [
+        {"member": rank + 1, "prediction": float(value), "half": half}
+        for half, said in sorted_split.items()
+        for rank, value in enumerate(said)
+    ]
+    figure_3 = (
+        alt.Chart(alt.InlineData(values=steps), width=360, height=160)
+        .mark_line(interpolate="step")
+        .encode(
+            x=alt.X("member:Q", title="people with a cognitive disability, in order of prediction"),
+            y=alt.Y("prediction:Q", title="prediction"),
+            column=alt.Column("half:N", title=None, sort=list(sorted_split)),
+        )
+    )
+    return alt.vconcat(figure_2, figure_3)
 
 
-__all__ = ["AUTHORS", "CONFIDENCE", "EVERYONE", "GROUP", "LABELS", "measure", "outcome", "run"]
+__all__ = ["AUTHORS", "CONFIDENCE", "EVERYONE", "GROUP", "LABELS", "measure", "one_split", "outcome", "run"]

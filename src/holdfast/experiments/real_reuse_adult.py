@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.bounds.one_question import clopper_pearson
 from holdfast.errors import GuaranteeUnavailable
-from holdfast.experiments.adult_data import COLUMNS, Adult, load_adult
+from holdfast.experiments.adult_data import ADULT, COLUMNS, Adult, load_adult
 from holdfast.experiments.plots import colour_below
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 from holdfast.holdout import ReusableHoldout
@@ -166,6 +166,7 @@ def guarded(parts: Parts, trials: int, rng: Generator) -> Tuned:
     "real-reuse-adult",
     title="A decision tree tuned on Adult for several hundred trials: believed against true",
     source="Holdfast; data of Becker and Kohavi 1996",
+    data=(ADULT,),
 )
 def run(settings: Settings) -> Outcome:
     """Tune by plain and by guarded scores on many splits."""

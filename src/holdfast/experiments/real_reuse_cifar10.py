@@ -19,7 +19,7 @@ from scipy.special import ndtri
 
 from holdfast.experiments.binomial import exceeds
 from holdfast.experiments.plots import colour_below
-from holdfast.experiments.real_reuse_data import Cifar, Right, load_cifar
+from holdfast.experiments.real_reuse_data import CIFAR, Cifar, Right, load_cifar
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 from holdfast.holdout import ReusableHoldout
 from holdfast.mechanisms.answer import Answer
@@ -64,6 +64,7 @@ class Split:
     "real-reuse-cifar10",
     title="30 published CIFAR-10 models replayed as questions on the old test set, with fresh images as truth",
     source="Recht, Roelofs, Schmidt and Shankar (2019), predictions of the CIFAR-10.1 repository",
+    data=(CIFAR,),
 )
 def run(settings: Settings) -> Outcome:
     """Replay the models, compare orders with the fresh set, and split the old set for a truth without shift."""

@@ -21,7 +21,7 @@ from holdfast.experiments.answerers import Answerer, Design, answerer
 from holdfast.experiments.answerers.wrapped import Wrapped
 from holdfast.experiments.binomial import exceeds
 from holdfast.experiments.plots import colour_below
-from holdfast.experiments.real_reuse_data import Mmlu, Right, load_mmlu
+from holdfast.experiments.real_reuse_data import MMLU, Mmlu, Right, load_mmlu
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
 from holdfast.holdout import Ladder, ReusableHoldout
 from holdfast.noise import Seeded, Source
@@ -108,6 +108,7 @@ class Search:
     "real-reuse-mmlu-pro",
     title="A greedy analyst assembles a router of 29 models on 1,000 MMLU-Pro questions: believed against true",
     source="Correctness matrix of the MMLU-Pro repository (Wang et al. 2024)",
+    data=(MMLU,),
 )
 def run(settings: Settings) -> Outcome:
     """Set the same greedy analyst on every host, on the same splits, and judge her routers on the other questions."""

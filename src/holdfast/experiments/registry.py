@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import InvalidParameter
+from holdfast.experiments.processes import cores
 
 Progress = Callable[[float, str], None]
 _REGISTRY: dict[str, Experiment] = {}
@@ -28,12 +29,19 @@ class Settings:
 
     `progress(fraction, what)` is called with the share of the work done, in [0, 1], and what comes next. `out` is the
     folder of the results, where an experiment that takes long keeps what it has finished; None keeps nothing.
+    `workers` are the processes that one experiment may use, 0 for one a core; no number depends on it.
     """
 
     quick: bool = False
     seed: int = 1
     progress: Progress = silent
     out: Path | None = None
+    workers: int = 0
+
+    @property
+    def processes(self) -> int:
+        """Processes for an experiment that spreads its work; a quick run stays in one, which starts sooner."""
+        return 1 if self.quick else self.workers or cores()
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,11 @@ class Table:
         """Plain data; a cell that a row does not have is None."""
         rows = [{column: row.get(column) for column in self.columns} for row in self.rows]
         return {"name": self.name, "title": self.title, "columns": list(self.columns), "rows": rows}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Table:
+        """The table that `to_dict` gave."""
+        return cls(plain["name"], plain["title"], tuple(plain["columns"]), tuple(plain["rows"]))
 
 
 @dataclass(frozen=True)
@@ -94,15 +107,35 @@ class Outcome:
             "checks": [check.to_dict() for check in self.checks],
         }
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Outcome:
+        """The outcome that `to_dict` gave, which has no chart.
+
+        Examples
+        --------
+        >>> made = Outcome((), (Check("it holds", True, "3 of 3"),), "It holds.")
+        >>> Outcome.from_dict(made.to_dict()) == made
+        True
+        """
+        return cls(
+            tuple(Table.from_dict(table) for table in plain["tables"]),
+            tuple(Check(**check) for check in plain["checks"]),
+            plain["finding"],
+            plain["parameters"],
+        )
+
 
 @dataclass(frozen=True)
 class Experiment:
-    """A registered experiment."""
+    """A registered experiment; `data`, `spreads` and `home` as in `experiment`."""
 
     name: str
     title: str
     source: str
     run: Callable[[Settings], Outcome]
+    data: tuple[str, ...] = ()
+    spreads: bool = False
+    home: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for listings."""
@@ -110,7 +143,7 @@ class Experiment:
 
 
 def experiment(
-    name: str, *, title: str, source: str
+    name: str, *, title: str, source: str, data: tuple[str, ...] = (), spreads: bool = False, home: str = ""
 ) -> Callable[[Callable[[Settings], Outcome]], Callable[[Settings], Outcome]]:
     """Register a function as the experiment `name`.
 
@@ -122,12 +155,18 @@ def experiment(
         One line that says what the experiment shows.
     source : str
         Paper and number of the figure, table, theorem or algorithm.
+    data : tuple of str
+        Data sets that it reads, by the names of their folders below `HOLDFAST_DATA`.
+    spreads : bool
+        Whether its full run spreads its own work over `Settings.processes`.
+    home : str
+        The module that its outcome depends on, with all that this one imports; by default the function's own.
     """
 
     def register(run: Callable[[Settings], Outcome]) -> Callable[[Settings], Outcome]:
         if name in _REGISTRY and _REGISTRY[name].run is not run:
             raise ValueError(f"two experiments are registered as {name}")
-        _REGISTRY[name] = Experiment(name, title, source, run)
+        _REGISTRY[name] = Experiment(name, title, source, run, data, spreads, home or run.__module__)
         return run
 
     return register

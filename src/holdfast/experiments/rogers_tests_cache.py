@@ -7,23 +7,22 @@ A kept part is named by its parameters and by the version of the code and of Num
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import holdfast
+from holdfast.experiments.processes import pool
 from holdfast.experiments.registry import Progress, silent
 from holdfast.experiments.rogers_tests_run import Decisions, Part, key, run_part
 from holdfast.experiments.rogers_tests_settings import Setting, Trial
+from holdfast.experiments.sources import sources
 
 PART = 2500
 """Data sets of a part: the unit of work, and what an interruption can lose."""
@@ -93,15 +92,7 @@ def name_of(part: Part, trial: Trial) -> str:
 @cache
 def fingerprint() -> str:
     """The code that decisions depend on: a line changed in it, and nothing that was kept is used."""
-    package = Path(holdfast.__file__).parent
-    files = sorted((package / "inference" / "private_tests").rglob("*.py"))
-    files += sorted((package / "bounds").glob("*chi_square*.py"))
-    files += [package / "experiments" / "rogers_tests_run.py", package / "mechanisms" / "randomized_response.py"]
-    files += [package / "mechanisms" / "one_hot.py"]
-    digest = hashlib.sha256(np.__version__.encode())
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    return sources(run_part.__module__).fingerprint
 
 
 def pack(decisions: Decisions) -> str:
@@ -178,14 +169,10 @@ def _spread(work: list[tuple[Part, tuple[Trial, ...]]], jobs: int) -> Iterator[t
         for part, trials in work:
             yield part, run_part(part, trials)
         return
-    # Fresh interpreters: a fork would copy locks that other threads hold.
-    pool = ProcessPoolExecutor(min(jobs, len(work)), mp_context=get_context("spawn"))
-    try:
-        waiting: dict[Any, Part] = {pool.submit(run_part, part, trials): part for part, trials in work}
+    with pool(min(jobs, len(work))) as workers:
+        waiting: dict[Any, Part] = {workers.submit(run_part, part, trials): part for part, trials in work}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
-    finally:  # not `with`, which waits for everything that was submitted before an interruption ends the run
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 __all__ = ["FILE", "PART", "Ask", "Kept", "Results", "fingerprint", "name_of", "pack", "run", "unpack"]

@@ -20,7 +20,6 @@ from holdfast.experiments.rogers_tests_checks import (
 )
 from holdfast.experiments.rogers_tests_plots import chart
 from holdfast.experiments.rogers_tests_settings import ALPHA, Setting, Trial
-from holdfast.experiments.simulation import cores
 
 QUICK_RUNS = 500
 QUICK_REPLICATES = 100_000
@@ -78,13 +77,13 @@ class Figure:
         return tuple(panel.quick() for panel in self.panels) if quick else self.panels
 
 
-def register(figure: Figure) -> Callable[[Settings], Outcome]:
-    """Let `holdfast reproduce` find a figure."""
+def register(figure: Figure, home: str) -> Callable[[Settings], Outcome]:
+    """Let `holdfast reproduce` find a figure; `home` is the module that describes it."""
 
     def shown(settings: Settings) -> Outcome:
         return outcome(figure, settings)
 
-    return experiment(figure.name, title=figure.title, source=figure.source)(shown)
+    return experiment(figure.name, title=figure.title, source=figure.source, spreads=True, home=home)(shown)
 
 
 def simulate(panels: Sequence[Panel], settings: Settings) -> Results:
@@ -94,7 +93,7 @@ def simulate(panels: Sequence[Panel], settings: Settings) -> Results:
         asks,
         seed=settings.seed,
         folder=settings.out,
-        jobs=1 if settings.quick else cores(),
+        jobs=settings.processes,
         progress=settings.progress,
     )
 

@@ -324,6 +324,6 @@ FIGURES = (
 )
 
 for _figure in FIGURES:
-    register(_figure)
+    register(_figure, __name__)
 
 __all__ = ["FIGURES", "GOF_LEVELS", "TABLE_LEVELS"]

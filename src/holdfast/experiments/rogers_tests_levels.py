@@ -70,6 +70,7 @@ def claims() -> list[Claim]:
     "private-test-levels",
     title="Levels of every private test over 45 + 54 settings, two broken tests among them",
     source="Rogers 2017 (thesis), chapters 6 and 7",
+    spreads=True,
 )
 def private_test_levels(settings: Settings) -> Outcome:
     """The share of rejections of a true null, for each test and setting; the rule of five is on for independence."""

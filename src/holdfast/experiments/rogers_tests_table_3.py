@@ -25,6 +25,7 @@ _TESTS = (t.GOF_ON_NOISE, t.ASYMPT_GOF, t.PROJECTED)
     "rogers-table-3",
     title="Critical values and type I error at d = 100, rho = .00125: classical threshold, AsymptGOF, projected",
     source="Rogers 2017 (thesis), table 3",
+    spreads=True,
 )
 def table_3(settings: Settings) -> Outcome:
     """The four thresholds as printed, and 10,000 runs of each test at each n."""

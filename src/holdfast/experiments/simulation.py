@@ -6,7 +6,6 @@ Run i of a simulation draws the same rows for every answerer, so that two answer
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from holdfast.bounds.one_question import binomial_limits
 from holdfast.experiments.analysts.interview import Run
 from holdfast.experiments.analysts.registry import Analyse
 from holdfast.experiments.answerers.base import Answerer, Design
+from holdfast.experiments.processes import pool
 from holdfast.noise import Seeded, Source
 
 LIMIT = 0.95
@@ -101,17 +101,6 @@ def clopper_pearson(count: int, trials: int, confidence: float = LIMIT) -> tuple
     check.whole("count", count, at_least=0, at_most=trials)
     low, high = binomial_limits(np.array([count], dtype=np.float64), trials, left_to_chance(confidence))
     return float(low[0]), float(high[0])
-
-
-def cores() -> int:
-    """Processors that this process may use.
-
-    Examples
-    --------
-    >>> cores() >= 1
-    True
-    """
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def one_run(
@@ -217,12 +206,8 @@ def _spread(work: Callable[[range], list[Any]], parts: list[range], jobs: int) -
     if jobs == 1 or len(parts) == 1:
         yield from map(work, parts)
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    # Fresh interpreters: a fork would copy locks that other threads hold.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(work, parts)
+    with pool(jobs) as workers:
+        yield from workers.map(work, parts)
 
 
 def _digest(run: Run) -> dict[str, float]:
@@ -241,4 +226,4 @@ def _digest(run: Run) -> dict[str, float]:
     }
 
 
-__all__ = ["LIMIT", "Simulated", "clopper_pearson", "cores", "one_run", "simulate"]
+__all__ = ["LIMIT", "Simulated", "clopper_pearson", "one_run", "simulate"]
