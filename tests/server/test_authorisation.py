@@ -35,6 +35,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/api/v1/tokens"): Route(STEWARD, 201, {"role": "analyst", "name": "new"}),
     ("GET", "/api/v1/tokens"): Route(STEWARD),
     ("DELETE", "/api/v1/tokens/{token}"): Route(STEWARD),
+    ("POST", "/api/v1/tokens/{token}/restore"): Route(STEWARD, 404),
     ("POST", "/api/v1/samples"): Route(STEWARD, 201, None, b"a,b\n1,2\n3,4\n", {"name": "matrix upload"}, "text/csv"),
     ("POST", "/api/v1/samples/register"): Route(STEWARD, 201, {"name": "matrix path", "path": "allowed.csv"}),
     ("GET", "/api/v1/samples"): Route(STEWARD),

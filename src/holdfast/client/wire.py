@@ -26,7 +26,7 @@ _NOTHING_DONE = ("rate-limited", "overloaded")
 _MAYBE_DONE = (502, 503, 504)
 _LONGEST_PAUSE = 8.0
 _KEY = re.compile(r"[!-~]{1,180}", re.ASCII)
-_TOKEN = re.compile(r"[!-~]{1,4096}", re.ASCII)
+_TOKEN = re.compile(r"[!-~]{1,16384}", re.ASCII)
 # Below what servers keep idle connections for, so that a request seldom meets one that was just closed.
 _IDLE_SECONDS = 3.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import secrets
+import random
 import time
 
 from starlette.requests import ClientDisconnect
@@ -38,7 +38,7 @@ class Numbered:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        number = secrets.token_hex(8)
+        number = f"{random.getrandbits(64):016x}"
         state = scope.setdefault("state", {})
         state["request_id"] = number
         begun, status = time.perf_counter(), 0
@@ -121,7 +121,7 @@ class Authenticated:
         if text is None:
             raise _without("send a token as `Authorization: Bearer hf_...`")
         try:
-            caller = await server.check(server.tokens.verify, text, server.failures.wait(address))
+            caller = await server.caller(text, server.failures.wait(address))
         except Problem as problem:
             if problem.code == "unauthenticated":
                 server.failures.count(address)

@@ -40,6 +40,7 @@ CODES: dict[str, tuple[int, str]] = {
     "internal-error": (500, "An unforeseen error, which is a defect"),
     "ledger-unavailable": (503, "The ledger cannot be reached"),
     "sample-unavailable": (503, "The rows cannot be read"),
+    "provider-unavailable": (503, "The identity provider cannot be reached"),
     "overloaded": (503, "The server has too much to do"),
     "timed-out": (504, "The request took too long"),
 }

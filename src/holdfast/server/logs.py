@@ -14,6 +14,8 @@ LOGGER = logging.getLogger("holdfast.server")
 _HIDDEN = "hf_***"
 _TOKEN = re.compile(r"hf_[0-9a-f]{8,}_?[0-9A-Za-z]*")
 """A token, or what is left of one."""
+_SIGNED = re.compile(r"eyJ[0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*)*")
+"""A token of an identity provider, or what is left of one: its header begins with `{"` in base64."""
 
 
 def hide(text: str) -> str:
@@ -24,7 +26,7 @@ def hide(text: str) -> str:
     >>> hide("got hf_" + "0" * 16 + "_" + "a" * 64 + " there")
     'got hf_*** there'
     """
-    return _TOKEN.sub(_HIDDEN, text)
+    return _SIGNED.sub("eyJ***", _TOKEN.sub(_HIDDEN, text))
 
 
 class JSONLines(logging.Formatter):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, model_validator
+from pydantic_settings import SettingsConfigDict
+
+from holdfast.server.oidc.settings import OidcSettings, check_oidc
 
 PORT = 8321
 
 
-class Settings(BaseSettings):
+class Settings(OidcSettings):
     """Where the server keeps things, what stewards may register, and the limits that hold for every request.
 
     Examples
@@ -60,6 +63,11 @@ class Settings(BaseSettings):
     )
     token_days: float = Field(default=90.0, gt=0, le=3650, description="Life of a token that names no other")
     open_metrics: bool = Field(default=False, description="Whether /metrics is shown without a token")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        check_oidc(self, self.public_url)
+        return self
 
     @property
     def ledger_place(self) -> str:

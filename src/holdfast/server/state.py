@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from fastapi import Request
 
+from holdfast.errors import HoldfastError
 from holdfast.guard.ledger.store import open_store
+from holdfast.server.asking import Asking
+from holdfast.server.gathering import Gathered
 from holdfast.server.guards_registry import Guards
 from holdfast.server.limits import Failures, Rates
 from holdfast.server.metrics import Metrics
 from holdfast.server.reports import Reports
+from holdfast.server.roles import Caller
 from holdfast.server.samples import Samples
 from holdfast.server.settings import Settings
 from holdfast.server.store import Records
 from holdfast.server.threads import Threads
 from holdfast.server.tokens import Tokens
+
+if TYPE_CHECKING:
+    from holdfast.server.oidc.service import Oidc
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +45,11 @@ class Server:
         self.rates = Rates(settings.rate / settings.workers, settings.burst)
         self.failures = Failures(settings.failures)
         self.metrics = Metrics(settings)
+        self.oidc = _oidc(settings, self.records, self.store.key)
+        self.asking = Asking(self.guards, self.work, settings.threads)
+        self._recognised: Gathered[str, Caller | None] = Gathered(
+            lambda texts: self.check(self.tokens.recognise, texts)
+        )
         self._working = Threads(settings.threads, "guard")
         self._checking = Threads(4, "door")
 
@@ -52,13 +65,33 @@ class Server:
         """Look a token up: short, and on threads of its own, so that slow questions keep nobody at the door."""
         return await self._checking.run(function, *args, **kwargs)
 
+    async def caller(self, text: str, wait: float) -> Caller:
+        """Whose token this is: one of ours, or one of the issuer that the settings name."""
+        if self.oidc is not None and self.oidc.takes(text):
+            return await self.oidc.run(self.oidc.verify, text, wait)
+        # Tokens that are known are looked up together; a new one is hashed, which takes long, and keeps nobody waiting.
+        known = await self._recognised(text)
+        return known if known is not None else await self.check(self.tokens.verify, text, wait)
+
     def close(self) -> None:
         """Let go of samples, connections and files."""
+        if self.oidc is not None:
+            self.oidc.close()
         self._working.close()
         self._checking.close()
         self.guards.close()
         self.metrics.close()
         self.store.close()
+
+
+def _oidc(settings: Settings, records: Records, key: Any) -> Oidc | None:
+    if settings.oidc_issuer is None:
+        return None
+    try:
+        from holdfast.server.oidc.service import Oidc
+    except ImportError as error:
+        raise HoldfastError(f"{error.name} is not installed: `pip install 'holdfast[oidc]'`") from None
+    return Oidc(settings, records, key)
 
 
 def server_of(request: Request) -> Server:

@@ -25,6 +25,11 @@ from holdfast.server.tables import TOKENS
 TOKEN = re.compile(r"hf_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
 """What a token looks like."""
 
+FOREIGN = "oidc$"
+"""How the stored hash of a row begins that belongs to a subject of an identity provider: no text fits it."""
+ALWAYS = "9999-12-31T00:00:00+00:00"
+"""When such a row ends: its sessions and its tokens end by themselves."""
+
 _IDENTITY = re.compile(r"[0-9a-f]{16}", re.ASCII)
 MOST_DAYS = 3650
 """How long a token lives at most."""
@@ -94,10 +99,23 @@ class Tokens:
                 self._right.pop(identity, None)
         return self.get(identity)
 
+    def restore(self, identity: str) -> bool:
+        """Let a subject of the identity provider in again who was blocked; False where there is none.
+
+        Its sessions from before stay ended: what seals them is made anew.
+        """
+        row = self._records.get(TOKENS, id=identity) if _IDENTITY.fullmatch(identity) else None
+        if row is None or not row["hash"].startswith(FOREIGN):
+            return False
+        if row["revoked"] is not None:
+            whose = row["hash"].rpartition("$")[0]
+            self._records.change(TOKENS, identity, revoked=None, hash=foreign_hash(whose))
+        return True
+
     def has_steward(self) -> bool:
-        """Whether some steward's token is still good."""
+        """Whether somebody holds a steward's token that is still good."""
         return any(
-            row["role"] == "steward" and row["revoked"] is None and row["expires"] > now()
+            row["revoked"] is None and row["expires"] > now() and not row["hash"].startswith(FOREIGN)
             for row in self._records.all(TOKENS, role="steward")
         )
 
@@ -111,6 +129,26 @@ class Tokens:
         row = None if found is None else self._records.get(TOKENS, id=found[1])
         if found is None or row is None or not self._is_right(found[1], found[2], row["hash"], wait):
             raise Problem("unauthenticated", "this token is not known here")
+        return self._caller(row)
+
+    def recognise(self, texts: Sequence[str]) -> Sequence[Caller | Exception | None]:
+        """Whose tokens these are, as `verify` says, with one query for all; None where a secret must be hashed first."""
+        found = [TOKEN.fullmatch(text) for text in texts]
+        rows = {row["id"]: row for row in self._records.some(TOKENS, {one[1] for one in found if one is not None})}
+        return [None if one is None else self._recognised(one[2], rows.get(one[1])) for one in found]
+
+    def _recognised(self, secret: str, row: Mapping[str, Any] | None) -> Caller | Exception | None:
+        if row is None:
+            return None
+        with self._mutex:
+            if not hmac.compare_digest(self._right.get(row["id"], b""), self._digest(row["id"], secret, row["hash"])):
+                return None
+        try:
+            return self._caller(row)
+        except Problem as problem:
+            return problem
+
+    def _caller(self, row: Mapping[str, Any]) -> Caller:
         if row["revoked"] is not None:
             raise Problem("token-revoked", "this token was revoked; ask a steward for another")
         if row["expires"] <= now():
@@ -119,7 +157,7 @@ class Tokens:
         return Caller(row["id"], row["role"], row["name"], guards, row["expires"])
 
     def _is_right(self, identity: str, secret: str, stored: str, wait: float) -> bool:
-        digest = hmac.digest(self._key, f"{identity} {secret} {stored}".encode(), "sha256")
+        digest = self._digest(identity, secret, stored)
         with self._mutex:
             if hmac.compare_digest(self._right.get(identity, b""), digest):
                 return True
@@ -139,6 +177,9 @@ class Tokens:
                     kept.popitem(last=False)
         return right
 
+    def _digest(self, identity: str, secret: str, stored: str) -> bytes:
+        return hmac.digest(self._key, f"{identity} {secret} {stored}".encode(), "sha256")
+
     def _argon2(self, stored: str, secret: str) -> bool:
         from argon2.exceptions import Argon2Error, InvalidHashError
 
@@ -148,10 +189,15 @@ class Tokens:
             return False
 
 
+def foreign_hash(whose: str) -> str:
+    """What stands in the place of a hash in a subject's row: whose it is, and a secret that seals its sessions."""
+    return f"{whose}${secrets.token_hex(32)}"
+
+
 def public(row: Mapping[str, Any]) -> dict[str, Any]:
     """What may be shown of a token: never its hash."""
     plain = {name: row[name] for name in ("id", "role", "name", "created", "expires", "revoked")}
     return plain | {"guards": None if row["guards"] is None else json.loads(row["guards"])}
 
 
-__all__ = ["TOKEN", "Tokens", "public"]
+__all__ = ["ALWAYS", "FOREIGN", "TOKEN", "Tokens", "foreign_hash", "public"]

@@ -89,8 +89,15 @@ def show(request: Request, template: str, status: int = 200, **values: Any) -> H
         "me": None if session is None else session.caller,
         "mark": "" if session is None else session.mark,
         "tour": request.app.state.tour,
+        "provider": _provider(request),
     }
     return HTMLResponse(environment().get_template(template).render(base | values), status)
+
+
+def _provider(request: Request) -> str | None:
+    """What the button says that signs in with an identity provider; None where there is none."""
+    settings = request.app.state.server.settings
+    return settings.oidc_label if settings.oidc_client_id is not None else None
 
 
 def go(address: str) -> RedirectResponse:

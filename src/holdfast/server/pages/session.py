@@ -24,7 +24,7 @@ from holdfast.server.roles import Caller
 from holdfast.server.state import Server, server_of
 from holdfast.server.store import now
 from holdfast.server.tables import TOKENS
-from holdfast.server.tokens import TOKEN
+from holdfast.server.tokens import FOREIGN, TOKEN
 
 COOKIE = "holdfast_session"
 SECONDS = 12 * 3600
@@ -60,9 +60,13 @@ class Sessions:
             if problem.code == "unauthenticated":
                 server.failures.count(address)
             raise
-        row = server.records.get(TOKENS, id=caller.token)
+        return self.begin_for(caller.token)
+
+    def begin_for(self, identity: str) -> str:
+        """The cookie for the row of somebody who has shown already who they are."""
+        row = self._server.records.get(TOKENS, id=identity)
         assert row is not None
-        said = f"{caller.token}.{int(time.time())}.{secrets.token_hex(16)}"
+        said = f"{identity}.{int(time.time())}.{secrets.token_hex(16)}"
         return f"{said}.{self._seal(row['hash'], 'session ' + said)}"
 
     def read(self, cookie: str | None) -> SignedIn | None:
@@ -70,6 +74,8 @@ class Sessions:
         found = _FORM.fullmatch(cookie or "")
         row = None if found is None else self._server.records.get(TOKENS, id=found[1])
         if found is None or row is None or cookie is None:
+            return None
+        if row["hash"].startswith(FOREIGN) and self._server.oidc is None:  # the provider is no longer believed
             return None
         said = cookie.rpartition(".")[0]
         if not hmac.compare_digest(self._seal(row["hash"], "session " + said), found[4]):
@@ -113,12 +119,12 @@ async def sign_in(request: Request, token: str) -> str:
 
 def set_cookie(request: Request, response: Response, cookie: str) -> None:
     """Hand the cookie over: not for scripts, and not sent along by other sites."""
-    response.set_cookie(COOKIE, cookie, max_age=SECONDS, httponly=True, samesite="strict", secure=_over_tls(request))
+    response.set_cookie(COOKIE, cookie, max_age=SECONDS, httponly=True, samesite="strict", secure=over_tls(request))
 
 
 def clear_cookie(request: Request, response: Response) -> None:
     """Take it back."""
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=_over_tls(request))
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=over_tls(request))
 
 
 def require_same_site(request: Request) -> None:
@@ -138,7 +144,8 @@ def require_mark(session: SignedIn, mark: object) -> None:
         raise Problem("forbidden", "this form is older than the session; load the page again and repeat it")
 
 
-def _over_tls(request: Request) -> bool:
+def over_tls(request: Request) -> bool:
+    """Whether the browser's side is encrypted: as a proxy that we believe says, or as the settings say."""
     public = server_of(request).settings.public_url or ""
     return request.url.scheme == "https" or public.startswith("https:")
 
@@ -149,6 +156,7 @@ __all__ = [
     "Sessions",
     "SignedIn",
     "clear_cookie",
+    "over_tls",
     "require_mark",
     "require_same_site",
     "sessions_of",

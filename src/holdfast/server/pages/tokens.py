@@ -9,6 +9,7 @@ from fastapi import Request, Response
 
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.server.errors import Problem, problem_of
+from holdfast.server.oidc.settings import PREFIX
 from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
 from holdfast.server.pages.samples import name_of
 from holdfast.server.state import Server, server_of
@@ -50,6 +51,17 @@ async def revoke(request: Request, token: str) -> Response:
     return go("/tokens")
 
 
+@router.post("/tokens/{token}/restore")
+async def restore(request: Request, token: str) -> Response:
+    """Let a blocked subject of the identity provider in again."""
+    session = await steward(request)
+    server = server_of(request)
+    await form_of(request, session)
+    if not await server.work(server.tokens.restore, token):
+        raise Problem("not-found", "there is no such subject of an identity provider")
+    return go("/tokens")
+
+
 def _issue(server: Server, role: Any, name: str, days: str, guard: str) -> str:
     try:
         life = float(days) if days else server.settings.token_days
@@ -74,6 +86,7 @@ async def _page(
     listed = await server.work(server.tokens.list)
     moment = now()
     for one in listed:
+        one["foreign"] = one["name"].startswith(PREFIX)
         one["state"] = "revoked" if one["revoked"] else "expired" if one["expires"] <= moment else "good"
     listed.sort(key=lambda one: (one["state"] != "good", one["name"]))
     return show(

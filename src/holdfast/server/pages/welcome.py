@@ -43,7 +43,7 @@ async def home(request: Request) -> Response:
 async def sign_in_page(request: Request) -> Response:
     """The form, for those who came to a page that needs it, and for those who want to be somebody else."""
     await visitor(request)
-    return show(request, "welcome.html", next=_after(request.query_params.get("next")), problem=None)
+    return show(request, "welcome.html", next=after_sign_in(request.query_params.get("next")), problem=None)
 
 
 @router.post("/sign-in")
@@ -51,7 +51,7 @@ async def do_sign_in(request: Request) -> Response:
     """Take a token, give a cookie."""
     require_same_site(request)
     form = await request.form(max_files=0, max_fields=4)
-    address = _after(field(form, "next"))
+    address = after_sign_in(field(form, "next"))
     try:
         cookie = await sign_in(request, field(form, "token"))
     except Problem as problem:
@@ -75,7 +75,8 @@ async def sign_out(request: Request) -> Response:
     return response
 
 
-def _after(address: str | None) -> str:
+def after_sign_in(address: str | None) -> str:
+    """The page that somebody wanted, if it is one of ours; else the first one."""
     return address if address and len(address) < 200 and _OURS.fullmatch(address) else "/"
 
 
@@ -120,4 +121,4 @@ def _least(own: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
     return {k: min(v, whole[k]) if isinstance(whole.get(k), (int, float)) else v for k, v in own.items()}
 
 
-__all__ = ["router", "standing_of"]
+__all__ = ["after_sign_in", "router", "standing_of"]

@@ -10,7 +10,15 @@ from holdfast.server.errors import CODES, MEDIA_TYPE
 from holdfast.server.responses import StrictJSON, StrictRoute
 from holdfast.server.shapes import ProblemFacts
 
-ALWAYS = ("malformed-request", "unauthenticated", "forbidden", "not-found", "rate-limited", "ledger-unavailable")
+ALWAYS = (
+    "malformed-request",
+    "unauthenticated",
+    "forbidden",
+    "not-found",
+    "rate-limited",
+    "ledger-unavailable",
+    "provider-unavailable",
+)
 ASKING = (
     "ledger-conflict",
     "too-large",

@@ -60,6 +60,15 @@ async def revoke(request: Request, token: str, caller: Steward) -> Response:
     return StrictJSON(found)
 
 
+@router.post("/tokens/{token}/restore", responses=answers(shapes.TokenFacts))
+async def restore(request: Request, token: str, caller: Steward) -> Response:
+    """Let a blocked subject of the identity provider in again. A token that was handed out stays revoked."""
+    server = server_of(request)
+    if not await server.work(server.tokens.restore, token):
+        raise Problem("not-found", "there is no such subject of an identity provider")
+    return StrictJSON(await server.work(server.tokens.get, token))
+
+
 def _issue(server: Server, body: shapes.NewToken) -> dict[str, Any]:
     expires = body.expires or datetime.now(UTC) + timedelta(days=server.settings.token_days)
     if expires.tzinfo is None:

@@ -1,0 +1,193 @@
+"""The issuer as this process knows it: its document and its keys, fetched when needed and kept for a while.
+
+Keys are believed for an hour. After half of it the next token has them fetched again; so does a token with a key that
+is not known, which is how a rotated key is found. Neither happens more often than every ten seconds, whoever asks.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, OKPKey, RSAKey
+
+from holdfast.server import logs
+from holdfast.server.errors import Problem
+from holdfast.server.oidc.outbound import Outbound, Unavailable, allowed_origins
+from holdfast.server.oidc.settings import OidcSettings
+from holdfast.server.responses import strict_loads
+
+Key = RSAKey | ECKey | OKPKey
+KEPT_SECONDS = 3600.0
+PAUSE_SECONDS = 10.0
+_MOST_KEYS = 64
+_LEAST_RSA_BITS = 2048
+_LEAST_RSA_LETTERS = _LEAST_RSA_BITS // 6
+"""Of a modulus in base64; a shorter one is not even read."""
+_CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521", "EdDSA": "Ed25519", "Ed25519": "Ed25519"}
+_KINDS: dict[str, type[Key]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
+_PUBLIC = ("kty", "n", "e", "crv", "x", "y")
+
+
+@dataclass(frozen=True)
+class Published:
+    """One key, and what its owner says that it is for."""
+
+    kid: str | None
+    alg: str | None
+    kind: str
+    curve: str | None
+    key: Key
+
+    def fits(self, kid: str | None, alg: str) -> bool:
+        """Whether a token with this header may have been signed by it."""
+        if (kid is not None and kid != self.kid) or self.alg not in (None, alg):
+            return False
+        if alg in _CURVES:
+            return self.curve == _CURVES[alg]
+        return self.kind == "RSA"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was fetched, and when."""
+
+    document: Mapping[str, Any]
+    keys: tuple[Published, ...]
+    fetched: float
+
+    def key(self, kid: str | None, alg: str) -> Key | None:
+        """The one key that a token's header can mean; None where there is none, or no way to tell."""
+        fitting = [one.key for one in self.keys if one.fits(kid, alg)]
+        return fitting[0] if len(fitting) == 1 else None
+
+
+class Provider:
+    """Fetches, keeps, and says when it cannot. Safe to share between threads."""
+
+    def __init__(self, settings: OidcSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        assert settings.oidc_issuer is not None
+        self.issuer = settings.oidc_issuer
+        self.outbound = Outbound(allowed_origins(settings), settings.oidc_timeout)
+        self._http = httpx.Client(transport=self.outbound, trust_env=False)
+        self._clock = clock
+        self._mutex = threading.Lock()
+        self._known: Known | None = None
+        self._tried, self._failed = float("-inf"), False
+
+    def known(self, *, newer: bool = False) -> Known:
+        """The document and the keys; `Unavailable` if there are none that may be believed now.
+
+        With `newer` they are fetched again unless that was tried just now; if it fails, `Unavailable` too, because
+        what was asked about cannot be decided.
+        """
+        known = self._known
+        # Where the keys at hand are good enough, nobody waits for somebody else who fetches newer ones.
+        waits = newer or not self._good(known)
+        if self._mutex.acquire(blocking=waits):
+            try:
+                self._renew(newer)
+                known = self._known
+                if newer and self._failed:
+                    raise Unavailable("it was asked in vain")
+            finally:
+                self._mutex.release()
+        if known is None or not self._good(known):
+            raise Unavailable("it was asked in vain")
+        return known
+
+    def key(self, kid: str | None, alg: str) -> Key | None:
+        """The key that a token's header names, looked for again where it is not known."""
+        return self.known().key(kid, alg) or self.known(newer=True).key(kid, alg)
+
+    def endpoint(self, name: str) -> str:
+        """An address of the document, at one of the issuer's hosts."""
+        found = self.known().document.get(name)
+        if not isinstance(found, str):
+            raise Unavailable(f"its document has no {name}")
+        return self.outbound.check(found)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def _good(self, known: Known | None) -> bool:
+        return known is not None and self._clock() - known.fetched < KEPT_SECONDS
+
+    def _renew(self, newer: bool) -> None:
+        age = float("inf") if self._known is None else self._clock() - self._known.fetched
+        if not (newer or age >= KEPT_SECONDS / 2) or self._clock() - self._tried < PAUSE_SECONDS:
+            return
+        try:
+            self._known, self._failed = self._fetch(), False
+        except Unavailable as error:
+            self._failed = True
+            logs.say("provider-unavailable", logging.WARNING, why=error.why)
+        finally:
+            self._tried = self._clock()
+
+    def _fetch(self) -> Known:
+        document = self._object(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        if document.get("issuer") != self.issuer:
+            raise Unavailable("its document names another issuer")
+        place = document.get("jwks_uri")
+        if not isinstance(place, str):
+            raise Unavailable("its document has no jwks_uri")
+        keys = self._object(place).get("keys")
+        if not isinstance(keys, list) or len(keys) > _MOST_KEYS:
+            raise Unavailable("its key set cannot be used")
+        read = tuple(one for one in map(published, keys) if one is not None)
+        return Known(document, read, self._clock())
+
+    def _object(self, address: str) -> dict[str, Any]:
+        response = self._http.get(address)
+        if response.status_code != 200:
+            raise Unavailable(f"it answers with status {response.status_code}")
+        return json_object(response.content)
+
+
+def json_object(content: bytes) -> dict[str, Any]:
+    """An object in JSON that everybody reads alike; `Unavailable` for anything else."""
+    try:
+        found = strict_loads(content)
+    except Problem:
+        raise Unavailable("it answers with what is no JSON") from None
+    if not isinstance(found, dict):
+        raise Unavailable("it answers with what is no JSON object")
+    return found
+
+
+def published(data: Any) -> Published | None:
+    """A key of a key set that may check signatures; None for secrets, keys for other uses, weak and odd ones.
+
+    Examples
+    --------
+    >>> published({"kty": "oct", "k": "c2VjcmV0", "kid": "1"}) is None
+    True
+    """
+    if not isinstance(data, dict) or data.get("use", "sig") != "sig":
+        return None
+    operations = data.get("key_ops", ["verify"])
+    kid, alg, kind, curve = (data.get(name) for name in ("kid", "alg", "kty", "crv"))
+    texts = all(one is None or isinstance(one, str) for one in (kid, alg, curve))
+    if not texts or not isinstance(kind, str) or kind not in _KINDS or "d" in data:
+        return None
+    if not isinstance(operations, list) or "verify" not in operations:
+        return None
+    if kind == "RSA" and (not isinstance(data.get("n"), str) or len(data["n"]) < _LEAST_RSA_LETTERS):
+        return None
+    try:
+        key = _KINDS[kind].import_key({name: data[name] for name in _PUBLIC if name in data})
+        size = key.public_key.key_size if isinstance(key, RSAKey) else _LEAST_RSA_BITS
+    except (JoseError, ValueError, TypeError, KeyError):
+        return None
+    return Published(kid, alg, kind, curve, key) if size >= _LEAST_RSA_BITS else None
+
+
+__all__ = ["KEPT_SECONDS", "PAUSE_SECONDS", "Key", "Known", "Provider", "Published", "json_object", "published"]

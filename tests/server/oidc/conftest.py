@@ -1,0 +1,75 @@
+"""One provider for each test file, and a server in this process that believes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from holdfast.server import Settings, create_app
+from tests.server.oidc.provider import CLIENT, OpenID, openid
+
+
+class Clock:
+    """A clock that a test sets forward."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Inside:
+    """A server in this process: its provider's clock is ours."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.app = create_app(Settings(folder=folder, rate=1e6, burst=10**6, failures=10**6, **settings))
+        self.server = self.app.state.server
+        self.clock = self.server.oidc.provider._clock = Clock()
+        self.client = TestClient(self.app)
+        self.steward = self.server.tokens.issue_for("steward", "stew", days=1)
+
+    def get(self, token: str, path: str = "/api/v1/me") -> Any:
+        return self.client.get(path, headers={"Authorization": f"Bearer {token}"})
+
+    def refused(self, token: str) -> tuple[int, str]:
+        done = self.get(token)
+        return done.status_code, done.json()["code"]
+
+    def close(self) -> None:
+        self.client.close()
+        self.server.close()
+
+
+@pytest.fixture(scope="module")
+def shared_provider() -> Iterator[OpenID]:
+    with openid() as found:
+        yield found
+
+
+@pytest.fixture
+def provider(shared_provider: OpenID) -> Iterator[OpenID]:
+    """The provider, well at the beginning of every test."""
+    shared_provider.faults.clear()
+    shared_provider.asked.clear()
+    first = shared_provider.keys
+    yield shared_provider
+    shared_provider.faults.clear()
+    shared_provider.keys = first
+
+
+@pytest.fixture
+def inside(provider: OpenID, tmp_path: Path) -> Iterator[Inside]:
+    server = Inside(
+        tmp_path,
+        oidc_issuer=provider.url,
+        oidc_audience=(CLIENT,),
+        oidc_steward_claim="groups",
+        oidc_steward_value="stewards",
+        oidc_timeout=2.0,
+    )
+    yield server
+    server.close()
