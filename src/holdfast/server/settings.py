@@ -54,6 +54,12 @@ class Settings(OidcSettings):
     max_body: int = Field(default=1 << 20, ge=1024, description="Bytes of a request that is no upload")
     max_upload: int = Field(default=256 << 20, ge=1024, description="Bytes of an uploaded file")
     max_report: int = Field(default=8 << 20, ge=1024, description="Bytes of an uploaded audit report")
+    max_model: int = Field(default=64 << 20, ge=1024, description="Bytes of a submitted model")
+    model_seconds: float = Field(
+        default=10.0, gt=0, le=100, description="For a submitted model; its evaluation always takes this long"
+    )
+    model_memory_mb: int = Field(default=2048, ge=1024, description="Address space of a submitted model's process")
+    models_at_once: int = Field(default=1, ge=0, le=16, description="Models at work in one worker; 0 takes none")
     max_questions: int = Field(default=1000, ge=1, description="Questions in one batch")
     memory_mb: int = Field(default=4096, ge=512, description="Address space of the process that reads an upload first")
     seconds: float = Field(default=30.0, gt=0, description="For one request")

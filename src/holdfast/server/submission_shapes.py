@@ -23,8 +23,8 @@ class SubmissionFacts(BaseModel):
     metric: Metric
     rule: Rule
     name: str
-    predictions: str = Field(description="SHA-256 of the predictions in the order of their keys")
-    count: Number = Field(description="How many predictions there were")
+    predictions: str = Field(description="SHA-256 of the predictions in the order of their keys, or of the model")
+    count: Number = Field(description="How many predictions there were; of a model, how many rows there are")
     guess: float | None
     tolerance: float | None
     value: float | None = Field(description="The score that is shown: a guess that stood, or rounded; null for none")
@@ -92,6 +92,7 @@ class BoardFacts(BaseModel):
     eps: float
     low: float | None
     high: float | None
+    models: bool = Field(description="Whether a model may be submitted in the place of predictions")
 
 
 class Boards(BaseModel):

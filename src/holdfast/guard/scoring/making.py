@@ -10,6 +10,7 @@ from holdfast.data.sample import Sample
 from holdfast.data.schema import Kind, Schema
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.predictions import Predictions, predictions
+from holdfast.guard.scoring.tally import prediction_kind
 
 _SOME: dict[Kind, Any] = {"boolean": False, "integer": 0, "number": 0.5, "text": ""}
 
@@ -37,13 +38,8 @@ class Making(ABC):
 
     def stand_in(self, board: Board, schema: Schema) -> Predictions:
         """A prediction that is never scored, for checking a submission before any row is read."""
-        key, kind = schema[board.key].kind, predicted_kind(board, schema)
+        key, kind = schema[board.key].kind, prediction_kind(board, schema[board.label].kind)
         return self.told(predictions({_SOME[key]: _SOME[kind]}, board.key, key, kind))
 
 
-def predicted_kind(board: Board, schema: Schema) -> Kind:
-    """What a prediction is on a board: a label where labels are compared, otherwise a number."""
-    return schema[board.label].kind if board.metric in ("accuracy", "f1") else "number"
-
-
-__all__ = ["Making", "predicted_kind"]
+__all__ = ["Making"]

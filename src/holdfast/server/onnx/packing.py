@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.data.fingerprint import Texts
+from holdfast.data.fingerprint import Held, Texts
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 
@@ -92,32 +92,47 @@ def read_predictions(answer: bytes, rows: int) -> list[Prediction] | None:
     return found if plain else None
 
 
-def columns_of(sample: Sample, names: Sequence[str]) -> Columns:
-    """Columns of a sample in the order in which its rows stream by; the same order for every name."""
-    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
-    for batch in sample.batches(list(names)):
-        for name in names:
-            parts[name].append(_values(*batch[name]))
-    return {name: np.concatenate(found) for name, found in parts.items()}
+def columns_of(sample: Sample, names: Sequence[str]) -> dict[str, Held]:
+    """Columns of a sample, whole, in one order of its rows. Secret."""
+    parts = sample.fold(list(names), list, lambda before, batch: [*before, batch])
+    return {name: _joined([batch[name] for batch in parts]) for name in names}
 
 
-def _values(held: Any, missing: NDArray[np.bool_] | None) -> NDArray[Any]:
-    if isinstance(held, Texts):
-        texts = np.array([*held.distinct, ""], dtype=np.str_)
-        codes = np.asarray(held.codes)
-        return np.asarray(texts[codes if missing is None else np.where(missing, len(texts) - 1, codes)])
-    values = np.asarray(held)
-    if values.dtype.kind in "iu" and missing is None:
-        return values
-    found = values.astype(np.float64)
-    if missing is not None:
-        found[missing] = np.nan
+def _joined(parts: list[Held]) -> Held:
+    missing = None
+    if any(gone is not None for _, gone in parts):
+        missing = np.concatenate([np.zeros(len(held), np.bool_) if gone is None else gone for held, gone in parts])
+    if isinstance(parts[0][0], Texts):
+        return Texts.of([one.distinct[code] for one, _ in parts for code in one.codes]), missing  # type: ignore[union-attr]
+    return np.concatenate([np.asarray(held) for held, _ in parts]), missing
+
+
+def feature(held: Held) -> NDArray[Any]:
+    """A column as a model sees it."""
+    values, missing = held
+    if isinstance(values, Texts):
+        texts = np.array([*values.distinct, ""], dtype=np.str_)
+        return np.asarray(texts[values.codes if missing is None else np.where(missing, len(texts) - 1, values.codes)])
+    if missing is None:
+        return np.asarray(values)
+    found = np.asarray(values).astype(np.float64)
+    found[missing] = np.nan
     return found
 
 
-def features_of(schema: Schema, hidden: Sequence[str]) -> dict[str, str]:
+def features_of(schema: Schema, hidden: Collection[str]) -> dict[str, str]:
     """Columns that models see: all but those that are hidden from them, the label and the row key."""
     return {column.name: column.kind for column in schema if column.name not in hidden}
 
 
-__all__ = ["Columns", "Prediction", "Wanted", "columns_of", "features_of", "pack", "read_predictions", "unpack"]
+__all__ = [
+    "Columns",
+    "Prediction",
+    "Wanted",
+    "columns_of",
+    "feature",
+    "features_of",
+    "pack",
+    "read_predictions",
+    "unpack",
+]

@@ -12,12 +12,16 @@ where the guard has one. It is answered with
 `GET /guards/{id}/submissions?board=&first=&limit=` gives `{"submissions": [the same without repeated and receipt],
 "next": number or null}`: an analyst's own, all of them for a steward.
 
+On a board that takes models the body may also be an ONNX file (`application/onnx`), with `output=` and `entry=` to say
+what of it is the prediction. It is evaluated on the hidden rows in a process of its own (docs/onnx.md).
+
 The file is deleted as soon as it was read. The ledger keeps the digest of the predictions and not the predictions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -32,6 +36,8 @@ from holdfast.guard.scoring.board import Board
 from holdfast.guard.standing import Standing
 from holdfast.server import submission_shapes as shapes
 from holdfast.server.errors import Problem
+from holdfast.server.onnx import models
+from holdfast.server.onnx.models import MEDIA_TYPE
 from holdfast.server.responses import StrictJSON
 from holdfast.server.roles import Anyone, Caller
 from holdfast.server.routes import answers
@@ -51,6 +57,7 @@ _BODY: dict[str, Any] = {
         "content": {
             "text/csv": {"schema": {"type": "string"}, "example": "id,prediction\n1,true\n2,false\n"},
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+            MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}},
             "application/json": {
                 "schema": {"type": "object"},
                 "example": {"keys": [1, 2], "predictions": [True, False]},
@@ -64,6 +71,12 @@ BoardName = Annotated[
 ]
 _Guess = Annotated[float | None, Query(description="On a board of intervals: the score on rows of your own")]
 _Tolerance = Annotated[float | None, Query(gt=0, description="A guess that stands is certified within this")]
+_Output = Annotated[
+    str | None, Query(min_length=1, max_length=200, description="Of a model: the output that is the prediction")
+]
+_Entry = Annotated[
+    int | None, Query(ge=0, le=10_000, description="Of a model: which entry of that output, where it has several a row")
+]
 _Name = Annotated[str, Query(max_length=100, description="What the leaderboard calls it", examples=["forest 2"])]
 
 
@@ -76,22 +89,31 @@ async def submit(
     guess: _Guess = None,
     tolerance: _Tolerance = None,
     name: _Name = "",
+    output: _Output = None,
+    entry: _Entry = None,
     key: Key = None,
 ) -> Response:
     """Score predictions against the hidden labels. The same submission again is free."""
     server = server_of(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     chosen, schema, n = await server.work(wanted, server, guard, caller, board)
-    if kind not in FORMATS:
-        raise Problem("unsupported-media-type", f"send one of {', '.join(FORMATS)}")
-    place = server.samples.fresh_file(FORMATS[kind])
-    try:
-        await save(server, request, place)
-        given = await server.work(read_predictions, place, FORMATS[kind], chosen, schema, n, server.settings)
-    finally:
-        place.unlink(missing_ok=True)
-    question = Score(chosen.name, given, guess, tolerance, name)
-    facts = await server.work(scored, server, guard, caller, question, key)
+    if kind not in FORMATS and kind != MEDIA_TYPE:
+        raise Problem("unsupported-media-type", f"send one of {', '.join((*FORMATS, MEDIA_TYPE))}")
+    if kind != MEDIA_TYPE and (output is not None or entry is not None):
+        raise InvalidParameter("output and entry must be left out unless a model is submitted")
+    with models.turn(server.settings, chosen) if kind == MEDIA_TYPE else nullcontext():
+        place = server.samples.fresh_file(FORMATS.get(kind, "onnx"))
+        try:
+            await save(server, request, place)
+            if kind == MEDIA_TYPE:
+                sent = models.Submitted(guard, caller, output, entry)
+                given: Any = await server.work(models.read_model, server, place, sent)
+            else:
+                given = await server.work(read_predictions, place, FORMATS[kind], chosen, schema, n, server.settings)
+        finally:
+            place.unlink(missing_ok=True)
+        question = Score(chosen.name, given, guess, tolerance, name)
+        facts = await server.work(scored, server, guard, caller, question, key)
     server.metrics.answer(Score.kind, facts["repeated"])
     return StrictJSON(facts)
 

@@ -1,0 +1,81 @@
+"""Models that are sent to a server: whether it takes them now, and reading one before any row is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidParameter, QuestionRefused
+from holdfast.guard.scoring.board import Board
+from holdfast.guard.standing import Standing
+from holdfast.server import logs
+from holdfast.server.errors import Problem, retry_after
+from holdfast.server.onnx.evaluation import Limits, available
+from holdfast.server.onnx.model import Model
+from holdfast.server.roles import Caller
+from holdfast.server.settings import Settings
+
+if TYPE_CHECKING:
+    from holdfast.server.state import Server
+
+MEDIA_TYPE = "application/onnx"
+_at_work = 0
+_mutex = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """Whose model it is, and what of it is the prediction."""
+
+    guard: str
+    caller: Caller
+    output: str | None
+    entry: int | None
+
+
+@contextmanager
+def turn(settings: Settings, board: Board) -> Iterator[None]:
+    """Take a place among the models at work in this worker, or say why there is none. No thread waits for one."""
+    global _at_work
+    if not board.models:
+        raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
+    if not settings.models_at_once or not available():
+        raise QuestionRefused("this server evaluates no models; send predictions")
+    with _mutex:
+        if _at_work >= settings.models_at_once:
+            wait = retry_after(settings.model_seconds / 2)
+            raise Problem("overloaded", "another model is being evaluated; send this one again", headers=wait)
+        _at_work += 1
+    try:
+        yield
+    finally:
+        with _mutex:
+            _at_work -= 1
+
+
+def read_model(server: Server, place: Path, made: Submitted) -> Model:
+    """The model in a file, tried on made-up rows. What is wrong with it is told: no hidden row was touched."""
+    settings = server.settings
+    if place.stat().st_size > settings.max_model:
+        raise InvalidParameter(f"the model must have at most {settings.max_model} bytes")
+    standing = server.guards.ledger(made.guard, made.caller).look(Standing.of)
+    limits = Limits(settings.model_seconds, settings.model_memory_mb << 20, settings.max_model)
+    model = Model(
+        place.read_bytes(),
+        standing.schema,
+        standing.n,
+        standing.policy,
+        output=made.output,
+        place=made.entry,
+        limits=limits,
+    )
+    tried = model.tried()
+    logs.say("model", digest=model.digest[:16], network="none" if tried.alone else "not cut off")
+    return model
+
+
+__all__ = ["MEDIA_TYPE", "Submitted", "read_model", "turn"]
