@@ -42,7 +42,7 @@ def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, A
     >>> made["metric"], made["rule"], board_of(DEFAULTS, {})
     ('accuracy', 'intervals', None)
     """
-    given = {name: fields.get(name, "") for name in DEFAULTS}
+    given = {name: fields.get(name) or usual for name, usual in DEFAULTS.items()}
     if not given["board"]:
         if given["board_key"] or given["board_label"]:
             raise InvalidParameter("the leaderboard must have a name")

@@ -10,7 +10,7 @@ from holdfast.errors import HoldfastError
 from holdfast.guard import stewarding
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.server.errors import Problem, problem_of
-from holdfast.server.pages import outlook
+from holdfast.server.pages import outlook, override_form
 from holdfast.server.pages.asking import analyst_page
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
 from holdfast.server.pages.welcome import standing_of
@@ -73,6 +73,26 @@ async def verify(request: Request, guard: str) -> Response:
     return await _page(request, guard, session.caller, "guard.html", verification=found)
 
 
+@router.post("/guards/{guard}/override")
+async def override(request: Request, guard: str) -> Response:
+    """Put another policy in place: recorded, and no later answer is certified."""
+    session = await steward(request)
+    server = server_of(request)
+    form = await form_of(request, session)
+    fields = {name: field(form, name)[:20_000] for name in override_form.FIELDS}
+
+    def work() -> None:
+        ledger = server.guards.ledger(guard, session.caller)
+        policy = override_form.policy_of(fields, stewarding.describe(ledger)["policy"])
+        stewarding.override(ledger, policy, fields["reason"][:1000])
+
+    try:
+        await server.work(work)
+    except HoldfastError as error:
+        return await _page(request, guard, session.caller, "guard.html", error=error, fields=fields)
+    return go(f"/guards/{guard}")
+
+
 @router.post("/guards/{guard}/{act}")
 async def set_status(request: Request, guard: str, act: str) -> Response:
     """Pause, resume or close."""
@@ -104,6 +124,7 @@ async def _page(
     template: str,
     verification: dict[str, Any] | None = None,
     error: Problem | HoldfastError | None = None,
+    fields: dict[str, str] | None = None,
 ) -> Response:
     server = server_of(request)
     before = request.query_params.get("before", "")
@@ -134,6 +155,7 @@ async def _page(
 
     values = await server.work(work)
     status = 200 if problem is None else problem.status
+    values |= {"overriding": fields is not None, "override": fields or override_form.filled(values["guard"]["policy"])}
     return show(request, template, status, **values, verification=verification, problem=problem)
 
 

@@ -88,7 +88,7 @@ def policy_of(fields: Mapping[str, str]) -> dict[str, Any]:
     elif shape == "means":
         made |= {"answers": "means"}
         made.pop("failures", None)
-    analysts = _shares(fields.get("analysts", ""))
+    analysts = shares_of(fields.get("analysts", ""))
     if analysts:
         made["analysts"] = analysts
     if fields.get("expires"):
@@ -97,7 +97,8 @@ def policy_of(fields: Mapping[str, str]) -> dict[str, Any]:
     return made
 
 
-def _shares(text: str) -> dict[str, float]:
+def shares_of(text: str) -> dict[str, float]:
+    """Analysts and their shares, a line each."""
     found = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, share = line.rpartition(" ")
@@ -167,4 +168,4 @@ def methods(n: int, questions: int, failures: int, confidence: float) -> tuple[t
     return tuple((row.name, row.half_width, row.certified, row.reference) for row in rows)
 
 
-__all__ = ["DEFAULTS", "SHAPES", "Line", "comparison", "methods", "number_of", "policy_of", "promised"]
+__all__ = ["DEFAULTS", "SHAPES", "Line", "comparison", "methods", "number_of", "policy_of", "promised", "shares_of"]

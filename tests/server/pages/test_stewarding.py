@@ -1,0 +1,77 @@
+"""What a steward does on the pages: overriding a policy, and setting a leaderboard up with a guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.server.live import CHECK, Live, fresh_rows
+from tests.server.pages.test_session import issue
+from tests.server.pages.visiting import Visitor, values
+
+
+@pytest.fixture(scope="module")
+def steward(live: Live) -> Iterator[Visitor]:
+    with Visitor(live.url, live.steward_token) as visitor:
+        yield visitor
+
+
+def test_an_override_says_what_it_costs_and_is_recorded(live: Live, steward: Visitor) -> None:
+    guard = live.guard("overridden", {"questions": 2, "analysts": {"ann": 0.5}})
+    at = f"/guards/{guard['id']}"
+    assert "not certified" in steward.get(at).text
+    form = {"questions": "10", "failures": "", "analysts": "ann 50%\nbob 100%", "expires": ""}
+    for change, words in (
+        ({}, "reason must be given"),
+        ({"reason": "more analysts"}, "Tick the box"),
+        ({"reason": "x", "sure": "yes", "questions": "many"}, "questions must be a number"),
+        ({"reason": "x", "sure": "yes", "questions": "2", "analysts": "ann 50%"}, "something must be changed"),
+    ):
+        done = steward.fill(f"{at}/override", **(form | change))
+        assert done.status_code == 422, change
+        assert words.lower() in done.text.lower()
+        assert "<details open>" in done.text, "the form stays open, as it was filled in"
+    assert "ann 50%\nbob 100%" in steward.fill(f"{at}/override", **form).text
+    with live.client() as api:
+        assert api.get(f"/api/v1{at}").json()["overrides"] == 0
+        reason = "two more analysts <b>came</b>"
+        done = steward.fill(f"{at}/override", **form, reason=reason, sure="yes")
+        assert done.status_code == 200
+        assert "Overridden once." in done.text
+        assert "two more analysts &lt;b&gt;came&lt;/b&gt;" in done.text
+        found = api.get(f"/api/v1{at}").json()
+        assert (found["policy"]["questions"], found["policy"]["analysts"]) == (10, {"ann": 0.5, "bob": 1.0})
+    with live.analyst("bob") as bob:
+        answer = bob.post(f"/api/v1{at}/ask", json={"question": CHECK}).json()
+    assert answer["guarantee"]["certified"] is False
+    page = steward.get(f"{at}/entries/{answer['sequence']}").text
+    assert "<dt>Certified</dt><dd>no" in page
+    with Visitor(live.url, issue(live, "bob")["token"]) as analyst:
+        assert analyst.fill(f"{at}/override", **form, reason="x", sure="yes").status_code == 403
+
+
+def test_a_board_is_set_up_with_its_guard(live: Live, steward: Visitor) -> None:
+    sample = live.sample("board rows", fresh_rows("board rows"))["id"]
+    board = {"board": "sexes", "board_key": "id", "board_label": "sex"}
+    for change, words in (
+        ({"board": ""}, "leaderboard must have a name"),
+        ({"board_key": "nothing"}, "must name columns of the sample"),
+        ({"board_key": "sex"}, "must be two columns"),
+        ({"board_metric": "guessing"}, "metric must be one of"),
+        ({"board_metric": "auc"}, "positive of board"),
+        ({"board_metric": "mae", "board_label": "age"}, "low must be a number"),
+        ({"board_rule": "ladder", "board_step": "x"}, "step must be a number"),
+        ({"shape": "means"}, "boards must be left out"),
+    ):
+        done = steward.fill("/guards", **values(name="board", sample=sample) | board | change)
+        assert done.status_code == 422, change
+        assert words.lower() in done.text.replace("&#39;", "'").lower(), (change, words)
+    more = {"board_metric": "auc", "board_positive": "female", "board_rule": "ladder", "board_step": "0.02"}
+    page = steward.fill("/guards", **values(name="board", sample=sample) | board | more)
+    assert page.status_code == 200, page.text
+    assert "auc of sex by id, a ladder with steps of 0.02" in page.text
+    with live.client() as api:
+        made = api.get(f"/api/v1{page.url.path}").json()["policy"]["boards"]
+    assert (made[0]["positive"], made[0]["step"]) == ("female", 0.02)
+    assert "Leaderboard: sexes" in steward.get("/").text
