@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +55,11 @@ def serve(
         "open_metrics": open_metrics,
     }
     settings, running = _settings({name: value for name, value in given.items() if value is not None})
-    token = running.first_token(settings, another=new_steward)
-    if token is not None and token_file is not None:
-        _write(token_file, token)
+    os.umask(0o077)  # ledgers hold secrets and uploads hold rows: nobody else on this machine reads what a server writes
+    if token_file is None:
+        token = running.first_token(settings, another=new_steward)
+    else:
+        token = _first_token(token_file, lambda: running.first_token(settings, another=new_steward))
     _show(settings, token, token_file, as_json)
     running.serve(settings)
 
@@ -83,10 +86,18 @@ def _source(text: str) -> tuple[str, str]:
     return name, place
 
 
-def _write(path: Path, token: str) -> None:
+def _first_token(path: Path, make: Callable[[], str | None]) -> str | None:
+    """Make a token once there is a file for it: one that was made and cannot be written would be lost."""
+    token = None
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(token + "\n")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            token = make()
+            file.write("" if token is None else token + "\n")
+    finally:
+        if token is None:
+            path.unlink()
+    return token
 
 
 def _show(settings: Settings, token: str | None, token_file: Path | None, as_json: bool) -> None:

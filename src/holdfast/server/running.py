@@ -70,12 +70,11 @@ def serve(settings: Settings) -> None:
     os.environ.update(to_environment(settings))
     # Uvicorn ends what is under way and then sends itself the signal again: an orderly end is no failure.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    config = uvicorn.Config(
-        "holdfast.server.app:from_environment", factory=True, workers=settings.workers, **options
-    )
+    options |= {"app": "holdfast.server.app:from_environment", "factory": True}
     if settings.workers == 1:
-        uvicorn.Server(config).run()
+        uvicorn.run(**options)
         return
+    config = uvicorn.Config(**options, workers=settings.workers)
     shared = config.bind_socket()
     # asyncio sets this by itself, but not on connections to a socket that it has not made.
     shared.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
