@@ -15,7 +15,8 @@ from holdfast.guard.accounts import WHOLE, Account, account_of
 from holdfast.guard.ledger.entry import Entry, account_digest
 from holdfast.guard.ledger.store import StateRow
 from holdfast.guard.overriding import carried
-from holdfast.guard.policy import Policy
+from holdfast.guard.policy import SCORE, Policy
+from holdfast.guard.scoring import ladder
 from holdfast.strict_json import to_canonical_json
 
 _STATUS = {"opened": "open", "paused": "paused", "resumed": "open", "closed": "closed"}
@@ -28,7 +29,8 @@ class GuardReplay:
     --------
     >>> from holdfast.guard.ledger import open_store
     >>> from holdfast.guard.ledger.verify import verify_store
-    >>> from holdfast.guard.policy import Policy
+    >>> from holdfast.guard.policy import SCORE, Policy
+    from holdfast.guard.scoring import ladder
     >>> policy = Policy()
     >>> def work(transaction):
     ...     transaction.put_account("whole", Account.fresh(policy).to_dict())
@@ -45,6 +47,7 @@ class GuardReplay:
         self._accounts: dict[str, Account] = {}
         self._owners: dict[str, str | None] = {}
         self._reserved: dict[int, tuple[Any, ...]] = {}
+        self._places: dict[str, int] = {}
 
     def feed(self, entry: Entry) -> Iterator[str]:
         """Take the next entry; what does not add up."""
@@ -96,6 +99,22 @@ class GuardReplay:
         if entry.kind == "answered":
             for name in names:
                 self._accounts[name] = self._accounts[name].settle(body["answer"]["passed"] is not False, body["shown"])
+            yield from self._climb(entry, body["question"], body["answer"]["details"])
+
+    def _climb(self, entry: Entry, question: Mapping[str, Any], details: Mapping[str, Any]) -> Iterator[str]:
+        """A ladder's best place moves with an improvement, upwards, and otherwise not."""
+        assert self._policy is not None
+        assert entry.analyst is not None
+        if question["kind"] != SCORE or question["rule"] != "ladder":
+            return
+        name = ladder.account(self._policy.board(question["board"]), entry.analyst)
+        moved = f"account:{name}" in entry.states
+        if moved != ("place" in details) or (moved and details["place"] <= self._places.get(name, -1)):
+            yield f"the best place of board {question['board']} does not follow from it"
+        elif moved:
+            self._places[name] = details["place"]
+            if entry.states[f"account:{name}"] != account_digest(to_canonical_json({"place": details["place"]})):
+                yield f"the best place of board {question['board']} after it is not the one that it shows"
 
     def _of(self, analyst: str) -> tuple[str, str]:
         """The names of the accounts that an analyst's question is charged to; a new analyst's account begins here."""
@@ -119,6 +138,9 @@ class GuardReplay:
         for name, account in self._accounts.items():
             if stored.get(name) != to_canonical_json(account.to_dict()):
                 yield f"the stored totals of {name} are not what the entries add up to"
+        for name, place in self._places.items():
+            if stored.get(name) != to_canonical_json({"place": place}):
+                yield f"the stored place of {name} is not what the entries add up to"
 
 
 __all__ = ["GuardReplay"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import Any, get_args
 
-from holdfast.guard.policy import LOOKS, PRIVATE, Policy
+from holdfast.guard.policy import LOOKS, PRIVATE, SCORE, Policy
 from holdfast.guard.questions import Question
 from holdfast.guard.questions.private_test import Name as TestName
+from holdfast.guard.scoring.board import METRICS, Board
 
 _COST = {
     "type": "object",
@@ -51,6 +52,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "claim": {"kind": "claim", "expression": "age < 40", "at_least": 0.4},
     "compare": {"kind": "compare", "a": "model_a = label", "b": "model_b = label"},
     "validate": {"kind": "validate", "condition": "age >= 18", "at_least": 0.9},
+    "score": {"kind": "score", "board": "income", "predictions": {"keys": [1, 2], "predictions": [0, 1]}, "guess": 0.8},
 }
 
 
@@ -79,8 +81,33 @@ def of_kind(kind: str) -> dict[str, Any]:
 
 
 def _question() -> dict[str, Any]:
-    kinds = [of_kind(kind) for kind in (*LOOKS, *PRIVATE)]
+    kinds = [of_kind(kind) for kind in (*LOOKS, SCORE, *PRIVATE)]
     return {"type": "object", "title": "Question", "oneOf": kinds, "examples": [EXAMPLES["check"], EXAMPLES["mean"]]}
+
+
+def _board() -> dict[str, Any]:
+    nothing = {"type": "null"}
+    text = {"type": "string", "minLength": 1, "maxLength": 100}
+    properties: dict[str, Any] = {
+        "name": text,
+        "key": text,
+        "label": text,
+        "metric": {"type": "string", "enum": list(METRICS)},
+        "rule": {"type": "string", "enum": ["intervals", "ladder"]},
+        "best": {"type": "string", "enum": ["analyst", "board"]},
+        "positive": {"type": ["string", "number", "boolean", "null"]},
+        "eps": _NUMBER,
+    }
+    properties = {name: properties.get(name, {"anyOf": [_NUMBER, nothing]}) for name in Board.__dataclass_fields__}
+    return {
+        "type": "object",
+        "title": "Board",
+        "description": (Board.__doc__ or "").splitlines()[0],
+        "properties": properties,
+        "required": ["name", "key", "label", "metric"],
+        "additionalProperties": False,
+        "examples": [{"name": "income", "key": "id", "label": "rich", "metric": "accuracy"}],
+    }
 
 
 def _policy() -> dict[str, Any]:
@@ -94,7 +121,7 @@ def _policy() -> dict[str, Any]:
         "questions": {"anyOf": [whole | {"minimum": 1}, nothing]},
         "failures": {"anyOf": [whole, nothing]},
         "spend": {"anyOf": [_COST, nothing]},
-        "kinds": {"anyOf": [{"type": "array", "items": {"enum": [*LOOKS, *PRIVATE]}, "minItems": 1}, nothing]},
+        "kinds": {"anyOf": [{"type": "array", "items": {"enum": [*LOOKS, SCORE, *PRIVATE]}, "minItems": 1}, nothing]},
         "analysts": {
             "anyOf": [{"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1}, nothing]
         },
@@ -103,6 +130,7 @@ def _policy() -> dict[str, Any]:
         "threshold": {"anyOf": [_NUMBER, nothing]},
         "overfits": {"anyOf": [whole | {"minimum": 1}, nothing]},
         "holdout_spend": {"anyOf": [_COST, nothing]},
+        "boards": {"anyOf": [{"type": "array", "items": _board(), "minItems": 1, "maxItems": 100}, nothing]},
     }
     # A field that is not described above takes anything; the policy itself checks it.
     properties = {name: properties.get(name, {}) for name in Policy.__dataclass_fields__}

@@ -15,6 +15,7 @@ from holdfast.bounds.one_question.families import (
     tightest,
 )
 from holdfast.bounds.one_question.inputs import Side
+from holdfast.bounds.one_question.known_predictions import auc_known_scores, f1_known_predictions, unlike_rows
 from holdfast.bounds.one_question.limits import Limits
 from holdfast.bounds.one_question.range_bound import hoeffding, hoeffding_half_width
 from holdfast.bounds.one_question.two_sample import two_sample_u
@@ -25,10 +26,12 @@ __all__ = [
     "Family",
     "Limits",
     "Side",
+    "auc_known_scores",
     "binomial_limits",
     "clopper_pearson",
     "empirical_bernstein",
     "expected_half_width",
+    "f1_known_predictions",
     "hoeffding",
     "hoeffding_half_width",
     "kl",
@@ -36,4 +39,5 @@ __all__ = [
     "mean_interval",
     "tightest",
     "two_sample_u",
+    "unlike_rows",
 ]

@@ -159,7 +159,7 @@ class Scored(Bound):
 
     def settle(self, prepared: Found, situation: Situation) -> Settled:
         """What the board's rule shows of the score."""
-        share = situation.log_share
+        share = self._metric.share(situation.log_share)
         ended = situation.belief.policy.failures is not None and (
             situation.progress.failed >= situation.belief.policy.failures
         )
@@ -176,6 +176,7 @@ class Scored(Bound):
             details["improved"] = not outcome.passed
             if not outcome.passed and not ended:
                 situation.hidden.transaction.put_account(name, {"place": place})
+                details["place"] = place
         guarantee = situation.guarantee(
             "holdout.guess-and-check-share", log_share=round(share, 6), interval=outcome.family
         )
@@ -187,7 +188,7 @@ class Scored(Bound):
 
     def half_width(self, situation: Situation) -> float | None:
         """The least tolerance that a guess could pass with; on a ladder that of a score in the middle of the range."""
-        return self._metric.half_width(self._guess, situation.log_share)
+        return self._metric.half_width(self._guess, self._metric.share(situation.log_share))
 
 
 __all__ = ["ASSUMPTION", "Score", "Scored"]

@@ -96,7 +96,7 @@ def climb(rungs: Rungs, best: int | None, metric: Metric, found: Score, log_shar
 def _climb_mean(
     rungs: Rungs, best: int | None, beyond: int, metric: MeanMetric, found: Score, log_share: float
 ) -> tuple[Outcome, int | None]:
-    mean, interval = found.value, metric.interval(log_share)
+    mean, interval = found.value, metric.interval
     cell = rungs.cells.index(mean)
     reached = rungs.index(cell)  # the map between places and cells is its own inverse
     if best is not None:
