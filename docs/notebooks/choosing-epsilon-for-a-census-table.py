@@ -1,0 +1,90 @@
+# %% [markdown]
+# # Choosing epsilon for a census table
+#
+# A statistics office wants to publish records of its survey. Which epsilon? Nobody can feel an epsilon. What one can ask
+# is: does being in the release change how a stranger's predictor treats people like me? That can be measured, and it can be
+# promised. This notebook does both on the NIST excerpt of the American Community Survey.
+
+# %%
+import altair as alt
+import polars as pl
+
+from holdfast.coherence import Audit, curators, learners, run
+from holdfast.coherence.planner import plan_epsilon, protected_groups
+from holdfast.coherence.significance import significance
+from holdfast.coherence.verdict import verdict
+from holdfast.experiments.acs_data import DISABILITY, LENS, TARGET, load_acs
+
+alt.renderers.enable("svg")
+people = load_acs()
+print(f"{len(people[DISABILITY]):,} people; the statement is 'has a cognitive disability'")
+
+# %% [markdown]
+# ## Measure: what does a release do?
+#
+# Cut the people in two at random and release one half. A predictor learns from the release, and guesses for everybody. If
+# it treats those who were released unlike those who were not, the release did that to them. The distance is from 0 (alike)
+# to 2 (a sure no turned into a sure yes for everybody). Two releases: the records as they are, and noisy counts.
+
+
+# %%
+def show(curator, lens):
+    audit = Audit(people, curator, learners.Linkage(), TARGET, lenses={"known": lens}, splits=12, seed=3)
+    found = verdict(significance(run(audit), permutations=999), alpha=0.2)
+    print(f"{curator.name}: {found.outcome}")
+    for one in found.findings[:3]:
+        print(
+            f"  {one.group:13} distance {one.mean:.2f}, chance {one.floor:.2f}, above alpha in {one.above} of {one.asked} splits"
+        )
+
+
+show(curators.Clear(), LENS)
+domains = {"SEX": [1, 2], "EDU": list(range(1, 13)), DISABILITY: [1, 2]}
+show(curators.NoisyHistogram(domains, epsilon=1), ("SEX", "EDU"))
+
+# %% [markdown]
+# In the clear, a predictor that links records knows the disability of those who were released. For people with a
+# disability, the group that has something to lose, the distance is near its maximum. The noisy counts leave a trace
+# of a hundredth, far below the tolerance.
+#
+# ## Promise: which epsilon keeps a tolerance?
+#
+# `alpha = 0.2`: being released may flip the prediction for at most a tenth of a group. The planner turns that into the
+# largest epsilon that keeps it, for every predictor there is or will be.
+
+# %%
+plan = plan_epsilon(alpha=0.2, beta=0.01, groups=20, n=5_000_000, size=250_000, mode="sharp")
+print(plan.words()[0])
+
+# %%
+sizes = [2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000]
+rows = []
+for alpha in (0.1, 0.2, 0.4):
+    for size in sizes:
+        found = plan_epsilon(alpha=alpha, beta=0.01, groups=20, n=5_000_000, size=size, mode="sharp")
+        if found.epsilon:
+            rows.append({"smallest protected group": size, "epsilon": found.epsilon, "alpha": str(alpha)})
+alt.Chart(pl.DataFrame(rows)).mark_line(point=True).encode(
+    x=alt.X("smallest protected group:Q", scale=alt.Scale(type="log")),
+    y=alt.Y("epsilon:Q", scale=alt.Scale(type="log"), title="largest epsilon that keeps the tolerance"),
+    color=alt.Color("alpha:N", scale=alt.Scale(range=["#1f5a7a", "#b3541e", "#5b7f2b"])),
+).properties(width=420, height=240)
+
+# %% [markdown]
+# Small groups have no line on the left: no epsilon protects them, because chance alone tells their halves apart.
+#
+# ## Whom does an epsilon protect?
+
+# %%
+groups = {"everyone": 5_000_000, "over 80": 190_000, "blind": 110_000, "one town": 9_000, "one street": 300}
+for group in protected_groups(0.02, 0.2, 0.01, groups, 5_000_000, "sharp", "finite"):
+    print(
+        f"{group.name:12}{'protected' if group.protected else 'not protected':15}tolerance that is kept {group.alpha:.3f}"
+    )
+
+# %% [markdown]
+# ## What to take home
+#
+# - Measure a release before you argue about it. `holdfast audit` does it on a file and writes one page.
+# - Decide on a tolerance that people understand, and let the planner say the epsilon.
+# - Some groups are too small for any promise. Then the honest choice is not to publish at that grain.

@@ -1,0 +1,187 @@
+# %% [markdown]
+# # Your leaderboard is lying
+#
+# Everybody tunes against the same test set, and the best number wins. How much of that number is true? We take the
+# predictions of thirty published CIFAR-10 models, climb the leaderboard with nothing but its scores, and do it again on a
+# board that answers through a guard. Then we ask which of twenty-nine language models are really apart on MMLU-Pro.
+#
+# The data: predictions published with CIFAR-10.1 (Recht, Roelofs, Schmidt and Shankar 2019), and a matrix of right and
+# wrong answers on MMLU-Pro. `HOLDFAST_DATA` names the folder that holds them.
+
+# %%
+import altair as alt
+import numpy as np
+import polars as pl
+
+import holdfast as hf
+from holdfast.experiments.real_reuse_data import load_cifar, load_mmlu
+from holdfast.guard.leaderboard import leaderboard
+
+alt.renderers.enable("svg")
+cifar = load_cifar()
+rng = np.random.default_rng(7)
+print(len(cifar.models), "models on", cifar.old.shape[1], "test images")
+
+# %% [markdown]
+# ## Climb with scores alone
+#
+# A thousand of the ten thousand images are the leaderboard's hidden set; the other nine thousand are the truth, which
+# nobody looks at. The climber owns a middling model. At each step it borrows another model's predictions on a random
+# twentieth of the images, asks for the score, and keeps the change if the score went up. It is how tuning works, with
+# the thinking left out.
+
+# %%
+images = rng.permutation(cifar.old.shape[1])
+hidden, truth = images[:1000], images[1000:]
+middling = int(np.argsort(cifar.old.mean(axis=1))[15])
+steps = 400
+
+
+def mixture_of(models, start, share=0.05):
+    """Another candidate: a random share of the images is answered by another model."""
+    swap = rng.random(len(start)) < share
+    return np.where(swap, rng.integers(len(models), size=len(start)), start)
+
+
+def right(who):
+    """Which images the mixture `who` of models gets right."""
+    return cifar.old[who, np.arange(len(who))]
+
+
+def climb(better):
+    """Keep a candidate when `better` says so; what is true of the kept one after each step."""
+    kept, path = np.full(cifar.old.shape[1], middling), []
+    for _ in range(steps):
+        candidate = mixture_of(cifar.models, kept)
+        if better(right(candidate)[hidden]):
+            kept = candidate
+        path.append(right(kept)[truth].mean())
+    return path
+
+
+best, believed = 0.0, []
+
+
+def plain(scores):
+    global best
+    higher = scores.mean() > best
+    best = max(best, scores.mean())
+    believed.append(best)
+    return higher
+
+
+true = climb(plain)
+print(f"believed {believed[-1]:.3f}, true {true[-1]:.3f}: off by {100 * (believed[-1] - true[-1]):.1f} points")
+
+# %% [markdown]
+# ## The same climb on a guarded board
+#
+# The ladder shows a score only when it beats the best so far by a step, and it shows that score with an interval. With
+# 95% *all* intervals that the board ever shows hold, whatever the climber does.
+
+# %%
+board = hf.guard.Board("cifar", key="image", label="right", metric="accuracy", rule="ladder", step=0.01)
+rows = hf.data.table({"image": list(range(1000)), "right": [True] * 1000})
+guard = hf.Guard.open(None, rows, hf.guard.Policy(questions=1000, failures=60, boards=[board]))
+shown = []
+
+
+def guarded(scores):
+    submission = hf.guard.score("cifar", dict(enumerate(scores.tolist())))
+    answer = guard.ask(submission, analyst="climber")
+    improved = answer.details["improved"] and not answer.repeated
+    if improved:
+        shown.append(answer)
+    last = shown[-1] if shown else None
+    told.append((np.nan,) * 3 if last is None else (last.value, *last.interval))
+    return improved
+
+
+told = []
+guarded_true = climb(guarded)
+print(
+    f"told {told[-1][0]:.2f} in [{told[-1][1]:.3f}, {told[-1][2]:.3f}], true {guarded_true[-1]:.3f}; "
+    f"{len(shown)} scores shown in {steps} submissions"
+)
+
+# %% [markdown]
+# Believed and true, step by step. On the left the two lines part, and nothing on the board says so. On the right the
+# truth stays inside the band.
+
+# %%
+step = np.arange(steps)
+left = pl.DataFrame(
+    {"step": np.tile(step, 2), "accuracy": believed + true, "line": ["the board says"] * steps + ["true"] * steps}
+)
+values, low, high = np.array(told).T
+right_hand = pl.DataFrame(
+    {
+        "step": np.tile(step, 2),
+        "accuracy": np.concatenate([values, guarded_true]),
+        "line": ["the board says"] * steps + ["true"] * steps,
+    }
+)
+band = pl.DataFrame({"step": step, "low": low, "high": high})
+colour = alt.Color(
+    "line:N", title=None, scale=alt.Scale(range=["#b3541e", "#1f5a7a"]), legend=alt.Legend(orient="bottom")
+)
+y = alt.Y("accuracy:Q", scale=alt.Scale(zero=False), title="accuracy")
+one = alt.Chart(left, title="plain scores").mark_line().encode(x="step:Q", y=y, color=colour)
+area = (
+    alt.Chart(band)
+    .mark_area(opacity=0.2, color="#b3541e")
+    .encode(x="step:Q", y=alt.Y("low:Q", scale=alt.Scale(zero=False), title="accuracy"), y2="high:Q")
+)
+two = alt.Chart(right_hand, title="guarded board").mark_line().encode(x="step:Q", y=y, color=colour)
+(one.properties(width=300, height=220) | (area + two).properties(width=300, height=220)).resolve_scale(y="shared")
+
+# %% [markdown]
+# ## Which models are really apart?
+#
+# A leaderboard of language models prints three digits. We split the questions of MMLU-Pro: a third to guess on, the rest
+# hidden. Every model's score is checked, all intervals hold at once, and models whose intervals overlap are tied.
+
+# %%
+mmlu = load_mmlu()
+order = rng.permutation(mmlu.right.shape[1])
+public, held = order[: len(order) // 3], order[len(order) // 3 :]
+intervals = hf.guard.Board("mmlu", key="question", label="right", metric="accuracy")
+questions = hf.data.table({"question": list(range(len(held))), "right": [True] * len(held)})
+exam = hf.Guard.open(None, questions, hf.guard.Policy(questions=100, failures=3, boards=[intervals]))
+for name, row in zip(mmlu.models, mmlu.right, strict=True):
+    predictions = dict(enumerate(row[held].tolist()))
+    exam.ask(hf.guard.score("mmlu", predictions, guess=float(row[public].mean()), name=name), analyst=name)
+table = leaderboard(exam.ledger, "mmlu")
+frame = pl.DataFrame(
+    [
+        {
+            "model": place.name,
+            "score": place.value,
+            "low": place.interval[0],
+            "high": place.interval[1],
+            "rank": f"{place.rank[0]}-{place.rank[1]}",
+        }
+        for place in table.places
+    ]
+)
+apart = sum(len(table.places) - 1 - len(place.tied) for place in table.places) // 2
+pairs = len(table.places) * (len(table.places) - 1) // 2
+print(f"{len(held):,} hidden questions, {len(table.places)} models: {apart} of {pairs} pairs are certainly apart")
+frame.head(8)
+
+# %%
+base = alt.Chart(frame).encode(y=alt.Y("model:N", sort=frame["model"].to_list(), title=None))
+bars = base.mark_rule(strokeWidth=4, color="#1f5a7a").encode(
+    x=alt.X("low:Q", scale=alt.Scale(zero=False), title="accuracy, with an interval that holds for all models at once"),
+    x2="high:Q",
+)
+(bars + base.mark_point(filled=True, color="#b3541e").encode(x="score:Q")).properties(width=480)
+
+# %% [markdown]
+# ## What to take home
+#
+# - A plain leaderboard believes its best number. The climber learnt the hidden thousand images, not the task.
+# - The guarded board was asked as often. What it showed stayed true, because it showed little.
+# - Neighbours on a real board are ties. The intervals say so; the third digit does not.
+#
+# `holdfast serve` runs such a board for a team; `holdfast plan` says how narrow your intervals can be before you begin.
