@@ -55,7 +55,9 @@ def serve(
         "open_metrics": open_metrics,
     }
     settings, running = _settings({name: value for name, value in given.items() if value is not None})
-    os.umask(0o077)  # ledgers hold secrets and uploads hold rows: nobody else on this machine reads what a server writes
+    os.umask(
+        0o077
+    )  # ledgers hold secrets and uploads hold rows: nobody else on this machine reads what a server writes
     if token_file is None:
         token = running.first_token(settings, another=new_steward)
     else:
