@@ -8,7 +8,16 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize(("package", "extra"), [("sklearn", "sklearn"), ("optuna", "optuna")])
+PACKAGES = [
+    ("sklearn", "sklearn"),
+    ("optuna", "optuna"),
+    ("inspect_ai", "inspect"),
+    ("lm_eval", "lm-eval"),
+    ("mlflow", "mlflow"),
+]
+
+
+@pytest.mark.parametrize(("package", "extra"), PACKAGES)
 def test_a_missing_package_is_named_with_its_extra(package: str, extra: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None; import holdfast.integrations.{package}"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
