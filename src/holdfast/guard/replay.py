@@ -29,8 +29,7 @@ class GuardReplay:
     --------
     >>> from holdfast.guard.ledger import open_store
     >>> from holdfast.guard.ledger.verify import verify_store
-    >>> from holdfast.guard.policy import SCORE, Policy
-    from holdfast.guard.scoring import ladder
+    >>> from holdfast.guard.policy import Policy
     >>> policy = Policy()
     >>> def work(transaction):
     ...     transaction.put_account("whole", Account.fresh(policy).to_dict())
