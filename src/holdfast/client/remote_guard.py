@@ -10,6 +10,7 @@ from typing import Any
 from holdfast import check
 from holdfast.client import display
 from holdfast.client.answers import RemoteAnswer, RemoteEstimate, read_answer, read_estimate
+from holdfast.client.asked import Asked as AskedHere
 from holdfast.client.errors import ServerUnavailable, error_of
 from holdfast.client.receipts import check_receipt
 from holdfast.client.wire import Wire
@@ -29,6 +30,7 @@ class Asking(ABC):
 
     _wire: Wire
     _pin: Pin
+    _questions: AskedHere | None = None
 
     @property
     @abstractmethod
@@ -59,10 +61,11 @@ class Asking(ABC):
         ServerUnavailable
             It kept failing for `patience` seconds. Its `key` is the one to ask again with.
         ReceiptInvalid
-            The answer is not what the pinned key signed.
+            The answer is not what the pinned key signed, or it is to another question.
         """
-        found = self._wire.post(f"{self._path()}/ask", {"question": _plain(question)}, key=key or fresh_key())
-        return self._checked(found)
+        plain = _plain(question)
+        found = self._wire.post(f"{self._path()}/ask", {"question": plain}, key=key or fresh_key())
+        return self._checked(found, plain)
 
     def ask_all(self, questions: Sequence[Asked], *, key: str | None = None) -> list[RemoteAnswer]:
         """Answer several questions that were chosen together, as `Guard.ask_all` does: all of them, or none.
@@ -71,9 +74,13 @@ class Asking(ABC):
         """
         if not questions:
             return []
-        body = {"questions": [_plain(one) for one in questions]}
-        found = self._wire.post(f"{self._path()}/batch", body, key=key or fresh_key())
-        return [self._checked(one) for one in _member(found, "answers")]
+        plain = [_plain(one) for one in questions]
+        found = _member(
+            self._wire.post(f"{self._path()}/batch", {"questions": plain}, key=key or fresh_key()), "answers"
+        )
+        if not isinstance(found, list) or len(found) != len(plain):
+            raise _odd()
+        return [self._checked(one, asked) for one, asked in zip(found, plain, strict=True)]
 
     def stream(
         self, questions: Sequence[Asked], *, key: str | None = None
@@ -87,15 +94,16 @@ class Asking(ABC):
         if not questions:
             return
         used, ended, seen = key or fresh_key(), False, 0
-        body = {"questions": [_plain(one) for one in questions]}
-        for event in self._wire.lines(f"{self._path()}/stream", body, used):
+        plain = [_plain(one) for one in questions]
+        for event in self._wire.lines(f"{self._path()}/stream", {"questions": plain}, used):
             kind = _member(event, "event")
             if kind == "answered":
-                yield _member(event, "index"), self._checked(_member(event, "answer"))
+                index = _place(event, len(plain))
+                yield index, self._checked(_member(event, "answer"), plain[index])
                 seen += 1
             elif kind == "refused":
                 problem = _member(event, "problem")
-                yield _member(event, "index"), error_of(int(_member(problem, "status")), problem)
+                yield _place(event, len(plain)), error_of(int(_member(problem, "status")), problem)
                 seen += 1
             ended = ended or kind == "done"
         if not ended or seen < len(questions):
@@ -153,10 +161,13 @@ class Asking(ABC):
         pinned = self._pin()
         return found if pinned is None else check_receipt(found, pinned, dataset=self.dataset)
 
-    def _checked(self, plain: Any) -> RemoteAnswer:
+    def _checked(self, plain: Any, question: Mapping[str, Any]) -> RemoteAnswer:
         answer, pinned = read_answer(plain), self._pin()
         if pinned is not None:
-            check_receipt(answer, pinned, dataset=self.dataset)
+            receipt = check_receipt(answer, pinned, dataset=self.dataset)
+            if self._questions is None:
+                self._questions = AskedHere(self.describe)
+            self._questions.require(receipt, question)
         return answer
 
 
@@ -236,8 +247,20 @@ def _plain(question: Asked) -> dict[str, Any]:
 
 def _member(found: Any, name: str) -> Any:
     if not isinstance(found, Mapping) or name not in found:
-        raise ServerUnavailable("the server sent an answer that this version does not understand")
+        raise _odd()
     return found[name]
+
+
+def _place(event: Any, number: int) -> int:
+    """Which of the questions an event is about."""
+    index = _member(event, "index")
+    if type(index) is not int or not 0 <= index < number:
+        raise _odd()
+    return index
+
+
+def _odd() -> ServerUnavailable:
+    return ServerUnavailable("the server sent an answer that this version does not understand")
 
 
 __all__ = ["Asking", "RemoteGuard", "fresh_key", "guard_card"]
