@@ -1,0 +1,59 @@
+"""The pictures of the house are those of the code: the layers of the import contract, the steps of a real question."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+import pytest
+
+import holdfast as hf
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def diagrams() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("house_diagrams", ROOT / "docs" / "house_diagrams.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_every_package_is_in_the_picture(diagrams: ModuleType) -> None:
+    there = {path.parent.name for path in (ROOT / "src" / "holdfast").glob("*/__init__.py")}
+    drawn = {name for layer in diagrams.layers() for name in layer}
+    assert there <= drawn
+    assert all(f">{name}<" in diagrams.layers_svg() for name in drawn)
+    table = (ROOT / "docs" / "house.md").read_text()
+    assert all(f"`{name}`" in table for name in there)
+
+
+def test_a_question_goes_the_way_that_is_drawn(diagrams: ModuleType, tmp_path: Path) -> None:
+    sample = hf.data.table({"age": [20, 30, 40, 50] * 1000})
+    guard = hf.Guard.open(tmp_path / "ledger.db", sample, hf.guard.Policy(questions=10))
+    steps = [name for name, _, _ in diagrams.STEPS]
+    passed: list[str] = []
+
+    def follow(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"
+            if name in steps and name not in passed:
+                passed.append(name)
+
+    before = sys.getprofile()
+    threading.setprofile(follow)
+    sys.setprofile(follow)
+    try:
+        guard.ask(hf.guard.check("age < 40", guess=0.5))
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    guard.shut()
+    assert passed == steps
