@@ -10,7 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from holdfast.server import Settings, create_app
-from tests.server.oidc.provider import CLIENT, OpenID, openid
+from tests.server.live import Live, free_port, running
+from tests.server.oidc.provider import CLIENT, SECRET, OpenID, openid
 
 
 class Clock:
@@ -73,3 +74,24 @@ def inside(provider: OpenID, tmp_path: Path) -> Iterator[Inside]:
     )
     yield server
     server.close()
+
+
+@pytest.fixture(scope="module")
+def signing_in(shared_provider: OpenID, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A real server, in a process of its own, where people sign in with the provider."""
+    secret, port = tmp_path_factory.mktemp("secret") / "client-secret", free_port()
+    secret.write_text(SECRET + "\n")
+    with running(
+        port=port,
+        public_url=f"http://127.0.0.1:{port}",
+        failures=10_000,
+        oidc_issuer=shared_provider.url,
+        oidc_client_id=CLIENT,
+        oidc_client_secret_file=secret,
+        oidc_label="Example",
+        oidc_scope="openid email",
+        oidc_steward_claim="groups",
+        oidc_steward_value="stewards",
+        oidc_timeout=2.0,
+    ) as live:
+        yield live

@@ -17,15 +17,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from authlib.common.errors import AuthlibBaseError  # type: ignore[import-untyped]
-from authlib.integrations.httpx_client import OAuth2Client  # type: ignore[import-untyped]
+from authlib.oauth2.rfc6749.parameters import (  # type: ignore[import-untyped]
+    prepare_grant_uri,
+    prepare_token_request,
+)
+from authlib.oauth2.rfc7636 import create_s256_code_challenge  # type: ignore[import-untyped]
 
 from holdfast.errors import HoldfastError
 from holdfast.server.errors import Problem
 from holdfast.server.oidc.claims import check_claims, check_login, signed_claims
-from holdfast.server.oidc.outbound import Borrowed, Unavailable
-from holdfast.server.oidc.provider import Provider
+from holdfast.server.oidc.outbound import Unavailable
+from holdfast.server.oidc.provider import Provider, json_object
 from holdfast.server.oidc.settings import LOGIN_SECONDS, OidcSettings
 
 CALLBACK = "/sign-in/oidc/callback"
@@ -62,12 +66,18 @@ class Login:
         """Where to send the browser, and the cookie that it takes along."""
         place = self._provider.endpoint("authorization_endpoint")
         state, nonce, verifier = (secrets.token_urlsafe(48) for _ in range(3))
-        flow = Flow(state, nonce, verifier, address, int(time.time()))
-        with self._client() as client:
-            url, _ = client.create_authorization_url(
-                place, state=flow.state, nonce=flow.nonce, code_verifier=flow.verifier
-            )
-        return str(url), self._seal(flow)
+        url = prepare_grant_uri(
+            place,
+            client_id=self._settings.oidc_client_id,
+            response_type="code",
+            redirect_uri=self._back,
+            scope=self._settings.oidc_scope,
+            state=state,
+            nonce=nonce,
+            code_challenge=create_s256_code_challenge(verifier),
+            code_challenge_method="S256",
+        )
+        return str(url), self._seal(Flow(state, nonce, verifier, address, int(time.time())))
 
     def finish(self, cookie: str | None, query: Mapping[str, str]) -> tuple[dict[str, Any], str]:
         """The checked claims of whoever comes back, and the page that they wanted; `Problem` if it does not add up."""
@@ -89,41 +99,27 @@ class Login:
         return claims, flow.next
 
     def _exchange(self, code: str, flow: Flow) -> str:
-        """The ID token for a code, straight from the issuer."""
-        place = self._provider.endpoint("token_endpoint")
-        try:
-            with self._client() as client:
-                answer = client.fetch_token(
-                    place, grant_type="authorization_code", code=code, code_verifier=flow.verifier
-                )
-        except AuthlibBaseError:
-            raise Problem("forbidden", "your identity provider refused this sign-in; begin again") from None
-        except Unavailable:
-            raise
-        except Exception as error:  # what Authlib or httpx raise where the answer is none; its words may hold a token
-            raise Unavailable(type(error).__name__) from None
-        found = answer.get("id_token") if isinstance(answer, dict) else None
+        """The ID token for a code, straight from the issuer; by Basic where it takes that, as it must."""
+        client, secret = str(self._settings.oidc_client_id), self._secret
+        methods = self._provider.known().document.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        basic = secret is not None and isinstance(methods, list) and "client_secret_basic" in methods
+        own = {} if basic else {"client_id": client} | ({} if secret is None else {"client_secret": secret})
+        body = prepare_token_request(
+            "authorization_code", code=code, redirect_uri=self._back, code_verifier=flow.verifier, **own
+        )
+        status, content = self._provider.post(
+            self._provider.endpoint("token_endpoint"),
+            body,
+            (quote(client), quote(secret)) if basic and secret else None,
+        )
+        if status in (400, 401):
+            raise Problem("forbidden", "your identity provider refused this sign-in; begin again")
+        if status != 200:
+            raise Unavailable(f"its token endpoint answers with status {status}")
+        found = json_object(content).get("id_token")
         if not isinstance(found, str):
             raise Unavailable("its answer has no id_token")
         return found
-
-    def _client(self) -> Any:
-        """Authlib's client over our way out; it follows no redirect."""
-        methods = self._provider.known().document.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        way = "none"
-        if self._secret is not None:
-            by_post = isinstance(methods, list) and "client_secret_basic" not in methods
-            way = "client_secret_post" if by_post else "client_secret_basic"
-        return OAuth2Client(
-            client_id=self._settings.oidc_client_id,
-            client_secret=self._secret,
-            token_endpoint_auth_method=way,
-            scope=self._settings.oidc_scope,
-            redirect_uri=self._back,
-            code_challenge_method="S256",
-            transport=Borrowed(self._provider.outbound),
-            trust_env=False,
-        )
 
     def _use(self, state: str) -> None:
         """Each sign-in is finished once by this process; by another, the issuer's code is good once."""

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from holdfast.server.errors import Problem, retry_after
 from holdfast.server.oidc.settings import OidcSettings, secure_address
 
 MOST_BYTES = 256 * 1024
@@ -21,13 +20,6 @@ class Unavailable(Exception):
     def __init__(self, why: str) -> None:
         self.why = why
         super().__init__(why)
-
-    def problem(self) -> Problem:
-        """What a caller is told: the reason is the log's, not theirs."""
-        words = (
-            "the identity provider cannot be reached or answers oddly; nobody is let in by it until it is well again"
-        )
-        return Problem("provider-unavailable", words, headers=retry_after(5))
 
 
 def allowed_origins(settings: OidcSettings) -> frozenset[str]:
@@ -52,7 +44,7 @@ def origin(address: str) -> str:
 
 
 class Outbound(httpx.BaseTransport):
-    """A transport for httpx and for Authlib's client over it. `Unavailable` for whatever it does not do.
+    """A transport for httpx. `Unavailable` for whatever it does not do.
 
     Proxies named in the environment are not used; `SSL_CERT_FILE` names certificates to trust.
     """
@@ -105,15 +97,4 @@ class Outbound(httpx.BaseTransport):
         self._inner.close()
 
 
-class Borrowed(httpx.BaseTransport):
-    """The same way out for a client that is closed earlier."""
-
-    def __init__(self, outbound: Outbound) -> None:
-        self._outbound = outbound
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """One request."""
-        return self._outbound.handle_request(request)
-
-
-__all__ = ["MOST_BYTES", "Borrowed", "Outbound", "Unavailable", "allowed_origins", "origin"]
+__all__ = ["MOST_BYTES", "Outbound", "Unavailable", "allowed_origins", "origin"]

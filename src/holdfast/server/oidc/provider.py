@@ -6,7 +6,6 @@ is not known, which is how a rotated key is found. Neither happens more often th
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +16,6 @@ import httpx
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from holdfast.server import logs
 from holdfast.server.errors import Problem
 from holdfast.server.oidc.outbound import Outbound, Unavailable, allowed_origins
 from holdfast.server.oidc.settings import OidcSettings
@@ -79,7 +77,7 @@ class Provider:
         self._clock = clock
         self._mutex = threading.Lock()
         self._known: Known | None = None
-        self._tried, self._failed = float("-inf"), False
+        self._tried, self._failed, self._why = float("-inf"), False, "it was not asked yet"
 
     def known(self, *, newer: bool = False) -> Known:
         """The document and the keys; `Unavailable` if there are none that may be believed now.
@@ -95,11 +93,11 @@ class Provider:
                 self._renew(newer)
                 known = self._known
                 if newer and self._failed:
-                    raise Unavailable("it was asked in vain")
+                    raise Unavailable(self._why)
             finally:
                 self._mutex.release()
         if known is None or not self._good(known):
-            raise Unavailable("it was asked in vain")
+            raise Unavailable(self._why)
         return known
 
     def key(self, kid: str | None, alg: str) -> Key | None:
@@ -112,6 +110,12 @@ class Provider:
         if not isinstance(found, str):
             raise Unavailable(f"its document has no {name}")
         return self.outbound.check(found)
+
+    def post(self, address: str, form: str, client: tuple[str, str] | None) -> tuple[int, bytes]:
+        """Send a form, as a client with a secret if it has one: the status and the body of the answer."""
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+        done = self._http.post(address, content=form, headers=headers, auth=client or httpx.USE_CLIENT_DEFAULT)
+        return done.status_code, done.content
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -127,8 +131,7 @@ class Provider:
         try:
             self._known, self._failed = self._fetch(), False
         except Unavailable as error:
-            self._failed = True
-            logs.say("provider-unavailable", logging.WARNING, why=error.why)
+            self._failed, self._why = True, error.why
         finally:
             self._tried = self._clock()
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, ParamSpec, TypeVar
 
-import anyio
-import anyio.to_thread
-
 from holdfast.errors import InvalidParameter
+from holdfast.server import logs
 from holdfast.server.errors import Problem, retry_after
 from holdfast.server.oidc.claims import check_claims, check_life, looks_like_one, signed_claims
 from holdfast.server.oidc.login import Login
@@ -19,6 +18,7 @@ from holdfast.server.oidc.subjects import Subjects
 from holdfast.server.roles import Caller
 from holdfast.server.settings import Settings
 from holdfast.server.store import Records
+from holdfast.server.threads import Threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class Oidc:
         self.provider = Provider(settings)
         self.subjects = Subjects(records, settings)
         self._audience = settings.oidc_audience or (str(settings.oidc_client_id),)
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._threads = Threads(_THREADS, "oidc")
         self.login: Login | None = None
         if settings.oidc_client_id is not None:
             if key is None:
@@ -55,7 +55,7 @@ class Oidc:
             check_claims(claims, self._settings, self._audience)
             check_life(claims, self._settings)
         except Unavailable as error:
-            raise error.problem() from None
+            raise _told(error) from None
         except Problem as problem:
             if wait > 0 and problem.code == "unauthenticated":
                 words = "too many wrong tokens from this address"
@@ -71,7 +71,7 @@ class Oidc:
         try:
             return self.login.begin(address)
         except Unavailable as error:
-            raise error.problem() from None
+            raise _told(error) from None
 
     def finish(self, cookie: str | None, query: Mapping[str, str]) -> tuple[str, str]:
         """The id of the subject that came back, whom a session may be begun for, and the page that they wanted."""
@@ -79,21 +79,25 @@ class Oidc:
         try:
             claims, address = self.login.finish(cookie, query)
         except Unavailable as error:
-            raise error.problem() from None
+            raise _told(error) from None
         row, _ = self.subjects.admit(claims, signs_in=True)
         return str(row["id"]), address
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call one of these, which may wait for the issuer."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(_THREADS)
-        return await anyio.to_thread.run_sync(
-            lambda: function(*args, **kwargs), limiter=self._limiter, abandon_on_cancel=True
-        )
+        return await self._threads.run(function, *args, **kwargs)
 
     def close(self) -> None:
         """Let go of the connections."""
+        self._threads.close()
         self.provider.close()
+
+
+def _told(error: Unavailable) -> Problem:
+    """What a caller is told; why is the log's."""
+    logs.say("provider-unavailable", logging.WARNING, why=error.why)
+    words = "the identity provider cannot be reached or answers oddly; nobody is let in by it until it is well again"
+    return Problem("provider-unavailable", words, headers=retry_after(5))
 
 
 __all__ = ["Oidc"]
