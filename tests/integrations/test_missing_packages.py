@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-
 PACKAGES = [
     ("sklearn", "sklearn"),
     ("optuna", "optuna"),

@@ -42,7 +42,8 @@ class GuardedScores:
     Parameters
     ----------
     keeper : ReusableHoldout, Guard or RemoteGuard
-        Who holds the budget: a plan in this process, or a guard with boards. `open` makes a guard on a ledger.
+        Who holds the budget: a plan in this process, or a guard with boards, here or on a server (`hf.connect`). `open`
+        makes a guard on a ledger.
     board : str or sequence of str
         For a guard, its boards: one of intervals, a ladder, or both.
     guess : float, optional
@@ -84,7 +85,7 @@ class GuardedScores:
             if answers or analyst is not None:
                 raise InvalidParameter("answers and analyst must be left out with a holdout: it has no labels")
             self._keeper: Keeper = HoldoutKeeper(keeper, tolerance)
-        elif callable(getattr(keeper, "ask", None)) and hasattr(keeper, "policy"):
+        elif hasattr(type(keeper), "ask") and hasattr(type(keeper), "policy"):
             named = [board] if isinstance(board, str) else list(board)
             self._keeper = GuardKeeper(
                 keeper, named, analyst=analyst, tolerance=tolerance, answers=answers, prefix=_prefix

@@ -16,6 +16,10 @@ from holdfast.strict_json import to_canonical_json
 
 FIRST_GUESS = 0.5
 """What a holdout checks a score against before anything was shown, where no guess is given."""
+TRUSTED = (
+    "items drawn independently; how right each answer was as the harness says; models chosen by reported scores alone"
+)
+"""What intervals rest on where a guard has no labels of its own."""
 CHECKED, LADDER = "checked", "ladder"
 """The boards of a benchmark that a guard keeps: scores that come with a guess, and scores that do not."""
 _ITEM, _RIGHT = "item", "right"
@@ -61,12 +65,16 @@ class ReportedScore:
     entry: int | None = None
 
     @classmethod
-    def of(cls, answer: Any, left: float | None, *, falling: bool = False) -> Self:
-        """Read an answer of a holdout, a guard or a server; `falling` where it is about what is missing to 1."""
+    def of(cls, answer: Any, left: float | None, *, falling: bool = False, trusted: bool = False) -> Self:
+        """Read an answer of a holdout, a guard or a server.
+
+        `falling` where it is about what is missing to 1; `trusted` where a guard takes the harness's word for values.
+        """
         value, ends = answer.value, answer.interval or (math.nan, math.nan)
         if falling:
             value, ends = None if value is None else 1 - value, (1 - ends[1], 1 - ends[0])
-        improved = getattr(answer, "details", {}).get("improved")
+        improved = getattr(answer, "details", {}).get("improved")  # None but on a ladder
+        guarantee = answer.guarantee.to_dict()
         return cls(
             math.nan if value is None else float(value),
             float(ends[0]),
@@ -74,7 +82,7 @@ class ReportedScore:
             answer.passed if improved is None else None,
             improved,
             math.inf if left is None else left,
-            answer.guarantee.to_dict(),
+            guarantee | {"assumption": TRUSTED} if trusted else guarantee,
             "",
             getattr(answer, "sequence", None),
         )
@@ -181,6 +189,7 @@ class GuardKeeper(Keeper):
 
     def ask(self, ids: Sequence[str], values: Any, guess: float | None) -> ReportedScore:
         """A `score` question: the guess is checked on the board of intervals, and without one the ladder is climbed."""
+        from holdfast.guard.guard import Guard
         from holdfast.guard.questions import Score
 
         rule = "ladder" if guess is None else "intervals"
@@ -195,16 +204,14 @@ class GuardKeeper(Keeper):
         if guess is not None and falling:
             guess = 1 - guess
         keys = [self._prefix + one for one in ids]
-        question = Score(
-            board.name,
-            {"keys": keys, "predictions": self._predictions(values, board.metric)},
-            guess,
-            None if guess is None else self._tolerance,
-        )
-        answer = (
-            self._guard.ask(question) if self._analyst is None else self._guard.ask(question, analyst=self._analyst)
-        )
-        return ReportedScore.of(answer, _left(answer.remaining), falling=falling)
+        sent = {"keys": keys, "predictions": self._predictions(values, board.metric)}
+        tolerance = None if guess is None else self._tolerance
+        if isinstance(self._guard, Guard):
+            who = {} if self._analyst is None else {"analyst": self._analyst}
+            answer: Any = self._guard.ask(Score(board.name, sent, guess, tolerance), **who)
+        else:  # on a server, which takes predictions by a door of their own
+            answer = self._guard.submit(sent, board=board.name, guess=guess, tolerance=tolerance)
+        return ReportedScore.of(answer, _left(answer.remaining), falling=falling, trusted=not self.answers)
 
     def _predictions(self, values: Any, metric: str) -> list[Any]:
         if self.answers or metric == "mae":
