@@ -41,7 +41,7 @@ class Step:
 
 def ann() -> Iterator[Step]:
     """Checks of what last year's customers suggest, and three noisy means where she has no guess."""
-    before = rows(_LAST_YEAR, _ANNS_SEED)
+    before = ann_saw()
     conditions: list[tuple[str, str, Callable[[Row], bool]]] = [
         ("customers who are gone", "gone", lambda row: row["gone"]),
         ("new ones who are gone", "gone and months < 6", lambda row: row["gone"] and row["months"] < 6),
@@ -62,14 +62,34 @@ def ann() -> Iterator[Step]:
 
 def greg() -> Iterator[Step]:
     """Single hints first, then votes of those that look best on 60 rows; each guess is what he saw there."""
-    few = rows(_FEW, _GREGS_SEED)
-    scored = sorted(HINTS, key=lambda hint: -abs(_agreement(few, [hint]) - 0.5))
+    few = greg_saw()
+    scored = ranked(few)
     for hint in scored[:6]:
         yield _step(few, [hint], f"the rule {hint}")
     for size in range(3, 20, 2):
         yield _step(few, scored[:size], f"a vote of his {size} best hints")
     for i, j, k in islice(combinations(range(len(scored)), 3), 1, None):  # he goes on until he is stopped
         yield _step(few, [scored[i], scored[j], scored[k]], "a vote of three")
+
+
+def ann_saw() -> list[dict[str, Any]]:
+    """Last year's customers."""
+    return rows(_LAST_YEAR, _ANNS_SEED)
+
+
+def greg_saw() -> list[dict[str, Any]]:
+    """The few rows that Greg has."""
+    return rows(_FEW, _GREGS_SEED)
+
+
+def ranked(few: Sequence[Row]) -> list[str]:
+    """The hints, those that look best on a few rows first."""
+    return sorted(HINTS, key=lambda hint: -abs(believed(few, [hint]) - 0.5))
+
+
+def turned(few: Sequence[Row], hints: Sequence[str]) -> list[tuple[str, bool]]:
+    """Each hint with the way that it is turned to fit the few rows: whether 1 speaks for leaving."""
+    return [(hint, believed(few, [hint], turn=False) >= 0.5) for hint in hints]
 
 
 def _has(plan: str, row: Row) -> bool:
@@ -87,16 +107,15 @@ def best(steps: Sequence[Step]) -> Step:
 
 def _step(few: Sequence[Row], hints: Sequence[str], about: str) -> Step:
     """Ask whether a vote predicts who goes: each hint turned the way that fits the few rows."""
-    believed = round(_agreement(few, hints), 3)
-    turned = [(hint, _agreement(few, [hint], turn=False) >= 0.5) for hint in hints]
-    votes = " + ".join(hint if yes else f"(1 - {hint})" for hint, yes in turned)
+    seen = round(believed(few, hints), 3)
+    votes = " + ".join(hint if yes else f"(1 - {hint})" for hint, yes in turned(few, hints))
     expression = f"({votes} > {len(hints) / 2:g}) = gone"
-    return Step("greg", {"kind": "check", "expression": expression, "guess": believed}, believed, about)
+    return Step("greg", {"kind": "check", "expression": expression, "guess": seen}, seen, about)
 
 
-def _agreement(few: Sequence[Row], hints: Sequence[str], turn: bool = True) -> float:
+def believed(few: Sequence[Row], hints: Sequence[str], turn: bool = True) -> float:
     """How often a vote of hints is right on a few rows."""
-    signs = [turn and _agreement(few, [hint], turn=False) < 0.5 for hint in hints]
+    signs = [turn and believed(few, [hint], turn=False) < 0.5 for hint in hints]
     right = 0
     for row in few:
         votes = sum(row[hint] != int(sign) for hint, sign in zip(hints, signs, strict=True))
@@ -104,4 +123,4 @@ def _agreement(few: Sequence[Row], hints: Sequence[str], turn: bool = True) -> f
     return right / len(few)
 
 
-__all__ = ["POLICY", "STORY", "Step", "ann", "best", "greg"]
+__all__ = ["POLICY", "STORY", "Step", "ann", "ann_saw", "believed", "best", "greg", "greg_saw", "ranked", "turned"]

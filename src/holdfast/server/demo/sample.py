@@ -50,9 +50,14 @@ def rows(n: int, seed: int = _SEED) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)
+def customers() -> list[dict[str, Any]]:
+    """The demo's rows."""
+    return rows(ROWS)
+
+
 def rows_csv() -> str:
     """The demo's rows as a CSV file."""
-    made = rows(ROWS)
+    made = customers()
     lines = [",".join(made[0])]
     lines += [",".join(_cell(value) for value in one.values()) for one in made]
     return "\n".join(lines) + "\n"
@@ -62,4 +67,4 @@ def _cell(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-__all__ = ["HINTS", "NAME", "PLANS", "ROWS", "ROW_KEY", "rows", "rows_csv"]
+__all__ = ["HINTS", "NAME", "PLANS", "ROWS", "ROW_KEY", "customers", "rows", "rows_csv"]

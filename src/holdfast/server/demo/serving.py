@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -14,15 +15,19 @@ from typing import Any
 from fastapi import FastAPI
 
 from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.guard.questions import Score
 from holdfast.server import logs
 from holdfast.server.app import create_app
-from holdfast.server.demo import analysts, sample
+from holdfast.server.demo import analysts, audits, board, sample
 from holdfast.server.demo.analysts import Step
+from holdfast.server.roles import Caller
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
+from holdfast.strict_json import to_json
 
 GUARD = "shop customers"
 _LIFE = timedelta(days=1)
+_STEWARD = Caller("demo", "steward", "steward")
 _AT_ONCE = {"ann": 9, "greg": 9}
 """How many questions of each are on the ledger when the page opens."""
 
@@ -56,11 +61,19 @@ def prepare(folder: Path, port: int) -> Demo:
     expires = datetime.now(UTC) + _LIFE
     roles: dict[str, Any] = {"steward": "steward", "ann": "analyst", "greg": "analyst"}
     tokens = {name: server.tokens.issue(role, name, expires)[0] for name, role in roles.items()}
-    guard = _guard(server)
+    with ThreadPoolExecutor(1) as beside:  # the rows are examined by a process of their own: meanwhile they are audited
+        audited = beside.submit(audits.reports)
+        guard = _guard(server)
+        for name, report in audited.result().items():
+            made, _ = server.reports.add(name, to_json(report.to_dict()).encode(), "steward")
+            server.reports.publish(made["id"], _STEWARD, True)
     steps = {"ann": analysts.ann(), "greg": analysts.greg()}
     for name, many in _AT_ONCE.items():
-        for step in islice(steps[name], many):
-            guard.ask(step.question, analyst=name)
+        guard.ask_all([step.question for step in islice(steps[name], many)], analyst=name)
+        for one in board.submissions(sample.customers()):
+            if one.analyst == name:
+                guard.ask(Score(board.NAME, one.predictions, one.claimed, name=one.name), analyst=name)
+    sample.customers.cache_clear()
     return Demo(app, settings, tokens, tuple(_mixed(steps)))
 
 
@@ -70,7 +83,7 @@ def _guard(server: Server) -> Any:
         place.chmod(0o600)
         file.write(sample.rows_csv().encode())
     known = server.samples.add(sample.NAME, "upload", str(place), sample.ROW_KEY)
-    row = server.guards.create(GUARD, known["id"], analysts.POLICY)
+    row = server.guards.create(GUARD, known["id"], analysts.POLICY | {"boards": [board.BOARD]})
     return server.guards.opened(row["id"])
 
 
