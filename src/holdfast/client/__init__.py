@@ -14,6 +14,8 @@ _HOMES = {
     "RemoteAnswer": "answers",
     "RemoteEstimate": "answers",
     "RemoteGuard": "remote_guard",
+    "RemoteLeaderboard": "submissions",
+    "RemoteSubmission": "submissions",
     "ServerUnavailable": "errors",
     "check_receipt": "receipts",
     "connect": "connection",
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.client.errors import NotAllowed, NotFound, ReceiptInvalid, ServerUnavailable
     from holdfast.client.receipts import check_receipt
     from holdfast.client.remote_guard import RemoteGuard
+    from holdfast.client.submissions import RemoteLeaderboard, RemoteSubmission
 
 __getattr__, __dir__ = lazy(__name__, _HOMES)
 
@@ -36,6 +39,8 @@ __all__ = [
     "RemoteAnswer",
     "RemoteEstimate",
     "RemoteGuard",
+    "RemoteLeaderboard",
+    "RemoteSubmission",
     "ServerUnavailable",
     "check_receipt",
     "connect",

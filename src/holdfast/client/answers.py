@@ -33,9 +33,9 @@ class RemoteAnswer(GuardedAnswer):
         if isinstance(self.value, Mapping):
             for label, one in self.value.items():
                 ends = self.interval.get(label) if isinstance(self.interval, Mapping) else None
-                rows.append((label, display.short(one) + _ends(ends)))
+                rows.append((label, display.short(one) + display.ends(ends)))
         elif self.value is not None:
-            rows.append(("value", display.short(self.value) + _ends(self.interval)))
+            rows.append(("value", display.short(self.value) + display.ends(self.interval)))
         if self.cost is not None:
             rows.append(("cost", "nothing" if self.repeated else str(self.cost)))
         rows += display.remaining_rows(self.remaining)
@@ -73,12 +73,6 @@ def read_estimate(plain: Any) -> RemoteEstimate:
 
 def _odd() -> ServerUnavailable:
     return ServerUnavailable("the server sent an answer that this version does not understand")
-
-
-def _ends(ends: Any) -> str:
-    if not isinstance(ends, (list, tuple)) or len(ends) != 2:
-        return ""
-    return f" in [{display.short(ends[0])}, {display.short(ends[1])}]"
 
 
 __all__ = ["RemoteAnswer", "RemoteEstimate", "read_answer", "read_estimate"]

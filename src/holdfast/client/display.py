@@ -27,8 +27,13 @@ def card(title: str, rows: Iterable[tuple[object, object]], picture: str = "") -
 
 def listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """A table with a head."""
+    return marked_listing(title, columns, ((text(cell) for cell in row) for row in rows))
+
+
+def marked_listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table with a head whose cells are markup of ours: whatever came from elsewhere went through `text`."""
     head = "".join(f"<th>{text(column)}</th>" for column in columns)
-    lines = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    lines = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return (
         f'<div class="holdfast"><strong>{text(title)}</strong>'
         f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
@@ -77,6 +82,17 @@ def short(value: Any) -> str:
     return f"{value:,}" if _number(value) else str(value)
 
 
+def ends(interval: Any) -> str:
+    """The two ends of an interval, to follow a number; nothing where there are none.
+
+    Examples
+    --------
+    >>> ends([0.25, 0.5]), ends(None)
+    (' in [0.25, 0.5]', '')
+    """
+    return f" in [{short(interval[0])}, {short(interval[1])}]" if _pair(interval) else ""
+
+
 def text(value: object) -> str:
     """A text that is shown as it is and never read as markup."""
     return html.escape(str(value), quote=True)
@@ -94,4 +110,4 @@ def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-__all__ = ["card", "interval_picture", "listing", "remaining_rows", "short", "text"]
+__all__ = ["card", "ends", "interval_picture", "listing", "marked_listing", "remaining_rows", "short", "text"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from holdfast import check
@@ -13,6 +14,17 @@ from holdfast.client.answers import RemoteAnswer, RemoteEstimate, read_answer, r
 from holdfast.client.asked import Asked as AskedHere
 from holdfast.client.errors import ServerUnavailable, error_of
 from holdfast.client.receipts import check_receipt
+from holdfast.client.submissions import (
+    RemoteLeaderboard,
+    RemoteSubmission,
+    board_of,
+    body_of,
+    check_submission,
+    checked,
+    file_of,
+    read_leaderboard,
+    read_submission,
+)
 from holdfast.client.wire import Wire
 from holdfast.errors import HoldfastError
 from holdfast.guard.ledger.receipts import Receipt
@@ -110,6 +122,81 @@ class Asking(ABC):
             lost = ServerUnavailable("the stream broke off; what was answered comes back free with the same key")
             lost.key = used
             raise lost
+
+    def submit(
+        self,
+        given: Any,
+        *,
+        board: str | None = None,
+        keys: Any = None,
+        guess: float | None = None,
+        tolerance: float | None = None,
+        name: str = "",
+        output: str | None = None,
+        entry: int | None = None,
+        key: str | None = None,
+    ) -> RemoteSubmission:
+        """Have predictions, or a model, scored against the hidden labels.
+
+        What is sent is checked here first, as the guard checks it. Like every question a submission carries a key, is
+        sent again with it if the connection is lost, and is answered and paid once. The same submission again is free.
+
+        Parameters
+        ----------
+        given : mapping, data frame, series, sequence, or path
+            Row keys to predictions; a frame of pandas or polars with the key's column and one called `prediction`; a
+            series of pandas whose index are the keys; predictions in the order of `keys`; or the path of a .csv,
+            .parquet or .json file with the same, or of an .onnx model where the board takes models.
+        board : str, optional
+            Which board; may be left out where the guard has one.
+        keys : sequence, optional
+            The row keys, where `given` is a list or an array.
+        guess : float, optional
+            On a board of intervals, and needed there: the score on rows of your own.
+        tolerance : float, optional
+            A guess that stands is certified within this.
+        name : str
+            What the leaderboard calls it.
+        output, entry : optional
+            Of a model: which output is the prediction, by default the first; which entry of it, where it has several.
+        key : str, optional
+            As for `ask`.
+
+        Raises
+        ------
+        InvalidParameter, QuestionRefused, BudgetExhausted
+            As from a guard. Nothing was spent.
+        ServerUnavailable, ReceiptInvalid
+            As from `ask`.
+        """
+        sent, path = None, self._path()
+        if isinstance(given, (str, Path)):
+            content, kind = file_of(given)
+        else:
+            facts = self.describe()
+            sent = checked(given, keys, board_of(facts, board), facts["schema"])
+            content, kind = body_of(sent), "application/json"
+        query = {"board": board, "guess": guess, "tolerance": tolerance, "output": output, "entry": entry}
+        found = self._wire.put_file(
+            f"{path}/submissions", content, kind, key=key or fresh_key(), name=name or None, **query
+        )
+        answer, pinned = read_submission(found), self._pin()
+        if pinned is not None:
+            check_submission(answer, check_receipt(answer, pinned, dataset=self.dataset).question, sent)
+        return answer
+
+    def leaderboard(self, board: str | None = None, *, every: bool = False) -> RemoteLeaderboard:
+        """Who is where on a board, as far as the intervals tell. `every` submission of everybody is for stewards."""
+        query = {"board": board, "every": "true" if every else None}
+        return read_leaderboard(self._wire.get(f"{self._path()}/leaderboard", **query))
+
+    def submissions(self, board: str | None = None) -> Iterator[dict[str, Any]]:
+        """Submissions in order, as plain data: your own, or all of them for a steward. Fetched in pages."""
+        following: int | None = 1
+        while following is not None:
+            page = self._wire.get(f"{self._path()}/submissions", board=board, first=following, limit=_PAGE)
+            yield from _member(page, "submissions")
+            following = page.get("next")
 
     def estimate(self, question: Asked) -> RemoteEstimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""

@@ -86,10 +86,11 @@ class Wire:
             headers["Idempotency-Key"] = check_key(key)
         return self._send("POST", path, safe=safe or key is not None, key=key, content=_json(body), headers=headers)
 
-    def put_file(self, path: str, content: bytes, kind: str, **query: Any) -> Any:
-        """Send a file."""
+    def put_file(self, path: str, content: bytes, kind: str, *, key: str | None = None, **query: Any) -> Any:
+        """Send a file. With a `key` it is a question, which is safe to repeat."""
         given = {k: v for k, v in query.items() if v is not None}
-        return self._send("POST", path, safe=False, params=given, content=content, headers={"Content-Type": kind})
+        headers = {"Content-Type": kind} | ({} if key is None else {"Idempotency-Key": check_key(key)})
+        return self._send("POST", path, safe=key is not None, key=key, params=given, content=content, headers=headers)
 
     def delete(self, path: str, *, safe: bool = False) -> Any:
         """Remove something."""

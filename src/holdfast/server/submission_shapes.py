@@ -29,6 +29,10 @@ class SubmissionFacts(BaseModel):
     tolerance: float | None
     value: float | None = Field(description="The score that is shown: a guess that stood, or rounded; null for none")
     interval: Ends | None = Field(description="Holds the score, with every other interval of the guard")
+    passed: bool | None = Field(description="As in every answer; `confirmed` and `improved` say what it means here")
+    cost: dict[str, Any] | None
+    guarantee: dict[str, Any]
+    details: dict[str, Any]
     improved: bool | None = Field(description="On a ladder: whether it beat the best so far")
     confirmed: bool | None = Field(description="On a board of intervals: whether the guess stood")
     certified: bool

@@ -6,8 +6,9 @@ where the guard has one. It is answered with
 
     {"sequence": 7, "time": "...", "analyst": "ann", "board": "income", "metric": "accuracy", "rule": "intervals",
      "name": "forest", "predictions": "<sha256>", "count": 2000, "guess": 0.8, "tolerance": null,
-     "value": 0.8, "interval": [0.76, 0.84], "improved": null, "confirmed": true, "certified": true,
-     "remaining": {"yours": {...}, "whole": {...}}, "repeated": false, "receipt": {...}}
+     "value": 0.8, "interval": [0.76, 0.84], "passed": true, "improved": null, "confirmed": true, "certified": true,
+     "cost": null, "remaining": {"yours": {...}, "whole": {...}}, "guarantee": {...}, "details": {...},
+     "repeated": false, "receipt": {...}}
 
 `GET /guards/{id}/submissions?board=&first=&limit=` gives `{"submissions": [the same without repeated and receipt],
 "next": number or null}`: an analyst's own, all of them for a steward.
@@ -151,12 +152,10 @@ def facts_of(entry: Entry) -> dict[str, Any]:
         "time": entry.time,
         "analyst": entry.analyst or "",
         **{name: question[name] for name in names},
-        "value": answer["value"],
-        "interval": answer["interval"],
+        **answer,
         "improved": answer["details"].get("improved"),
         "confirmed": answer["passed"] if question["rule"] == "intervals" else None,
         "certified": answer["guarantee"]["certified"],
-        "remaining": answer["remaining"],
     }
 
 
