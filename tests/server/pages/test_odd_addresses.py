@@ -7,7 +7,7 @@ import time
 import httpx
 import pytest
 
-from holdfast.server.pages.welcome import _after
+from holdfast.server.pages.welcome import after_sign_in
 from tests.server.live import Live
 from tests.server.pages.visiting import Visitor
 
@@ -31,7 +31,7 @@ from tests.server.pages.visiting import Visitor
 )
 def test_only_pages_of_ours_follow_a_sign_in_and_that_is_decided_at_once(address: str | None, after: str) -> None:
     begun = time.perf_counter()
-    assert _after(address) == after
+    assert after_sign_in(address) == after
     assert time.perf_counter() - begun < 0.1, "a pattern that can share letters out in many ways takes for ever"
 
 
