@@ -7,6 +7,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqlalchemy import insert
+
 from holdfast.errors import SampleUnavailable
 from holdfast.guard.guard import Guard
 from holdfast.guard.ledger.ledger import Ledger
@@ -58,10 +60,14 @@ class Guards:
             "created": now(),
         }
         try:
-            self._records.add(GUARDS, **values)
+            with self._samples.held(sample) as connection:
+                connection.execute(insert(GUARDS).values(values))
         except Taken:
             guard.shut()
             raise Problem("name-taken", "a guard of that name, or of these rows, was made just now") from None
+        except BaseException:
+            guard.shut()
+            raise
         with self._mutex:
             self._rows[values["id"]], self._open[values["id"]] = values, guard
         return values

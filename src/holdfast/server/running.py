@@ -23,6 +23,7 @@ def first_token(settings: Settings, *, another: bool = False) -> str | None:
     """
     server = Server(settings)
     try:
+        server.samples.sweep()
         if server.tokens.has_steward() and not another:
             return None
         expires = datetime.now(UTC) + timedelta(days=settings.token_days)

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
+
+from sqlalchemy import Connection, select, update
 
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
@@ -44,11 +48,11 @@ class Samples:
     def resolve(self, origin: Origin, place: str) -> tuple[str, str | None]:
         """Where the rows of a place are, and their table: asked anew each time, so that what is allowed can end.
 
-        An upload's place is its file; a path's is what was asked for below an allowed folder; a source's is its name,
+        An upload's place is its file, wherever the folder of uploads is now; a path's is what was asked for below an allowed folder; a source's is its name,
         so that addresses with passwords stay in the settings.
         """
         if origin == "upload":
-            return place, None
+            return str(self._settings.uploads / Path(place).name), None
         if origin == "path":
             return str(self._inside(place)), None
         if place not in self._settings.sources:
@@ -135,12 +139,32 @@ class Samples:
     def remove(self, identity: str) -> None:
         """Forget a sample that no guard has; an upload's file goes with it."""
         row = self.row(identity)
-        if self._records.get(GUARDS, sample=identity) is not None:
-            raise Problem("ledger-conflict", "a guard stands before this sample; close the guard and keep the rows")
         free = f"{row['name']} ({identity})"  # the name may be given again
-        self._records.change(SAMPLES, identity, removed=now(), name=free)
+        with self.held(identity) as connection:
+            if connection.execute(select(GUARDS.c.id).where(GUARDS.c.sample == identity)).first() is not None:
+                raise Problem("ledger-conflict", "a guard stands before this sample; close the guard and keep the rows")
+            connection.execute(update(SAMPLES).where(SAMPLES.c.id == identity).values(removed=now(), name=free))
         if row["origin"] == "upload":
-            Path(row["place"]).unlink(missing_ok=True)
+            Path(self.resolve("upload", row["place"])[0]).unlink(missing_ok=True)
+
+    @contextmanager
+    def held(self, identity: str) -> Iterator[Connection]:
+        """A transaction in which a sample stays registered: it is not forgotten while a guard is put before it."""
+        with self._records.writing() as connection:
+            statement = select(SAMPLES.c.removed).where(SAMPLES.c.id == identity).with_for_update()
+            found = connection.execute(statement).first()
+            if found is None or found.removed is not None:
+                raise Problem("not-found", "there is no such sample")
+            yield connection
+
+    def sweep(self) -> None:
+        """Delete what a crash left of uploads: files that no record names and that nobody writes any more."""
+        known = {Path(row["place"]).name for row in self._records.all(SAMPLES, origin="upload")}
+        long_ago = time.time() - max(3600.0, 2 * self._settings.upload_seconds)
+        for path in self._settings.uploads.iterdir():
+            with suppress(OSError):  # another server may be quicker
+                if path.name not in known and path.stat().st_mtime < long_ago:
+                    path.unlink()
 
 
 def _stays(found: Path, root: Path) -> bool:

@@ -1,0 +1,88 @@
+"""The register of samples: files that move with their folder, rows that stay while they are guarded, and leftovers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.guard.guard import Guard
+from holdfast.server.errors import Problem
+from holdfast.server.running import first_token
+from holdfast.server.settings import Settings
+from holdfast.server.state import Server
+
+ROWS = "a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(200))
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    made = Server(Settings(folder=tmp_path / "here"))
+    yield made
+    made.close()
+
+
+def upload(server: Server, name: str, rows: str = ROWS) -> dict[str, Any]:
+    place = server.samples.fresh_upload("csv")
+    place.write_text(rows)
+    return server.samples.add(name, "upload", str(place))
+
+
+def test_uploads_move_with_their_folder(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines that share a folder may have it under different names, and a relative name depends on where one is."""
+    made = upload(server, "people")
+    server.close()
+    (tmp_path / "here").rename(tmp_path / "there")
+    monkeypatch.chdir(tmp_path)
+    moved = Server(Settings(folder=Path("there")))
+    with moved.samples.open(made["id"]) as rows:
+        assert rows.n == 200
+    moved.samples.remove(made["id"])
+    assert not list((tmp_path / "there" / "uploads").iterdir())
+    moved.close()
+
+
+def test_an_uploads_record_leads_nowhere_else(server: Server, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.csv"
+    outside.write_text(ROWS)
+    assert server.samples.resolve("upload", str(outside))[0] == str(server.settings.uploads / "outside.csv")
+
+
+def test_a_sample_that_is_forgotten_meanwhile_gets_no_guard(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = upload(server, "people")
+    real = Guard.open
+
+    def slow(*args: Any, **kwargs: Any) -> Guard:
+        guard = real(*args, **kwargs)
+        server.samples.remove(made["id"])
+        return guard
+
+    monkeypatch.setattr(Guard, "open", slow)
+    with pytest.raises(Problem, match="not-found"):
+        server.guards.create("people", made["id"], {"questions": 5})
+    assert server.guards.rows() == []
+    monkeypatch.undo()
+    again = upload(server, "people")
+    server.guards.create("people", again["id"], {"questions": 5})
+    with pytest.raises(Problem, match="ledger-conflict"):
+        server.samples.remove(again["id"])
+    assert [one["name"] for one in server.samples.list()] == ["people"]
+
+
+def test_leftovers_of_a_crash_are_deleted_and_nothing_else(tmp_path: Path) -> None:
+    settings = Settings(folder=tmp_path / "server")
+    server = Server(settings)
+    kept = Path(server.samples.resolve("upload", server.samples.row(upload(server, "people")["id"])["place"])[0])
+    half, fresh = server.samples.fresh_upload("csv"), server.samples.fresh_upload("parquet")
+    for path in (half, fresh):
+        path.write_text("rows of somebody")
+    long_ago = time.time() - 100_000
+    for path in (half, kept):
+        os.utime(path, (long_ago, long_ago))
+    server.close()
+    assert first_token(settings) is not None
+    assert set(settings.uploads.iterdir()) == {kept, fresh}, "one that is still being written stays"
