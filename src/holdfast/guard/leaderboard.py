@@ -6,6 +6,8 @@ that one submission is better than another where their intervals do not overlap,
 
 from __future__ import annotations
 
+import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +16,9 @@ from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.standing import Standing
+
+MOST = 1000
+"""Places that a leaderboard lists unless more are asked for."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ class Leaderboard:
         return "\n".join(lines)
 
 
-def leaderboard(ledger: Ledger, board: str, *, every: bool = False) -> Leaderboard:
+def leaderboard(ledger: Ledger, board: str, *, every: bool = False, most: int = MOST) -> Leaderboard:
     """Read a board off a ledger.
 
     Each analyst has one place, the submission of theirs with the best score shown; the earliest of equals. With
@@ -108,7 +113,7 @@ def leaderboard(ledger: Ledger, board: str, *, every: bool = False) -> Leaderboa
     One submission is *certainly better* than another where its interval lies wholly on the better side of the other's.
     A place's best rank is one more than the number of places certainly better than it; its worst rank is the number of
     places that it is not certainly better than, itself included. Two places are tied where their intervals overlap,
-    ends included. Places are listed by best rank, then by the score shown, then by entry.
+    ends included. Places are listed by best rank, then by worst rank, then by the score shown, then by entry.
 
     Parameters
     ----------
@@ -118,11 +123,13 @@ def leaderboard(ledger: Ledger, board: str, *, every: bool = False) -> Leaderboa
         Its name.
     every : bool
         Rank every submission that shows a score, and list those that show none after them.
+    most : int
+        How many places are listed. Ranks count all of them, ties those that are listed.
 
     Returns
     -------
     Leaderboard
-        Time: one reading of the ledger, and a sort.
+        Time: one reading of the ledger, and a sort. `Scores` keeps what it read for the next time.
 
     Examples
     --------
@@ -137,17 +144,39 @@ def leaderboard(ledger: Ledger, board: str, *, every: bool = False) -> Leaderboa
           1  0.75 in [0.6912, 0.8088]  ann
           2  0.25 in [0.1912, 0.3088]  bob
     """
-    policy = ledger.look(Standing.of).policy
-    wanted = policy.board(board)
-    found = list(_submissions(ledger.entries(), wanted))
-    shown = [place for place in found if place.value is not None]
-    ranked = ranks(shown if every else best_each(shown, wanted.rising), wanted.rising)
-    rest = [place for place in found if place.value is None] if every else []
-    return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(found))
+    return Scores(ledger).leaderboard(board, every=every, most=most)
 
 
-def ranks(places: Sequence[Place], rising: bool) -> tuple[Place, ...]:
-    """Places with their ranks and ties, in order.
+class Scores:
+    """What a ledger says about its boards; reads only what is new since it was asked last. Threads may share it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._read = 0
+        self._found: dict[str, list[Place]] = {}
+        self._mutex = threading.Lock()
+
+    def leaderboard(self, board: str, *, every: bool = False, most: int = MOST) -> Leaderboard:
+        """A board as it stands now; see `leaderboard`."""
+        policy = self._ledger.look(Standing.of).policy
+        wanted = policy.board(board)
+        found = self._submissions(wanted.name)
+        shown = [place for place in found if place.value is not None]
+        ranked = ranks(shown if every else best_each(shown, wanted.rising), wanted.rising, most)
+        rest = [place for place in found if place.value is None][: most - len(ranked)] if every else []
+        return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(found))
+
+    def _submissions(self, board: str) -> list[Place]:
+        with self._mutex:
+            for entry in self._ledger.entries(self._read + 1):
+                self._read = entry.sequence
+                if entry.kind == "answered" and entry.body["question"].get("kind") == "score":
+                    self._found.setdefault(entry.body["question"]["board"], []).append(place_of(entry))
+            return list(self._found.get(board, ()))
+
+
+def ranks(places: Sequence[Place], rising: bool, most: int = MOST) -> tuple[Place, ...]:
+    """Places with their ranks and ties, in order. Time: a sort, and the square of how many are listed.
 
     Examples
     --------
@@ -156,18 +185,22 @@ def ranks(places: Sequence[Place], rising: bool) -> tuple[Place, ...]:
     >>> [(one.sequence, one.rank, one.tied) for one in ranks([at(1, 0.1, 0.3), at(2, 0.2, 0.5), at(3, 0.4, 0.6)], True)]
     [(3, (1, 2), (2,)), (2, (1, 3), (1, 3)), (1, (2, 3), (2,))]
     """
-    better = [_better_side(place, rising) for place in places]  # negated where less is better: more is better now
-    made = []
-    for place, (low, high) in zip(places, better, strict=True):
-        above = sum(other_low > high for other_low, _ in better)
-        below = sum(other_high < low for _, other_high in better)
-        tied = tuple(
-            other.sequence
-            for other, (other_low, other_high) in zip(places, better, strict=True)
-            if other is not place and other_low <= high and other_high >= low
+    ends = [_better_side(place, rising) for place in places]  # negated where less is better: more is better now
+    lows, highs = sorted(low for low, _ in ends), sorted(high for _, high in ends)
+    many = len(places)
+    made = [
+        replace(place, rank=(1 + many - bisect_right(lows, high), many - bisect_left(highs, low)))
+        for place, (low, high) in zip(places, ends, strict=True)
+    ]
+    listed = sorted(made, key=lambda one: (one.rank, -_score(one, rising), one.sequence))[:most]
+    sides = [(place.sequence, *_better_side(place, rising)) for place in listed]
+    return tuple(
+        replace(
+            place,
+            tied=tuple(sorted(other for other, down, up in sides if other != number and down <= high and up >= low)),
         )
-        made.append(replace(place, rank=(above + 1, len(places) - below), tied=tied))
-    return tuple(sorted(made, key=lambda one: (one.rank, -_score(one, rising), one.sequence)))
+        for place, (number, low, high) in zip(listed, sides, strict=True)
+    )
 
 
 def _better_side(place: Place, rising: bool) -> tuple[float, float]:
@@ -191,15 +224,6 @@ def best_each(places: Iterable[Place], rising: bool) -> list[Place]:
     return list(best.values())
 
 
-def _submissions(entries: Iterable[Entry], board: Board) -> Iterable[Place]:
-    for entry in entries:
-        if entry.kind != "answered":
-            continue
-        body = entry.body
-        if body["question"].get("kind") == "score" and body["question"]["board"] == board.name:
-            yield place_of(entry)
-
-
 def place_of(entry: Entry) -> Place:
     """An answered submission, not yet ranked."""
     question, answer = entry.body["question"], entry.body["answer"]
@@ -217,4 +241,4 @@ def place_of(entry: Entry) -> Place:
     )
 
 
-__all__ = ["Leaderboard", "Place", "best_each", "leaderboard", "place_of", "ranks"]
+__all__ = ["MOST", "Leaderboard", "Place", "Scores", "best_each", "leaderboard", "place_of", "ranks"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -96,7 +96,7 @@ class Policy:
     threshold: float | None = None
     overfits: int | None = None
     holdout_spend: Cost | None = None
-    boards: tuple[Board, ...] | None = None
+    boards: Sequence[Board] | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__

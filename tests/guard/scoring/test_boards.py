@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.data.schema import Kind
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import Board, Policy, score
 from holdfast.guard.leaderboard import leaderboard
@@ -73,7 +74,7 @@ def other(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
             return hf.data.table(tmp_path / "a.parquet")
         case "csv":
             frame.write_csv(tmp_path / "a.csv")
-            schema = {"id": "integer", "code": "text", "rich": "boolean", "pay": "number"}
+            schema: dict[str, Kind] = {"id": "integer", "code": "text", "rich": "boolean", "pay": "number"}
             return hf.data.table(tmp_path / "a.csv", schema=schema)
         case "duckdb":
             frame.write_parquet(tmp_path / "b.parquet")
@@ -126,7 +127,7 @@ def test_a_ladder_shows_improvements_only(name: str) -> None:
     better = guard.ask(asked(board))
     assert better.details["improved"]
     assert (better.value > first.value) == board.rising
-    steps = (better.value - first.value) / board.step  # type: ignore[operator]
+    steps = (better.value - first.value) / board.step
     assert abs(2 * steps - round(2 * steps)) < 1e-6  # on the grid
     worse = guard.ask(asked(board, 1 - CHANCE if board.metric != "accuracy" else CHANCE < 0.5))
     assert not worse.details["improved"]

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn import metrics as sk  # type: ignore[import-untyped]
+from sklearn import metrics as sk
 
 from holdfast.data import Schema, table
 from holdfast.data.sample import Sample
+from holdfast.data.schema import Kind
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Board, Policy, score
 from holdfast.guard.questions.submission import Scored
@@ -35,7 +36,14 @@ def rows(seed: int = 0) -> dict[str, Any]:
 
 
 HELD = rows()
-SCHEMA = {"id": "integer", "code": "text", "rich": "boolean", "band": "integer", "sort": "text", "pay": "number"}
+SCHEMA: dict[str, Kind] = {
+    "id": "integer",
+    "code": "text",
+    "rich": "boolean",
+    "band": "integer",
+    "sort": "text",
+    "pay": "number",
+}
 
 
 def sample(engine: Any = "numpy") -> Sample:

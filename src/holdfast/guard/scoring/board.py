@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self, get_args
 
@@ -181,4 +181,20 @@ def checked_boards(given: Any) -> tuple[Board, ...] | None:
     return boards
 
 
-__all__ = ["MEANS", "METRICS", "RISING", "Best", "Board", "Metric", "Rule", "checked_boards"]
+def chosen(boards: Sequence[Board] | None, name: str | None) -> Board:
+    """The board of this name, or the only one there is where none is named.
+
+    Examples
+    --------
+    >>> boards = [Board(name, key="id", label="y", metric="accuracy") for name in ("a", "b")]
+    >>> chosen(boards, "b").name, chosen(boards[:1], None).name
+    ('b', 'a')
+    """
+    fitting = [board for board in boards or () if name in (None, board.name)]
+    if len(fitting) != 1:
+        known = ", ".join(board.name for board in boards or ()) or "none"
+        raise InvalidParameter(f"board must name one of the guard's boards: {known}")
+    return fitting[0]
+
+
+__all__ = ["MEANS", "METRICS", "RISING", "Best", "Board", "Metric", "Rule", "checked_boards", "chosen"]

@@ -138,8 +138,8 @@ class PairMetric(Metric):
         near = self.half_width(guess, log_share)
         if near >= (self.high - self.low) / 2:
             raise GuaranteeUnavailable(
-                f"{self.n} rows say nothing about this metric at this point of the run, however the classes are; "
-                "nothing was spent"
+                f"{self.n} rows do not settle a guess of this metric to half its range at this point of the run, not "
+                "even with classes of ordinary sizes; nothing was spent"
             )
         room = DEFAULT_ROOM * near if tolerance is None else tolerance
         procedure = OnRows(self.low, self.high, self.n, self.description, lambda share, _: found.ends(share))
