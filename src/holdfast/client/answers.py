@@ -38,7 +38,8 @@ class RemoteAnswer(GuardedAnswer):
             rows.append(("value", display.short(self.value) + display.ends(self.interval)))
         if self.cost is not None:
             rows.append(("cost", "nothing" if self.repeated else str(self.cost)))
-        rows += display.remaining_rows(self.remaining)
+        if not self.repeated:  # what was left when it was stored may have been somebody else's
+            rows += display.remaining_rows(self.remaining)
         rows += [("rests on", str(self.guarantee)), ("entry", self.sequence)]
         return display.card(title, rows, display.interval_picture(self.value, self.interval))
 

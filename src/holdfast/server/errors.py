@@ -19,6 +19,7 @@ from holdfast.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
+_LONGEST = 2000
 
 CODES: dict[str, tuple[int, str]] = {
     "malformed-request": (400, "The request cannot be read"),
@@ -112,8 +113,13 @@ def problem_of(error: HoldfastError) -> Problem:
     for kind, code in _CODE_OF:
         if isinstance(error, kind):
             wait = {"Retry-After": "1"} if CODES[code][0] == 503 else {}
-            return Problem(code, str(error), headers=wait)
+            return Problem(code, _short(str(error)), headers=wait)
     return Problem("internal-error", "an unforeseen error; nothing was released")
+
+
+def _short(words: str) -> str:
+    """Words that repeat what was sent, but not all of it."""
+    return words if len(words) <= _LONGEST else words[:_LONGEST] + " ..."
 
 
 __all__ = ["CODES", "MEDIA_TYPE", "Problem", "problem_of", "retry_after"]

@@ -48,8 +48,8 @@ class Samples:
     def resolve(self, origin: Origin, place: str) -> tuple[str, str | None]:
         """Where the rows of a place are, and their table: asked anew each time, so that what is allowed can end.
 
-        An upload's place is its file, wherever the folder of uploads is now; a path's is what was asked for below an allowed folder; a source's is its name,
-        so that addresses with passwords stay in the settings.
+        An upload's place is its file, wherever the folder of uploads is now; a path's is what was asked for below an
+        allowed folder; a source's is its name, so that addresses with passwords stay in the settings.
         """
         if origin == "upload":
             return str(self._settings.uploads / Path(place).name), None

@@ -96,7 +96,8 @@ def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
         parts.append("It is NOT certified: the policy was changed after answers had been seen.")
     if answer.cost is not None and not answer.repeated:
         parts.append(f"It cost {answer.cost}.")
-    parts.append(left_words(answer.remaining))
+    if not answer.repeated:  # what was left when it was stored may have been somebody else's
+        parts.append(left_words(answer.remaining))
     return " ".join([part for part in parts if part] + [f"Entry {answer.sequence} of the ledger."])
 
 

@@ -1,0 +1,102 @@
+"""What one analyst learns of another: that they are there together, and no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from holdfast.bounds.guarantee import Guarantee
+from holdfast.client.answers import RemoteAnswer
+from holdfast.server.agents.words import answer_words
+from tests.server.live import CHECK, Live
+
+
+@pytest.fixture(scope="module")
+def at(live: Live) -> str:
+    """A guard that two have asked, ann with the larger share."""
+    made = live.guard("others", {"questions": 100, "analysts": {"ann": 0.75, "bob": 0.25}})
+    at = f"/api/v1/guards/{made['id']}"
+    with live.analyst("ann") as ann, live.analyst("bob") as bob:
+        for guess in (0.5, 0.49, 0.48):
+            assert ask(ann, at, CHECK | {"guess": guess}).status_code == 200
+        assert ask(bob, at, CHECK | {"guess": 0.47}).status_code == 200
+    return at
+
+
+def ask(who: httpx.Client, at: str, question: dict[str, Any], **headers: str) -> httpx.Response:
+    return who.post(f"{at}/ask", json={"question": question}, headers=headers)
+
+
+def test_nobody_sees_what_another_has_left(live: Live, at: str) -> None:
+    with live.analyst("ann") as ann, live.analyst("bob") as bob, live.client() as steward:
+        for who, name in ((ann, "ann"), (bob, "bob")):
+            seen = who.get(at).json()
+            assert set(seen["analysts"]) == {name}
+            assert set(seen["policy"]["analysts"]) == {name}
+            listed = who.get("/api/v1/guards").json()["guards"]
+            assert [set(one["analysts"]) for one in listed if one["name"] == "others"] == [{name}]
+        assert set(steward.get(at).json()["analysts"]) == {"ann", "bob"}
+
+
+def test_a_key_is_its_analysts_own(live: Live, at: str) -> None:
+    """The same key of somebody else is another key: it neither conflicts, nor shows that it is in use."""
+    mine, other = CHECK | {"guess": 0.46}, CHECK | {"guess": 0.45}
+    with live.analyst("ann") as ann, live.analyst("bob") as bob:
+        first = ask(ann, at, mine, **{"Idempotency-Key": "shared"})
+        second = ask(bob, at, other, **{"Idempotency-Key": "shared"})
+        assert (first.status_code, second.status_code) == (200, 200)
+        assert first.json()["sequence"] != second.json()["sequence"]
+        assert ask(ann, at, other, **{"Idempotency-Key": "shared"}).json()["code"] == "ledger-conflict"
+        assert ask(ann, at, mine, **{"Idempotency-Key": "shared"}).json()["repeated"]
+
+
+def test_what_is_absent_and_what_is_anothers_look_alike(live: Live, at: str) -> None:
+    absent = "/api/v1/guards/g_0123456789abcdef"
+    with live.analyst("eve") as eve:
+        for method, path, body in (
+            ("GET", "", None),
+            ("GET", "/remaining", None),
+            ("GET", "/entries", None),
+            ("GET", "/entries/2/receipt", None),
+            ("GET", "/level", None),
+            ("POST", "/ask", {"question": CHECK}),
+            ("POST", "/estimate", {"question": CHECK}),
+            ("POST", "/batch", {"questions": [CHECK]}),
+            ("POST", "/stream", {"questions": [CHECK]}),
+        ):
+            said = []
+            for guard in (at, absent):
+                done = eve.request(method, guard + path, json=body)
+                plain = {k: v for k, v in done.json().items() if k != "request_id"}
+                headers = {k: v for k, v in done.headers.items() if k not in ("date", "x-request-id")}
+                said.append((done.status_code, plain, headers))
+            assert said[0] == said[1], path
+            assert said[0][0] == 404
+
+
+def test_a_stored_answer_does_not_say_what_its_asker_had_left() -> None:
+    """A stored answer may be another's: what was left then was theirs."""
+    left = {"yours": {"questions": 41}, "whole": {"questions": 90}}
+    for repeated in (False, True):
+        answer = RemoteAnswer(
+            0.5, [0.4, 0.6], Guarantee("transfer.interleaved"), remaining=left, sequence=3, repeated=repeated
+        )
+        assert ("41" in answer_words(answer)) is not repeated
+        assert ("41" in answer._repr_html_()) is not repeated
+
+
+def test_what_is_repeated_in_a_problem_is_short(live: Live, at: str) -> None:
+    with live.client() as steward:
+        sample = steward.get(at).json()["sample"]
+        long = "w" * 100_000
+        for done in (
+            steward.post("/api/v1/tokens", json={long: 1}),
+            steward.post("/api/v1/guards", json={"name": "x", "sample": sample, "policy": {long: 1}}),
+            ask(steward, at, CHECK | {long: 1}),
+            ask(steward, at, CHECK | {"expression": f"{long} < 1"}),
+            ask(steward, at, CHECK | {"guess": long}),
+        ):
+            assert done.status_code == 422
+            assert len(done.content) < 4000
