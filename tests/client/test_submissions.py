@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import holdfast as hf
+from holdfast.cli.main import run
 from holdfast.client import NotAllowed, ReceiptInvalid, RemoteSubmission, check_receipt
 from holdfast.client.submissions import check_submission, read_leaderboard
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
@@ -178,3 +179,21 @@ def test_budgets_end(live: Live) -> None:
         steward.guard().close("enough")
         with pytest.raises(QuestionRefused):
             steward.submit({3: True}, guess=0.0)
+
+
+def test_the_commands(live: Live, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = live.guard("commands that submit", POLICY, ROWS.replace("age", "decades"))
+    monkeypatch.setenv("HOLDFAST_TOKEN", live.steward_token)
+    file = tmp_path / "p.csv"
+    pd.DataFrame({"id": range(N), "prediction": SAYS}).to_csv(file, index=False)
+    words = ["submit", live.url, made["name"], str(file), "--board", "income", "--guess", str(TRUE), "--name", "thirds"]
+    assert run([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["confirmed"]
+    assert run([*words, "--key", "k"]) == 0
+    assert "Scored before, free: income" in capsys.readouterr().out
+    assert run([*words, "--analyst", "somebody"]) == 2
+    assert run(["leaderboard", live.url, "--dataset", made["name"], "--board", "income", "--every"]) == 0
+    assert "thirds" in capsys.readouterr().out
+    assert run(["submit", live.url, made["name"], str(file), "--board", "climb", "--guess", "0.1"]) == 2
+    assert run(["guard", "pause", live.url, "--dataset", made["name"]]) == 0
+    assert run(["submit", live.url, made["name"], str(file), "--board", "income", "--guess", "0.1"]) == 3

@@ -39,6 +39,7 @@ COMMANDS = (
     "reproduce",
     "serve",
     "simulate",
+    "submit",
     "test",
     "verify",
 )

@@ -46,7 +46,13 @@ class RemoteAnswer(GuardedAnswer):
 
 @dataclass(frozen=True)
 class RemoteEstimate(Estimate):
-    """An `Estimate` that came over the wire."""
+    """An `Estimate` that came over the wire.
+
+    Examples
+    --------
+    >>> print(RemoteEstimate(None, 0.02, True))
+    admitted, within 0.02
+    """
 
     def _repr_html_(self) -> str:
         rows: list[tuple[object, object]] = [("would be", str(self))]

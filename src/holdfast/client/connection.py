@@ -79,6 +79,12 @@ class Connection(Asking):
     `ask`, `ask_all`, `stream`, `estimate`, `level`, `adjusted`, `remaining`, `describe` and `entries` go to the guard
     that `connect` named, or to the only one there is. `guard(name)` gives any other, with a steward's verbs. Closing a
     guard is final, so it is a verb of guards alone: a connection has no `close`.
+
+    Examples
+    --------
+    >>> with connect("http://127.0.0.1:8321", "hf_0123") as server:  # nothing is sent until something is asked
+    ...     server.url
+    'http://127.0.0.1:8321'
     """
 
     def __init__(self, wire: Wire, guard: str | None = None, public_key: str | None = None) -> None:

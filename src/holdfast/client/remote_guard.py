@@ -265,6 +265,12 @@ class RemoteGuard(Asking):
     ----------
     id, name : str
         Its public id, and what the steward called it.
+
+    Examples
+    --------
+    >>> wire = Wire("http://127.0.0.1:8321", "hf_0123", timeout=60, patience=0, insecure=False)
+    >>> RemoteGuard(wire, lambda: None, {"id": "g1", "name": "people", "dataset": "sha256:00"})
+    RemoteGuard('people', g1, http://127.0.0.1:8321)
     """
 
     def __init__(self, wire: Wire, pin: Pin, facts: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from holdfast.client.answers import RemoteAnswer
 from holdfast.client.errors import ReceiptInvalid, ServerUnavailable
 from holdfast.errors import InvalidParameter
 from holdfast.guard.leaderboard import Leaderboard, Place
-from holdfast.guard.scoring.board import Board
+from holdfast.guard.scoring.board import Board, chosen
 from holdfast.guard.scoring.predictions import Predictions, predictions
 from holdfast.strict_json import to_canonical_json, to_json
 
@@ -121,12 +121,7 @@ class RemoteLeaderboard(Leaderboard):
 
 def board_of(facts: Mapping[str, Any], name: str | None) -> Board:
     """The board of a guard that is meant: by its name, or the only one."""
-    known = [Board.from_dict(one) for one in facts["policy"].get("boards") or ()]
-    fitting = [one for one in known if name in (None, one.name)]
-    if len(fitting) != 1:
-        there = ", ".join(one.name for one in known) or "none"
-        raise InvalidParameter(f"board must name one of the guard's boards: {there}")
-    return fitting[0]
+    return chosen([Board.from_dict(one) for one in facts["policy"].get("boards") or ()], name)
 
 
 def checked(given: Any, keys: Any, board: Board, schema: Mapping[str, Any]) -> Predictions:

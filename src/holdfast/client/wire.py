@@ -196,14 +196,17 @@ def check_key(key: Any) -> str:
 
 
 def _trusted(ca: str | None) -> Any:
-    if ca is None:
-        return True
+    """What certificates are checked against: `ca`, else the file that `SSL_CERT_FILE` names, else the usual ones."""
     import ssl
 
+    import httpx
+
     try:
-        return ssl.create_default_context(cafile=ca)
+        # httpx by itself reads the variable only where it reads those of proxies, which are not for this machine.
+        return httpx.create_ssl_context() if ca is None else ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError):
-        raise InvalidParameter("ca must be a file with certificates in PEM") from None
+        name = "ca" if ca is not None else "the environment variable SSL_CERT_FILE"
+        raise InvalidParameter(f"{name} must be a file with certificates in PEM") from None
 
 
 def _local(host: str) -> bool:

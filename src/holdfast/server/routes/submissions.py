@@ -34,6 +34,7 @@ from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.policy import SCORE, Policy
 from holdfast.guard.questions import Score
 from holdfast.guard.scoring.board import Board
+from holdfast.guard.scoring.board import chosen as chosen_board
 from holdfast.guard.standing import Standing
 from holdfast.server import submission_shapes as shapes
 from holdfast.server.errors import Problem
@@ -51,6 +52,8 @@ from holdfast.server.submitted import FORMATS, read_predictions
 router = make_router("submissions")
 _REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
 _LARGEST = 2**62
+NAME = r"^[A-Za-z0-9À-ÖØ-öø-ʯ][A-Za-z0-9À-ÖØ-öø-ʯ _.@+()-]*$"
+"""As for everything that people name here: harmless anywhere."""
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -60,7 +63,7 @@ _BODY: dict[str, Any] = {
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
             MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}},
             "application/json": {
-                "schema": {"type": "object"},
+                "schema": {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]},
                 "example": {"keys": [1, 2], "predictions": [True, False]},
             },
         },
@@ -78,7 +81,15 @@ _Output = Annotated[
 _Entry = Annotated[
     int | None, Query(ge=0, le=10_000, description="Of a model: which entry of that output, where it has several a row")
 ]
-_Name = Annotated[str, Query(max_length=100, description="What the leaderboard calls it", examples=["forest 2"])]
+_Name = Annotated[
+    str,
+    Query(
+        max_length=100,
+        pattern=rf"^$|{NAME}",
+        description="What the leaderboard calls it: letters, digits, spaces and _.@+()-",
+        examples=["forest 2"],
+    ),
+]
 
 
 @router.post("/guards/{guard}/submissions", responses=answers(shapes.ScoredSubmission, *_REFUSALS), openapi_extra=_BODY)
@@ -161,12 +172,7 @@ def facts_of(entry: Entry) -> dict[str, Any]:
 
 def board_of(policy: Policy, name: str | None) -> Board:
     """The board that a request names, or the only one."""
-    if name is not None:
-        return policy.board(name)
-    if policy.boards is None or len(policy.boards) != 1:
-        known = ", ".join(board.name for board in policy.boards or ()) or "none"
-        raise InvalidParameter(f"board must name one of the guard's boards: {known}")
-    return policy.boards[0]
+    return chosen_board(policy.boards, name)
 
 
 def wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tuple[Board, Schema, int]:

@@ -1,0 +1,145 @@
+"""`holdfast submit` and `holdfast leaderboard`: having predictions or a model scored, and who is where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from holdfast.cli import output, remote
+from holdfast.cli.guard_input import open_sample, store_at
+from holdfast.cli.submit_input import model_in, predictions_in
+from holdfast.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from holdfast.guard.leaderboard import Leaderboard, Place
+
+_LEDGER = typer.Argument(..., help="The ledger: a file, or a postgresql:// address; or a server's https:// address.")
+_SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
+_FILE = typer.Argument(
+    ..., help="Predictions: .csv, .parquet or .json with the row keys and a column `prediction`; or an .onnx model."
+)
+_BOARD = typer.Option(None, "--board", help="Which board; may be left out where there is one.")
+_DATASET = typer.Option(
+    None,
+    "--dataset",
+    help="Which one, among several: the beginning of its fingerprint; with a server, the guard's name or id.",
+)
+_JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("submit")(submit)
+    app.command("leaderboard")(leaderboard)
+
+
+def submit(
+    ledger: str = _LEDGER,
+    sample: str = _SAMPLE,
+    file: Path = _FILE,
+    board: str = _BOARD,
+    guess: float = typer.Option(None, "--guess", help="On a board of intervals: the score on rows of your own."),
+    tolerance: float = typer.Option(None, "--tolerance", help="A guess that stands is certified within this."),
+    name: str = typer.Option("", "--name", help="What the leaderboard calls it."),
+    output_name: str = typer.Option(None, "--output", help="Of a model: the output that is the prediction."),
+    entry: int = typer.Option(None, "--entry", help="Of a model: which entry of it, where it has several a row."),
+    analyst: str = typer.Option("analyst", "--analyst", help="Who submits."),
+    key: str = typer.Option(None, "--key", help="Makes a retry the same submission: scored and paid once."),
+    as_json: bool = _JSON,
+) -> None:
+    """Have predictions, or a model, scored against hidden labels. The same submission again is free."""
+    how: dict[str, Any] = {"guess": guess, "tolerance": tolerance, "name": name}
+    of_a_model: dict[str, Any] = {"output": output_name, "entry": entry}
+    if file.suffix.lower() != ".onnx" and any(value is not None for value in of_a_model.values()):
+        raise InvalidParameter("--output and --entry must be left out unless a model is submitted")
+    if remote.is_address(ledger):
+        remote.token_says_who(analyst)
+        with remote.connected(ledger, sample) as connection:
+            found: Any = connection.submit(file, board=board, key=key, **how, **of_a_model)
+    else:
+        found = _submit_here(ledger, sample, file, board, how, of_a_model, analyst, key)
+    if as_json:
+        output.print_json(found.to_dict())
+    else:
+        _show(found)
+
+
+def leaderboard(
+    ledger: str = _LEDGER,
+    dataset: str = _DATASET,
+    board: str = _BOARD,
+    every: bool = typer.Option(False, "--every", help="Every submission, not the best of each analyst."),
+    as_json: bool = _JSON,
+) -> None:
+    """Show who is where on a board, as far as the intervals tell."""
+    if remote.is_address(ledger):
+        with remote.connected(ledger, dataset) as connection:
+            found: Leaderboard = connection.leaderboard(board, every=every)
+    else:
+        from holdfast.guard.leaderboard import leaderboard as read
+        from holdfast.guard.scoring.board import chosen
+        from holdfast.guard.standing import Standing
+        from holdfast.guard.stewarding import find
+
+        with store_at(ledger) as store:
+            chain = find(store, dataset)
+            found = read(chain, chosen(chain.look(Standing.of).policy.boards, board).name, every=every)
+    if as_json:
+        output.print_json(found.to_dict())
+        return
+    title = f"{found.board.name}: {found.board.metric}, {found.submissions} submissions"
+    columns = ("rank", "score", "interval", "analyst", "submission", "entry")
+    output.table(title, columns, [_row(place) for place in found.places])
+
+
+def _submit_here(
+    ledger: str,
+    sample: str,
+    file: Path,
+    board: str | None,
+    how: dict[str, Any],
+    of_a_model: dict[str, Any],
+    analyst: str,
+    key: str | None,
+) -> Any:
+    from holdfast.guard import Guard, score
+    from holdfast.guard.scoring.board import chosen
+
+    with store_at(ledger) as store, open_sample(sample) as rows:
+        guard = Guard.open(store, rows)
+        policy = guard.policy
+        on = chosen(policy.boards, board)
+        if file.suffix.lower() == ".onnx":
+            given: Any = model_in(file, rows, policy, **of_a_model)
+        else:
+            given = predictions_in(file, on, rows.schema)
+        return guard.ask(score(on.name, given, **how), analyst=analyst, key=key)
+
+
+def _show(found: Any) -> None:
+    details = found.details
+    shown = "nothing" if found.value is None else f"{found.value:.6g}"
+    rows: list[tuple[str, object]] = [(str(details["metric"]), shown)]
+    if found.interval is not None:
+        rows.append(("interval", f"[{found.interval[0]:.6g}, {found.interval[1]:.6g}]"))
+    if "improved" in details:
+        rows.append(("ladder", "beat the best so far" if details["improved"] else "did not beat the best so far"))
+    else:
+        rows.append(("guess", "stood" if found.passed else "corrected"))
+    for who, left in found.remaining.items():
+        if isinstance(left, dict) and left:
+            rows.append((f"left ({who})", ", ".join(f"{v} {k}" for k, v in left.items())))
+    rows += [("rests on", str(found.guarantee)), ("entry", found.sequence)]
+    output.facts(f"Scored before, free: {details['board']}" if found.repeated else f"Scored: {details['board']}", rows)
+
+
+def _row(place: Place) -> tuple[object, ...]:
+    rank = "" if place.rank is None else "–".join(str(one) for one in dict.fromkeys(place.rank))
+    score = "" if place.value is None else f"{place.value:.6g}"
+    ends = "" if place.interval is None else f"[{place.interval[0]:.4g}, {place.interval[1]:.4g}]"
+    return rank, score, ends, place.analyst, place.name, place.sequence
+
+
+__all__ = ["register"]

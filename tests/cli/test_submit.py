@@ -1,0 +1,116 @@
+"""`holdfast submit` and `holdfast leaderboard` over a ledger file: exit status, words and JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from holdfast.cli.main import run
+
+N = 3000
+BOARDS = [
+    {"name": "income", "key": "id", "label": "rich", "metric": "accuracy"},
+    {"name": "climb", "key": "id", "label": "rich", "metric": "brier", "rule": "ladder", "step": 0.02},
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path, capsys: Any) -> list[str]:
+    """A ledger with two boards, and its rows."""
+    rows, policy = tmp_path / "people.parquet", tmp_path / "policy.json"
+    pl.DataFrame({"id": range(N), "rich": [i % 4 == 0 for i in range(N)]}).write_parquet(rows)
+    policy.write_text(json.dumps({"questions": 50, "boards": BOARDS}))
+    ledger = str(tmp_path / "ledger.db")
+    assert run(["guard", "open", ledger, str(rows), "--policy", str(policy)]) == 0
+    capsys.readouterr()
+    return [ledger, str(rows)]
+
+
+@pytest.fixture
+def nobody(tmp_path: Path) -> dict[str, str]:
+    """The same predictions in every kind of file."""
+    frame = pl.DataFrame({"id": range(N), "prediction": [False] * N})
+    frame.write_csv(tmp_path / "p.csv")
+    frame.write_parquet(tmp_path / "p.parquet")
+    (tmp_path / "p.json").write_text(json.dumps({str(i): False for i in range(N)}))
+    return {kind: str(tmp_path / f"p.{kind}") for kind in ("csv", "parquet", "json")}
+
+
+def said(capsys: Any) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_file_is_scored_and_placed(place: list[str], nobody: dict[str, str], capsys: Any) -> None:
+    how = ["--board", "income", "--guess", "0.75", "--name", "nobody", "--analyst", "ann"]
+    assert run(["submit", *place, nobody["csv"], *how, "--json"]) == 0
+    first = said(capsys)
+    assert (first["value"], first["passed"], first["repeated"]) == (0.75, True, False)
+    for kind in ("parquet", "json"):
+        assert run(["submit", *place, nobody[kind], *how, "--json"]) == 0
+        again = said(capsys)
+        assert (again["repeated"], again["sequence"]) == (True, first["sequence"])
+    assert run(["submit", *place, nobody["csv"], "--board", "income", "--guess", "0.5", "--analyst", "bo"]) == 0
+    shown = capsys.readouterr().out
+    assert "corrected" in shown
+    assert "Scored: income" in shown
+    assert run(["leaderboard", place[0], "--board", "income", "--json"]) == 0
+    board = said(capsys)
+    assert [one["analyst"] for one in board["places"]] == ["ann", "bo"]
+    assert board["places"][0]["tied"] == [board["places"][1]["sequence"]]
+    assert run(["leaderboard", place[0], "--board", "income", "--every"]) == 0
+    shown = capsys.readouterr().out
+    assert "1–2" in shown
+    assert "nobody" in shown
+
+
+def test_a_ladder(place: list[str], tmp_path: Path, capsys: Any) -> None:
+    for share, words in ((0.25, "beat the best so far"), (0.9, "did not beat the best so far")):
+        file = tmp_path / f"{share}.csv"
+        file.write_text("id,prediction\n" + "".join(f"{i},{share}\n" for i in range(N)))
+        assert run(["submit", *place, str(file), "--board", "climb"]) == 0
+        assert words in capsys.readouterr().out
+
+
+def test_what_goes_wrong_spends_nothing(place: list[str], nobody: dict[str, str], tmp_path: Path, capsys: Any) -> None:
+    odd = {name: tmp_path / name for name in ("odd.csv", "list.json", "no.json", "words.txt", "twice.csv", "half.csv")}
+    odd["odd.csv"].write_text("id,guess\n1,true\n")
+    odd["list.json"].write_text("[1, 2]")
+    odd["no.json"].write_text("{")
+    odd["words.txt"].write_text("id,prediction\n1,true\n")
+    odd["half.csv"].write_text("id,prediction\n1,0.5\n")
+    odd["twice.csv"].write_text("id,prediction\n1,true\n1,false\n")
+    income = ["--board", "income", "--guess", "0.5"]
+    for file, how, status, words in (
+        (nobody["csv"], ["--guess", "0.5"], 2, "income, climb"),
+        (nobody["csv"], ["--board", "none", "--guess", "0.5"], 2, "income, climb"),
+        (nobody["csv"], ["--board", "income"], 2, "guess must be given"),
+        (nobody["csv"], [*income, "--output", "y"], 2, "unless a model"),
+        (nobody["csv"], ["--board", "climb"], 2, "of the kinds that the board takes"),
+        (str(odd["half.csv"]), ["--board", "climb", "--guess", "0.5"], 2, "this board is a ladder"),
+        (str(odd["odd.csv"]), income, 2, "'id' and 'prediction'"),
+        (str(odd["list.json"]), income, 2, "one JSON object"),
+        (str(odd["no.json"]), income, 2, "one JSON object"),
+        (str(odd["words.txt"]), income, 2, "must end in"),
+        (str(odd["twice.csv"]), income, 2, "occur twice"),
+        (str(tmp_path / "none.csv"), income, 1, "none.csv"),
+    ):
+        assert run(["submit", *place, file, *how]) == status, (file, how)
+        assert words in capsys.readouterr().err
+    assert run(["submit", str(tmp_path / "none.db"), place[1], nobody["csv"], *income]) == 1
+    assert "`holdfast guard open LEDGER SAMPLE` begins one" in capsys.readouterr().err
+    assert run(["guard", "show", place[0], "--json"]) == 0
+    assert said(capsys)["remaining"]["questions"] == 50
+    assert run(["leaderboard", place[0]]) == 2
+    assert run(["leaderboard", place[0], "--board", "climb"]) == 0
+
+
+@pytest.mark.parametrize("command", ["submit", "leaderboard"])
+def test_help(command: str, capsys: Any) -> None:
+    assert run([command, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "LEDGER" in shown.splitlines()[0]
+    assert "--json" in shown
