@@ -11,6 +11,7 @@ from holdfast.bounds.guarantee import Guarantee
 from holdfast.client.answers import RemoteAnswer
 from holdfast.server.agents.words import answer_words
 from tests.server.live import CHECK, Live
+from tests.server.pages.visiting import Visitor
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +86,19 @@ def test_a_stored_answer_does_not_say_what_its_asker_had_left() -> None:
         )
         assert ("41" in answer_words(answer)) is not repeated
         assert ("41" in answer._repr_html_()) is not repeated
+
+
+def test_the_page_of_anothers_answer_does_not_say_either(live: Live, at: str) -> None:
+    with live.analyst("bob") as bob:
+        token = bob.headers["authorization"].removeprefix("Bearer ")
+    with Visitor(live.url, token) as page:
+        guard = at.rpartition("/")[2]
+        said = page.fill(f"/guards/{guard}/ask", kind="check", do="ask", key="x1", expression="age < 45", guess="0.5")
+        assert said.status_code == 200
+        assert "it was answered before" in said.text
+        assert "Left for all then" in said.text
+        assert "Left for you then" not in said.text
+        assert "receipt" not in said.text
 
 
 def test_what_is_repeated_in_a_problem_is_short(live: Live, at: str) -> None:

@@ -95,7 +95,9 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        found = [{"where": ".".join(map(str, one["loc"]))[:200], "what": str(one["msg"])} for one in error.errors()[:20]]
+        found = [
+            {"where": ".".join(map(str, one["loc"]))[:200], "what": str(one["msg"])} for one in error.errors()[:20]
+        ]
         detail = "; ".join(f"{one['where']}: {one['what']}" for one in found[:3])
         return _say(request, Problem("invalid-parameter", detail[:500], more={"errors": found}))
 
