@@ -62,16 +62,17 @@ def _metrics(log: EvalLog) -> dict[str, float]:
 
 
 def test_the_log_has_the_guarded_number_and_the_same_model_again_is_free(tmp_path: Path) -> None:
-    scores = GuardedScores.open(tmp_path / "scores.db", "sums", [f"sum {i}" for i in range(N)], questions=100)
+    n, items = 100, _items(100)
+    scores = GuardedScores.open(tmp_path / "scores.db", "sums", [one.id for one in items], questions=100)
     metric = guarded(scores, guess=0.78, name="accuracy")
-    first = _run(tmp_path, lambda i: i % 4 > 0, metric)
+    first = _run(tmp_path, lambda i: i % 4 > 0, metric, items=items)
     found = _metrics(first)
     assert (found["accuracy"], found["accuracy_confirmed"], found["accuracy_left"]) == (0.78, 1, 99)
     assert found["accuracy_low"] < 0.75 < found["accuracy_high"]
-    assert _metrics(_run(tmp_path, lambda i: i % 4 > 0, metric)) == found
+    assert _metrics(_run(tmp_path, lambda i: i % 4 > 0, metric, items=items)) == found
     assert first.results is not None
     promise = first.results.scores[0].metrics["accuracy"].params["scores"]
-    assert (promise["n"], promise["confidence"], promise["questions"]) == (N, 0.95, 100)
+    assert (promise["n"], promise["confidence"], promise["questions"]) == (n, 0.95, 100)
 
 
 def test_a_wrong_guess_is_corrected_never_shown(tmp_path: Path) -> None:

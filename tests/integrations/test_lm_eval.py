@@ -9,6 +9,7 @@ os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFL
 import json
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -105,6 +106,28 @@ def test_an_aggregation_takes_the_place_of_the_mean(manager: TaskManager) -> Non
     assert answer.passed is False
     assert found["results"]["parity"]["acc,none"] == answer.value
     assert "samples" not in found
+
+
+def test_a_task_in_a_file_names_the_aggregation(tmp_path: Path) -> None:
+    (tmp_path / "our_scores.py").write_text(
+        "import datasets\n"
+        "from holdfast.holdout import ReusableHoldout\n"
+        "from holdfast.integrations.lm_eval import guarded\n"
+        "from holdfast.integrations.reported_scores import GuardedScores\n"
+        "guarded_acc = guarded(GuardedScores(ReusableHoldout(50, questions=10)), guess=0.9)\n"
+        "def rows(**_):\n"
+        "    documents = [{'number': str(i), 'parity': i % 2} for i in range(50)]\n"
+        "    return {'test': datasets.Dataset.from_list(documents)}\n"
+    )
+    (tmp_path / "parity.yaml").write_text(
+        "task: filed_parity\ncustom_dataset: !function our_scores.rows\ntest_split: test\n"
+        "output_type: multiple_choice\ndoc_to_text: '{{number}} is'\ndoc_to_choice: [even, odd]\n"
+        "doc_to_target: parity\nmetric_list:\n"
+        "  - {metric: acc, aggregation: !function our_scores.guarded_acc, higher_is_better: true}\n"
+    )
+    manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+    found = _run(manager, "filed_parity", Model(lambda i: i > 4))
+    assert found["results"]["filed_parity"]["acc,none"] == 0.9
 
 
 def test_some_documents_other_documents_and_wrong_values_are_one_clear_error(manager: TaskManager) -> None:

@@ -165,6 +165,9 @@ for k in range(5):
     with pytest.raises(LedgerConflict, match="shares rows"):
         GuardedScores.open(path, "test", range(500), questions=50)
     assert GuardedScores.open(path, "other", range(500), questions=50).n == 500
+    assert scores.report(range(1000), RIGHT).improved
+    checked = subprocess.run([sys.executable, "-m", "holdfast", "verify", str(path)], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_a_guard_with_the_labels_grades_answers_itself() -> None:
@@ -182,15 +185,20 @@ def test_a_guard_with_the_labels_grades_answers_itself() -> None:
 
 
 def test_boards_and_sheets_can_be_registered_by_a_steward() -> None:
-    sheet = answer_sheet(IDS)
+    sheet = answer_sheet(IDS, "test/")
     guard = hf.Guard.open(None, hf.data.table(sheet), hf.guard.Policy(questions=10, boards=boards()))
-    assert GuardedScores(guard).report(IDS, RIGHT, guess=0.75).confirmed
+    scores = GuardedScores(guard, ids=IDS, prefix="test/")
+    assert scores.report(IDS, RIGHT, guess=0.75).confirmed
+    with pytest.raises(InvalidParameter, match="ids must be those of the benchmark"):
+        GuardedScores(guard, ids=IDS).report([f"other {one}" for one in IDS], RIGHT, guess=0.75)
+    with pytest.raises(InvalidParameter, match="ids must name all items, 1000 in all, got 3"):
+        GuardedScores(guard, ids=IDS[:3])
 
 
 def test_only_a_holdout_or_a_guard_keeps_a_budget() -> None:
     with pytest.raises(InvalidParameter, match="keeper must be a ReusableHoldout or a guard, got a str"):
         GuardedScores("scores.db")
-    with pytest.raises(InvalidParameter, match="answers and analyst must be left out"):
+    with pytest.raises(InvalidParameter, match="answers, analyst and prefix must be left out"):
         GuardedScores(ReusableHoldout(N), answers=True)
     with pytest.raises(InvalidParameter, match="benchmark must be"):
         GuardedScores.open(None, "", IDS)

@@ -53,7 +53,10 @@ def guarded(
     >>> task = Task(items, scorer=match(), metrics=[guarded(scores, guess=0.9)])
     """
     if not isinstance(scores, GuardedScores):
-        raise InvalidParameter(f"scores must be a GuardedScores, got a {type(scores).__name__}")
+        raise InvalidParameter(
+            f"scores must be a GuardedScores, got a {type(scores).__name__}; a log says what was promised and does not "
+            "hold the budget, so open it and evaluate again, which is free"
+        )
     benchmark, number = scores, value_to_float() if to_float is None else to_float
 
     def guarded_mean(scores: list[SampleScore]) -> Value:

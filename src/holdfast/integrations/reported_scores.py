@@ -56,6 +56,11 @@ class GuardedScores:
         say how right the answers were, and the guard trusts the harness.
     analyst : str, optional
         For a guard of this process: who asks.
+    ids : iterable, optional
+        The ids of all items; a report with others is then refused from the first one on. To a guard an id that none of
+        its rows has is nothing, and an item without a value is wrong.
+    prefix : str
+        For a guard: what stands before an item's id in its row's key.
 
     Examples
     --------
@@ -77,23 +82,25 @@ class GuardedScores:
         tolerance: float | None = None,
         answers: bool = False,
         analyst: str | None = None,
-        _ids: tuple[str, ...] | None = None,
-        _prefix: str = "",
+        ids: Iterable[object] | None = None,
+        prefix: str = "",
     ) -> None:
         tolerance = None if tolerance is None else check.real("tolerance", tolerance, above=0)
         if isinstance(keeper, ReusableHoldout):
-            if answers or analyst is not None:
-                raise InvalidParameter("answers and analyst must be left out with a holdout: it has no labels")
+            if answers or analyst is not None or prefix:
+                raise InvalidParameter("answers, analyst and prefix must be left out with a holdout: it has no rows")
             self._keeper: Keeper = HoldoutKeeper(keeper, tolerance)
         elif hasattr(type(keeper), "ask") and hasattr(type(keeper), "policy"):
             named = [board] if isinstance(board, str) else list(board)
             self._keeper = GuardKeeper(
-                keeper, named, analyst=analyst, tolerance=tolerance, answers=answers, prefix=_prefix
+                keeper, named, analyst=analyst, tolerance=tolerance, answers=answers, prefix=prefix
             )
         else:
             raise InvalidParameter(f"keeper must be a ReusableHoldout or a guard, got a {type(keeper).__name__}")
         self._guess = None if guess is None else check.real("guess", guess, at_least=0, at_most=1)
-        self._ids = _ids
+        self._ids = None if ids is None else tuple(sorted(_names(ids)))
+        if self._ids is not None and len(self._ids) != self.n:
+            raise InvalidParameter(f"ids must name all items, {self.n} in all, got {len(self._ids)}")
 
     @classmethod
     @named_extras()
@@ -159,8 +166,7 @@ class GuardedScores:
         )
         sample = table(answer_sheet(names, prefix, graded=graded), engine="numpy", row_key="item")
         guard = Guard.open(ledger, sample, policy)
-        names = sorted(names)
-        return cls(guard, guess=guess, tolerance=tolerance, analyst=analyst, _ids=tuple(names), _prefix=prefix)
+        return cls(guard, guess=guess, tolerance=tolerance, analyst=analyst, ids=names, prefix=prefix)
 
     @property
     def n(self) -> int:

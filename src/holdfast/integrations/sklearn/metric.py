@@ -30,6 +30,12 @@ class Metric(ABC):
     `evidence` is what a worker computes next to the model, one entry a row; `point` turns it into the plain score and
     `ask` into a question to the holdout. A loss has `greater_is_better` False; its score is its negative, as in
     scikit-learn.
+
+    Examples
+    --------
+    >>> accuracy = metric("accuracy")
+    >>> accuracy.name, accuracy.low, accuracy.high, accuracy.greater_is_better
+    ('accuracy', 0.0, 1.0, True)
     """
 
     name: str
@@ -111,6 +117,12 @@ class StatisticMetric(Metric):
 
     `response(estimator, X)` is what the model says about each row, `procedure(labels, responses)` the interval and
     `plain(labels, responses)` the statistic itself; labels are 1 for the last of the model's classes, else 0.
+
+    Examples
+    --------
+    >>> auc = metric("roc-auc")
+    >>> isinstance(auc, StatisticMetric), auc.low, auc.high
+    (True, 0.0, 1.0)
     """
 
     response: Callable[[Any, Any], Array]
