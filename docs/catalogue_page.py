@@ -1,49 +1,137 @@
 """Writes the theorem catalogue page from the code, so that the page cannot disagree with it."""
 
-import os
+import ast
+import doctest
+import inspect
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from holdfast.bounds import catalogue
+from generated import escape, replace
+
+from holdfast.bounds import Theorem, catalogue
+from holdfast.bounds.registry import Parameter, shown
+from holdfast.errors import HoldfastError
+
+HEAD = """# Theorem catalogue
+
+Made from the code by `make docs`. `holdfast bound ID --help` shows the same, `holdfast bound ID --parameter value`
+evaluates.
+
+*paper* is the form as printed, *derived* is ours, *mixed* means that the default improves on the printed form;
+`--method paper` (or `--mode`, `--form`) gives the printed one. Where a printed form does not hold, [the
+errata](errata/index.md) say why.
+
+## Printed against best
+
+Each theorem that has both, at the first example of its docstring. For sizes, bits, widths and failure probabilities
+smaller is better; for budgets, levels and epsilons that may be spent larger is. Where our form is the worse one, the
+printed one does not hold.
+"""
+
+
+@dataclass(frozen=True)
+class Example:
+    """Arguments taken from the first example of a docstring, and the value for each choice of form."""
+
+    arguments: dict[str, Any]
+    values: dict[str, float]
 
 
 def write_catalogue_page(path: Path) -> None:
-    lines = [
-        "# Theorem catalogue",
-        "",
-        "Made from the code by `make docs`. `holdfast bound ID --help` shows the same.",
-        "",
-    ]
+    entries = catalogue()
+    examples = {entry.id: found for entry in entries.values() if (found := example(entry))}
+    lines = [HEAD, "| theorem | at | printed | best | the best is called |", "|---|---|---|---|---|"]
+    lines += [row for entry in entries.values() if (row := _compared(entry, examples.get(entry.id)))]
+    lines.append("")
     area = ""
-    for entry in catalogue().values():
+    for entry in entries.values():
         if entry.id.split(".")[0] != area:
             area = entry.id.split(".")[0]
             lines += [f"## {area}", ""]
-        lines += [
-            f"### {entry.id}",
-            "",
-            f"{_escape(entry.statement)}",
-            "",
-            f"- **Source:** {_escape(entry.source)} ({entry.provenance})",
-            f"- **Conditions:** {_escape(entry.conditions)}",
-            f"- **Unit:** {_escape(entry.unit)}",
-            f"- **Code:** `{entry.function.__module__}.{entry.function.__qualname__}`",
-            "",
-            "| option | kind | default | meaning |",
-            "|---|---|---|---|",
-        ]
-        for p in entry.parameters:
-            kind = ", ".join(p.choices) or p.kind
-            default = "required" if p.required else str(p.default)
-            lines.append(f"| `{p.option}` | {kind} | {default} | {_escape(p.help)} |")
-        lines.append("")
-    text = "\n".join(lines)
-    if not path.exists() or path.read_text() != text:  # several builds may run at once: replace in one step
-        fresh = path.with_suffix(f".{os.getpid()}.tmp")
-        fresh.write_text(text)
-        fresh.replace(path)
+        lines += _section(entry, examples.get(entry.id))
+    replace(path, "\n".join(lines))
 
 
-def _escape(text: str) -> str:
-    for character in "\\*_|<>[]$":
-        text = text.replace(character, "\\" + character)
-    return text
+def example(entry: Theorem) -> Example | None:
+    """The first call of the function in its own examples whose arguments are numbers, evaluated in every form."""
+    arguments = _first_call(entry)
+    if arguments is None:
+        return None
+    form = _form(entry)
+    arguments = {name: value for name, value in arguments.items() if form is None or name != form.name}
+    values: dict[str, float] = {}
+    for choice in form.choices if form else ("value",):
+        try:
+            values[choice] = entry.evaluate(**arguments, **({form.name: choice} if form else {})).value
+        except (HoldfastError, TypeError):  # a form that does not cover this place
+            continue
+    return Example(arguments, values) if values else None
+
+
+def _form(entry: Theorem) -> Parameter | None:
+    """The parameter that chooses between the printed form and others."""
+    return next((p for p in entry.parameters if "paper" in p.choices), None)
+
+
+def _first_call(entry: Theorem) -> dict[str, Any] | None:
+    function = entry.function
+    names = dict(vars(inspect.getmodule(function)))
+    for step in doctest.DocTestParser().get_examples(inspect.getdoc(function) or ""):
+        tree = ast.parse(step.source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function.__name__:
+                try:
+                    given = [eval(ast.unparse(part), names) for part in node.args]
+                    named = {part.arg: eval(ast.unparse(part.value), names) for part in node.keywords if part.arg}
+                    return dict(inspect.signature(function).bind(*given, **named).arguments)
+                except (NameError, TypeError):  # an argument of a loop, say
+                    continue
+        if all(isinstance(part, ast.Import | ast.ImportFrom | ast.Assign) for part in tree.body):
+            exec(step.source, names)
+    return None
+
+
+def _at(found: Example) -> str:
+    return ", ".join(f"{name} = {_number(value)}" for name, value in found.arguments.items())
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, list | tuple) and len(value) > 3 and len(set(value)) == 1:
+        return f"[{value[0]}] * {len(value)}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _compared(entry: Theorem, found: Example | None) -> str:
+    form = _form(entry)
+    if form is None or found is None or "paper" not in found.values or len(found.values) < 2:
+        return ""
+    best = next(choice for choice in ("best", "sharp", "corrected", str(form.default)) if choice in found.values)
+    called = f"`--{form.name} {best}`" + (", the default" if best == form.default else "")
+    cells = (escape(_at(found)), _number(found.values["paper"]), _number(found.values[best]), called)
+    return f"| [{entry.id}](#{entry.id.replace('.', '-')}) | " + " | ".join(cells) + " |"
+
+
+def _section(entry: Theorem, found: Example | None) -> list[str]:
+    lines = [
+        f"({entry.id.replace('.', '-')})=",
+        f"### {entry.id}",
+        "",
+        f"{escape(entry.statement)}",
+        "",
+        f"- **Source:** {escape(entry.source)} ({entry.provenance})",
+        f"- **Conditions:** {escape(entry.conditions)}",
+        f"- **Unit:** {escape(entry.unit)}",
+        f"- **Code:** `{entry.function.__module__}.{entry.function.__qualname__}`",
+    ]
+    if found is not None:
+        told = ", ".join(
+            shown(value) if choice == "value" else f"{choice} {shown(value)}" for choice, value in found.values.items()
+        )
+        lines.append(f"- **For example:** {escape(_at(found))}: {told}")
+    lines += ["", "| option | kind | default | meaning |", "|---|---|---|---|"]
+    for p in entry.parameters:
+        kind = ", ".join(p.choices) or p.kind
+        default = "required" if p.required else str(p.default)
+        lines.append(f"| `{p.option}` | {kind} | {default} | {escape(p.help)} |")
+    return [*lines, ""]

@@ -1,4 +1,4 @@
-"""Sphinx settings; the theorem catalogue page is written from the code before each build."""
+"""Sphinx settings; the theorem catalogue, the API reference and the command line are written before each build."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,10 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from api_pages import write_api_pages  # noqa: E402
 from catalogue_page import write_catalogue_page  # noqa: E402
+from cli_page import write_cli_page  # noqa: E402
+from house_diagrams import write_house_diagrams  # noqa: E402
 
 from holdfast import __version__  # noqa: E402
 
@@ -20,6 +23,28 @@ exclude_patterns = ["build"]
 html_theme = "furo"
 html_title = "Holdfast"
 doctest_test_doctest_blocks = ""
-suppress_warnings = ["myst.header"]
+suppress_warnings = ["myst.header", "ref.python"]  # words of a type that several classes have as a name
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the signature shows them
+default_role = "code"
+napoleon_google_docstring = False
+napoleon_use_param = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
 
 write_catalogue_page(HERE / "catalogue.md")
+write_api_pages(HERE / "api")
+write_cli_page(HERE / "cli.md")
+
+
+def _skip(app, what, name, found, skip, options):
+    """Methods that scikit-learn adds to every estimator are described there."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", _skip)
+
+
+write_house_diagrams(HERE)

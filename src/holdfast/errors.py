@@ -34,3 +34,15 @@ class LedgerUnavailable(HoldfastError):
 
 class SampleUnavailable(HoldfastError):
     """The rows could not be read. Nothing was released, and the message says nothing about them."""
+
+
+__all__ = [
+    "BudgetExhausted",
+    "GuaranteeUnavailable",
+    "HoldfastError",
+    "InvalidParameter",
+    "LedgerConflict",
+    "LedgerUnavailable",
+    "QuestionRefused",
+    "SampleUnavailable",
+]

@@ -57,7 +57,17 @@ class Cost:
 
 @dataclass(frozen=True)
 class PureDP(Cost):
-    """`epsilon`-differential privacy."""
+    """`epsilon`-differential privacy.
+
+    Examples
+    --------
+    >>> PureDP(0.1)
+    PureDP(epsilon=0.1)
+    >>> PureDP(-1)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: epsilon must be a number in [0, inf), got -1
+    """
 
     epsilon: float
     kind: ClassVar[str] = "pure-dp"
@@ -68,7 +78,15 @@ class PureDP(Cost):
 
 @dataclass(frozen=True)
 class ApproxDP(Cost):
-    """`(epsilon, delta)`-differential privacy. Fine for filters; odometers need `PointwiseDP`."""
+    """`(epsilon, delta)`-differential privacy. Fine for filters; odometers need `PointwiseDP`.
+
+    Examples
+    --------
+    >>> ApproxDP(0.5, 1e-6)
+    ApproxDP(epsilon=0.5, delta=1e-06)
+    >>> ApproxDP(0.5, 1e-6).to_dict()
+    {'kind': 'approx-dp', 'epsilon': 0.5, 'delta': 1e-06}
+    """
 
     epsilon: float
     delta: float
@@ -84,6 +102,11 @@ class PointwiseDP(Cost):
     """On either neighbour, the privacy loss leaves `[-epsilon, epsilon]` with probability at most `delta`.
 
     Stronger than `ApproxDP`, and what an odometer needs, since it bounds the loss itself.
+
+    Examples
+    --------
+    >>> PointwiseDP(0.5, 1e-6)
+    PointwiseDP(epsilon=0.5, delta=1e-06)
     """
 
     epsilon: float
@@ -97,7 +120,16 @@ class PointwiseDP(Cost):
 
 @dataclass(frozen=True)
 class ZCDP(Cost):
-    """`rho`-zero-concentrated differential privacy."""
+    """`rho`-zero-concentrated differential privacy.
+
+    Examples
+    --------
+    >>> from holdfast.accounting import ZCDPFilter
+    >>> budget = ZCDPFilter(0.5)
+    >>> budget.spend(ZCDP(0.2))
+    >>> budget.admits(ZCDP(0.4))
+    False
+    """
 
     rho: float
     kind: ClassVar[str] = "zcdp"
@@ -108,7 +140,15 @@ class ZCDP(Cost):
 
 @dataclass(frozen=True)
 class GDP(Cost):
-    """`mu`-Gaussian differential privacy."""
+    """`mu`-Gaussian differential privacy.
+
+    Examples
+    --------
+    >>> GDP(0.3)
+    GDP(mu=0.3)
+    >>> GDP(0.3).to_dict()
+    {'kind': 'gdp', 'mu': 0.3}
+    """
 
     mu: float
     kind: ClassVar[str] = "gdp"
@@ -119,7 +159,13 @@ class GDP(Cost):
 
 @dataclass(frozen=True)
 class RDP(Cost):
-    """A Rényi curve: at order `orders[i]` the divergence is at most `epsilons[i]` (nats)."""
+    """A Rényi curve: at order `orders[i]` the divergence is at most `epsilons[i]` (nats).
+
+    Examples
+    --------
+    >>> RDP((2, 4), (0.1, 0.2))
+    RDP(orders=(2.0, 4.0), epsilons=(0.1, 0.2))
+    """
 
     orders: tuple[float, ...]
     epsilons: tuple[float, ...]
@@ -142,6 +188,11 @@ class Bits(Cost):
     Or its length in a prefix-free code that the answers before it fix: by Kraft's inequality at most `2**b` transcripts
     have lengths that add up to at most `b`, so lengths add as logarithms of counts do. Such a length depends on the
     answer: a filter must admit the longest one before the answer is known.
+
+    Examples
+    --------
+    >>> Bits(3)
+    Bits(bits=3.0)
     """
 
     bits: float

@@ -53,7 +53,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A theorem's value at given parameters, with what it rests on."""
+    """A theorem's value at given parameters, with what it rests on.
+
+    Examples
+    --------
+    >>> found = lookup("p-value.corrected-level").evaluate(alpha=0.05, k_bits=3, beta=0.01)
+    >>> round(found.value, 12), found.unit, found.source
+    (0.005, 'level', 'Rogers-Roth-Smith-Thakkar 2016 Theorem 1.3 (independent rows) and Theorem C.1 (any law)')
+    """
 
     id: str
     value: float
@@ -86,7 +93,16 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A catalogue entry: the function and what it proves."""
+    """A catalogue entry: the function and what it proves.
+
+    Examples
+    --------
+    >>> found = lookup("transfer.event")
+    >>> found.unit, [parameter.option for parameter in found.parameters]
+    ('probability', ['--p', '--k-bits', '--beta'])
+    >>> round(found.evaluate(p=0.0001, k_bits=5, beta=0.01).value, 12)
+    0.0132
+    """
 
     id: str
     statement: str
@@ -199,7 +215,17 @@ def catalogue() -> dict[str, Theorem]:
 
 
 def lookup(id: str) -> Theorem:
-    """The theorem called `id`; an unknown id raises `InvalidParameter` and names the nearest ones."""
+    """The theorem called `id`; an unknown id raises `InvalidParameter` and names the nearest ones.
+
+    Examples
+    --------
+    >>> lookup("transfer.event").source
+    'Dwork et al. 2015 Theorem 13; Rogers et al. 2016 section 1.3.1'
+    >>> lookup("transfer.evnt")
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: no theorem is called 'transfer.evnt'; did you mean ...
+    """
     entries = catalogue()
     if id not in entries:
         import difflib

@@ -99,7 +99,14 @@ class RemoteSubmission(RemoteAnswer):
 
 @dataclass(frozen=True)
 class RemoteLeaderboard(Leaderboard):
-    """A `Leaderboard` that came over the wire; in a notebook each place has its interval drawn, all to one scale."""
+    """A `Leaderboard` that came over the wire; in a notebook each place has its interval drawn, all to one scale.
+
+    Examples
+    --------
+    >>> board = Board("income", key="id", label="rich", metric="accuracy")
+    >>> print(RemoteLeaderboard(board, 0.95, (), 0))
+    income (accuracy, intervals), 0 submissions
+    """
 
     def _repr_html_(self) -> str:
         low, high = self.board.range

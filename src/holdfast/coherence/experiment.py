@@ -200,6 +200,16 @@ def run(audit: Audit, progress: Progress | None = None, workers: int = 1) -> Tri
     Returns
     -------
     Trials
+
+    Examples
+    --------
+    >>> from holdfast.coherence import curators, learners
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> audit = Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=3, seed=1)
+    >>> run(audit)
+    Trials(3 splits, 1 learners, 1 lenses, 3 groups, 400 rows, complete)
+    >>> bool((run(audit, workers=2).distance == run(audit).distance).all())
+    True
     """
     workers = check.whole("workers", workers, at_least=1)
     setting = prepare(audit)
@@ -392,7 +402,17 @@ def _members(name: str, given: Any, rows: int) -> NDArray[np.bool_]:
 
 
 def with_curator(audit: Audit, curator: Any) -> Audit:
-    """The same audit, same splits, of another curator: for paired comparison of releases."""
+    """The same audit, same splits, of another curator: for paired comparison of releases.
+
+    Examples
+    --------
+    >>> from holdfast.coherence import curators, learners
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> clear = Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=3, seed=1)
+    >>> counted = with_curator(clear, curators.Count("ill", 1))
+    >>> counted.seed == clear.seed, counted.curator
+    (True, Count(column='ill', value=1, name='count'))
+    """
     return replace(audit, curator=curator)
 
 

@@ -133,6 +133,14 @@ class Groups:
     """Groups with their members, fixed before any split. Made by `GroupPlan.resolve`.
 
     `too_small` are groups below the size limit with their sizes; `unmeasured` those of them that were declared by name.
+
+    Examples
+    --------
+    >>> found = GroupPlan(columns=["SEX"], min_size=2).resolve(Table.of({"SEX": [1, 2, 2, 2, 3, 3]}))
+    >>> found
+    Groups(3 groups of 6 rows, 1 too small)
+    >>> found.mask("SEX=2").tolist()
+    [False, True, True, True, False, False]
     """
 
     names: tuple[str, ...]

@@ -45,6 +45,16 @@ class Trials:
         The distance.
     digests : tuple of str or None
         A fingerprint of each split's report.
+
+    Examples
+    --------
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> found = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=3, seed=1))
+    >>> found.distance.shape, found.partial
+    ((3, 1, 1, 3), False)
+    >>> found.groups.names
+    ('everyone', 'ill = 1', 'not ill = 1')
     """
 
     groups: Groups

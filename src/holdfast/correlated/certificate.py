@@ -44,6 +44,13 @@ class Certificate:
         False where the numbers are too weak to be called a promise.
     warnings : tuple of str
         What the reader must know.
+
+    Examples
+    --------
+    >>> from holdfast.correlated import Blocks
+    >>> found = certify(Blocks([4, 3, 4]), epsilon_bdp=1.0)
+    >>> found.certified, found.description, found.quilt.size
+    (True, '3 independent blocks of at most 4 records, 11 in all', 4)
     """
 
     model: Mapping[str, Any]

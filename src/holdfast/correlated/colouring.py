@@ -29,6 +29,12 @@ class Colouring:
         The colour of each record, from 0.
     influence : float
         The largest influence of the quilts that were used, in nats.
+
+    Examples
+    --------
+    >>> found = Colouring(np.array([0, 1, 0, 1, 0]))
+    >>> found.colours, found.sizes.tolist()
+    (2, [3, 2])
     """
 
     classes: NDArray[np.int64]

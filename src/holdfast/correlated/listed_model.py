@@ -11,7 +11,14 @@ from holdfast.correlated.quilt import Quilt, Surcharge, check_surcharge
 
 
 class ListedModel(QuiltModel):
-    """A model that gives `quilts(record)`; every search follows. Listing fewer quilts is always safe."""
+    """A model that gives `quilts(record)`; every search follows. Listing fewer quilts is always safe.
+
+    Examples
+    --------
+    >>> from holdfast.correlated import Blocks
+    >>> Blocks([4, 3]).best_quilt(0, 1.0)
+    Quilt(record=0, quilt=(), nearby=Between(start=0, stop=4, without=0), influence=0.0, size=4, sharp=0.0)
+    """
 
     @abstractmethod
     def quilts(self, record: int) -> Iterable[Quilt]:

@@ -23,6 +23,13 @@ class DependenceModel(Protocol):
     """A declared joint law of the records, or a class of laws; records count from 0.
 
     Every number is relative to the declared model: no data can certify it.
+
+    Examples
+    --------
+    >>> from holdfast.correlated import Blocks
+    >>> model = Blocks([4, 3, 4, 2])
+    >>> isinstance(model, DependenceModel), model.n, model.describe()
+    (True, 13, '4 independent blocks of at most 4 records, 13 in all')
     """
 
     @property
@@ -64,6 +71,13 @@ class QuiltModel(ABC):
     `cheapest_quilt` and `markov_quilt`; one that knows a faster way to the worst record overrides `worst_quilt` and
     `dearest_quilt` too. A model that can list its quilts is a `ListedModel` and needs no search of its own. Fewer
     quilts are always safe.
+
+    Examples
+    --------
+    >>> from holdfast.correlated import MarkovChain
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], 1000)
+    >>> isinstance(chain, QuiltModel), round(chain.epsilon_dp(1.0), 6)
+    (True, 0.075242)
     """
 
     @property

@@ -100,7 +100,17 @@ class Holdout:
 
 @dataclass(frozen=True)
 class Overview:
-    """The answers of `overview`; what is not there has its reason in `missing`."""
+    """The answers of `overview`; what is not there has its reason in `missing`.
+
+    Examples
+    --------
+    >>> from holdfast.correlated import Blocks
+    >>> found = overview(Blocks([5] * 400), questions=100)
+    >>> found.description, found.n, found.refusal
+    ('400 independent blocks of at most 5 records, 2000 in all', 2000, '')
+    >>> round(found.holdout.effective_n), round(found.holdout.half_width, 4)
+    (400, 0.1141)
+    """
 
     description: str
     n: int

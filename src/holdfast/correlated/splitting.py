@@ -77,6 +77,13 @@ def split_groups(groups: Any, share: float = 0.5, *, source: Source | None = Non
     ------
     GuaranteeUnavailable
         There is one group only.
+
+    Examples
+    --------
+    >>> from holdfast.noise import Seeded
+    >>> found = split_groups(["a", "a", "b", "c", "c", "c", "d"], source=Seeded(1))
+    >>> found.train.tolist(), found.holdout.tolist()
+    ([2, 6], [0, 1, 3, 4, 5])
     """
     codes, count = places(groups, "groups")
     share = check.probability("share", share)

@@ -35,6 +35,15 @@ class Sample(ABC):
         The number of rows, public.
     row_key : str, optional
         A column that names the person or thing behind each row: it finds samples that share rows.
+
+    Examples
+    --------
+    >>> from holdfast.data import table
+    >>> people = table({"age": [31, 45, 62]})
+    >>> people.n, people.engine, isinstance(people, Sample)
+    (3, 'polars', True)
+    >>> people
+    PolarsSample(n=3, Schema(age integer))
     """
 
     engine: str = ""

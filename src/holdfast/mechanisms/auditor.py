@@ -56,6 +56,13 @@ class Audit:
         Test runs on each input of each pair, and the number of tests that the confidence is shared among.
     event : tuple of str
         The commonest outcomes in the event, in words.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(7)
+    >>> found = audit(lambda value, runs: value + rng.laplace(scale=0.5, size=runs), [(0.0, 1.0)], claimed=1.0)
+    >>> found.verdict, found.caught, found.lower_bound > found.claimed
+    ('violated', True, True)
     """
 
     lower_bound: float

@@ -29,7 +29,15 @@ LOCAL = "neighbours replace one person's own value"
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """A frozen set of public parameters that knows what one use of it costs."""
+    """A frozen set of public parameters that knows what one use of it costs.
+
+    Examples
+    --------
+    >>> from holdfast.mechanisms import Laplace
+    >>> mechanism = Laplace(sensitivity=1 / 1000, epsilon=0.5)
+    >>> isinstance(mechanism, Mechanism), mechanism.cost, mechanism.guarantee.theorem
+    (True, PureDP(epsilon=0.5), 'mechanism.laplace')
+    """
 
     @property
     def cost(self) -> Cost:

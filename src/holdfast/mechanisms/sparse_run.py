@@ -97,6 +97,14 @@ class Answers:
         Released values, NaN where the answer is below; None if the mechanism releases none.
     exhausted : bool
         Whether the run has ended; later questions of the batch were not looked at.
+
+    Examples
+    --------
+    >>> found = Answers(np.array([False, True]), np.array([np.nan, 0.25]), False)
+    >>> len(found), [answer.above for answer in found]
+    (2, [False, True])
+    >>> found.to_dict()
+    {'above': [False, True], 'values': [None, 0.25], 'exhausted': False}
     """
 
     above: npt.NDArray[np.bool_]

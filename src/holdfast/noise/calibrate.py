@@ -106,6 +106,12 @@ class GridLaplace(_GridNoise):
         Where the answers lie.
     scale_steps, sensitivity_steps : int
         In steps of the grid; for vectors the sensitivity is in the sum of absolute values.
+
+    Examples
+    --------
+    >>> noise = GridLaplace(Grid(-6), scale_steps=20, sensitivity_steps=10)
+    >>> noise.epsilon, noise.scale
+    (Fraction(1, 2), 0.3125)
     """
 
     _law = _Law("discrete-laplace", "scale_steps", discrete_laplace, discrete_laplace_variance)
@@ -134,6 +140,12 @@ class GridGaussian(_GridNoise):
         Where the answers lie.
     sigma_steps, sensitivity_steps : int
         In steps of the grid; for vectors the sensitivity is Euclidean.
+
+    Examples
+    --------
+    >>> noise = GridGaussian(Grid(-6), sigma_steps=50, sensitivity_steps=10)
+    >>> noise.rho, noise.sigma
+    (Fraction(1, 50), 0.78125)
     """
 
     _law = _Law("discrete-gaussian", "sigma_steps", discrete_gaussian, discrete_gaussian_variance)

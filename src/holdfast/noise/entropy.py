@@ -29,6 +29,13 @@ class Source(ABC):
     ----------
     secure : bool
         Whether the words are unpredictable. Only `Secure` says yes.
+
+    Examples
+    --------
+    >>> Secure().secure, Seeded(1).secure
+    (True, False)
+    >>> Seeded(1).word() == Seeded(1).word()
+    True
     """
 
     __slots__ = ()

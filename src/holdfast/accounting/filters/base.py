@@ -52,6 +52,14 @@ class Filter(Account):
     A refused cost changes nothing, and smaller costs may still be asked for: a refused question is a round of cost 0.
     Every call takes constant time and the filter constant memory, however many costs were spent. A spend takes
     microseconds; a refusal may take a millisecond, because what is left may have to be searched for.
+
+    Examples
+    --------
+    >>> from holdfast.accounting import BasicFilter, PureDP
+    >>> budget = BasicFilter(1.0)
+    >>> budget.spend(PureDP(0.75))
+    >>> budget.admits(PureDP(0.5)), budget.admits(PureDP(0.25))
+    (False, True)
     """
 
     role: ClassVar[str] = "filter"

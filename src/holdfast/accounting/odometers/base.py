@@ -25,6 +25,14 @@ class Odometer(Account):
 
     `two_sided` says whether the reading bounds the loss in both directions or only from above. The upper tail is what a
     privacy promise needs, once for each order of the two neighbours.
+
+    Examples
+    --------
+    >>> from holdfast.accounting import BasicOdometer, PureDP
+    >>> odometer = BasicOdometer()
+    >>> odometer.record(PureDP(0.25))
+    >>> odometer.reading()
+    0.25
     """
 
     role: ClassVar[str] = "odometer"

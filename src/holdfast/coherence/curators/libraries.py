@@ -60,7 +60,13 @@ class Library:
 
 
 def installed() -> tuple[str, ...]:
-    """Which of the libraries can be imported here."""
+    """Which of the libraries can be imported here.
+
+    Examples
+    --------
+    >>> set(installed()) <= set(_MADE)
+    True
+    """
     return tuple(name for name, (module, _) in _MADE.items() if importlib.util.find_spec(module) is not None)
 
 

@@ -37,6 +37,12 @@ class ShuffledColumn:
 
     Deterministic up to order, so no epsilon holds; still it enforces coherence for large groups, since the report says
     only how often each value occurs.
+
+    Examples
+    --------
+    >>> report = ShuffledColumn("ill")(Table.of({"age": [30, 41], "ill": [0, 1]}), np.random.default_rng(1))
+    >>> report, sorted(report["ill"].tolist())
+    (Table(2 rows: ill), [0, 1])
     """
 
     column: str
@@ -71,7 +77,13 @@ class Count:
 
 @dataclass(frozen=True)
 class RandomSubset:
-    """Releases `rows` rows of the half, drawn without replacement, in the clear."""
+    """Releases `rows` rows of the half, drawn without replacement, in the clear.
+
+    Examples
+    --------
+    >>> RandomSubset(2)(Table.of({"age": [30, 41, 52]}), np.random.default_rng(1)).rows
+    2
+    """
 
     rows: int
     name: str = "random-subset"
@@ -88,7 +100,13 @@ class RandomSubset:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Releases as many rows as the half has, drawn with replacement."""
+    """Releases as many rows as the half has, drawn with replacement.
+
+    Examples
+    --------
+    >>> Bootstrap()(Table.of({"age": [30, 41, 52]}), np.random.default_rng(1)).rows
+    3
+    """
 
     name: str = "bootstrap"
 

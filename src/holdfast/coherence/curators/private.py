@@ -40,7 +40,13 @@ SourceOf = Callable[[np.random.Generator], Source]
 
 
 def simulated(rng: np.random.Generator) -> Source:
-    """A seeded source from the generator of the split. For simulations: whoever knows the seed can undo the noise."""
+    """A seeded source from the generator of the split. For simulations: whoever knows the seed can undo the noise.
+
+    Examples
+    --------
+    >>> simulated(np.random.default_rng(1)).word() == simulated(np.random.default_rng(1)).word()
+    True
+    """
     return Seeded(int(rng.integers(2**63 - 1)))
 
 
@@ -115,6 +121,13 @@ class NoisyMarginals:
         "table" for synthetic rows, as many as the half has; "counts" for a `Marginals` report.
     source : callable, optional
         `simulated` in simulations; None for secure noise.
+
+    Examples
+    --------
+    >>> half = Table.of({"sex": [1, 2] * 500, "ill": [0, 0, 0, 1] * 250})
+    >>> curator = NoisyMarginals({"sex": [1, 2], "ill": [0, 1]}, [("sex", "ill")], epsilon=1, source=simulated)
+    >>> curator(half, np.random.default_rng(1)).rows, curator.cost
+    (1000, PureDP(epsilon=1.0))
     """
 
     domains: Mapping[str, Sequence[Any]]
@@ -161,6 +174,13 @@ class PrivateNaiveBayes:
         The public values of each column.
     epsilon : number or None
         Privacy of the whole release; None for no noise.
+
+    Examples
+    --------
+    >>> half = Table.of({"sex": [1, 2] * 500, "ill": [0, 0, 0, 1] * 250})
+    >>> curator = PrivateNaiveBayes("ill", {"sex": [1, 2], "ill": [0, 1]}, epsilon=1, source=simulated)
+    >>> curator(half, np.random.default_rng(1)).rows, curator.cost
+    (1000, PureDP(epsilon=1.0))
     """
 
     target: str
@@ -193,7 +213,15 @@ class PrivateNaiveBayes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Marginals:
-    """A report of (noisy) counts by the values of columns."""
+    """A report of (noisy) counts by the values of columns.
+
+    Examples
+    --------
+    >>> exact = NoisyMarginals({"sex": [1, 2]}, [("sex",)], epsilon=None, release="counts")
+    >>> report = exact(Table.of({"sex": [1, 2, 2]}), np.random.default_rng(1))
+    >>> report.rows, report.tables
+    (3, {('sex',): array([0, 1, 2])})
+    """
 
     known: Mapping[str, Values]
     tables: Mapping[tuple[str, ...], Counts]

@@ -97,6 +97,13 @@ class NearestRecord:
 
     d is the distance to the nearest row of the report in standardised columns; s is twice the median distance within
     the report from a row to the nearest other row. The usual attack on synthetic tables. Needs scikit-learn.
+
+    Examples
+    --------
+    >>> report = {"age": [30, 40, 50]}
+    >>> h = NearestRecord()(report, Lens("age", ("age",)), None)
+    >>> h(Table.of({"age": [30, 90]}))
+    array([ 1., -1.])
     """
 
     name: str = "nearest-record"
@@ -117,7 +124,13 @@ class NearestRecord:
 
 @dataclass(frozen=True)
 class Constant:
-    """Predicts the same for everyone: a control whose distance is 0."""
+    """Predicts the same for everyone: a control whose distance is 0.
+
+    Examples
+    --------
+    >>> Constant(0.5)(None)(Table.of({"town": ["A", "B"]}))
+    array([0.5, 0.5])
+    """
 
     value: float = 0.0
     name: str = "constant"
@@ -130,7 +143,14 @@ class Constant:
 
 @dataclass(frozen=True)
 class CoinFlip:
-    """Predicts 1 or -1 by a coin that depends on the lens and on chance, not on the report: the control for floors."""
+    """Predicts 1 or -1 by a coin that depends on the lens and on chance, not on the report: the control for floors.
+
+    Examples
+    --------
+    >>> h = CoinFlip()(None, Lens("town", ("town",)), None, np.random.default_rng(1))
+    >>> set(np.abs(h(Table.of({"town": ["A", "B", "C"]}))).tolist())
+    {1.0}
+    """
 
     name: str = "coin-flip"
 

@@ -64,6 +64,15 @@ class Estimator:
         What tables call it.
     options : mapping
         Parameters of an estimator given by name.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> report = {"age": [20, 30, 40, 50], "ill": [0, 0, 1, 1]}
+    >>> learner = Estimator(DecisionTreeClassifier(), name="tree")
+    >>> h = learner(report, Lens("age", ("age",)), Target("ill", equals=1), np.random.default_rng(1))
+    >>> h(Table.of({"age": [25, 45]}))
+    array([-1.,  1.])
     """
 
     estimator: Any
@@ -135,6 +144,13 @@ class NaiveBayes:
     """Naive Bayes from counts of each column by the target, with `smoothing` added to every count.
 
     It reads a table, or the noisy counts of `curators.PrivateNaiveBayes`.
+
+    Examples
+    --------
+    >>> report = {"town": ["A", "A", "B", "B"], "ill": [1, 1, 0, 0]}
+    >>> h = NaiveBayes()(report, Lens("town", ("town",)), Target("ill", equals=1))
+    >>> h(Table.of({"town": ["A", "B"]}))
+    array([ 0.5, -0.5])
     """
 
     smoothing: float = 1.0
@@ -212,7 +228,13 @@ def named(name: str, **options: Any) -> Any:
 
 
 def learner_of(given: Any) -> Any:
-    """A learner from a name, an estimator or a callable."""
+    """A learner from a name, an estimator or a callable.
+
+    Examples
+    --------
+    >>> learner_of("linkage").name
+    'linkage'
+    """
     if isinstance(given, str):
         return named(given)
     if hasattr(given, "fit") and hasattr(given, "get_params"):

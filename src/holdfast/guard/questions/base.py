@@ -145,7 +145,15 @@ class Bound(ABC):
 
 
 class Question(ABC):
-    """A question as it was asked, in plain public data. Subclasses are frozen dataclasses."""
+    """A question as it was asked, in plain public data. Subclasses are frozen dataclasses.
+
+    Examples
+    --------
+    >>> from holdfast.guard import mean
+    >>> asked = mean("age < 30")
+    >>> asked.kind, Question.from_dict(asked.to_dict()) == asked
+    ('mean', True)
+    """
 
     kind: ClassVar[str] = ""
     _kinds: ClassVar[dict[str, type[Question]]] = {}

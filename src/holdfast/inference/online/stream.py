@@ -13,7 +13,13 @@ from holdfast.inference.online.memory import Memory
 
 
 class Decision(NamedTuple):
-    """One test of a stream: the p-value, the level that it met, and whether it was rejected."""
+    """One test of a stream: the p-value, the level that it met, and whether it was rejected.
+
+    Examples
+    --------
+    >>> Decision(p=0.001, level=0.01, rejected=True)
+    Decision(p=0.001, level=0.01, rejected=True)
+    """
 
     p: float
     level: float
@@ -21,7 +27,15 @@ class Decision(NamedTuple):
 
 
 class Stream(ABC):
-    """An online test. `level` is the next test's level, known before its p-value; `test` decides and moves on."""
+    """An online test. `level` is the next test's level, known before its p-value; `test` decides and moves on.
+
+    Examples
+    --------
+    >>> from holdfast.inference.online import Saffron
+    >>> stream = Saffron(0.05)
+    >>> round(stream.level, 6), stream.test(0.001).rejected, round(stream.level, 6)
+    (0.005469, True, 0.010937)
+    """
 
     kind: ClassVar[str]
     controls: ClassVar[str]

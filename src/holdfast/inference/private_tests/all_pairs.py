@@ -100,6 +100,13 @@ class AllPairs:
         How many categories each column kept after merging.
     correction : str
         How p-values were corrected.
+
+    Examples
+    --------
+    >>> columns = {"a": [0, 1] * 5_000, "b": [0, 1] * 5_000, "c": [0, 0, 1, 1] * 2_500}
+    >>> found = all_pairs(columns, dict.fromkeys(columns, [0, 1]), rho=1.0)
+    >>> found.pairs[0].first, found.pairs[0].second, found.pairs[0].reject, found.correction
+    ('a', 'b', True, 'Holm over 3 pairs')
     """
 
     pairs: tuple[Pair, ...]

@@ -207,7 +207,14 @@ def codes(
 
 
 def column(frame: Any, name: str) -> Any:
-    """One column of a pandas, polars or other data frame, eager or lazy, read through narwhals."""
+    """One column of a pandas, polars or other data frame, eager or lazy, read through narwhals.
+
+    Examples
+    --------
+    >>> import polars
+    >>> column(polars.DataFrame({"age": [31, 45]}), "age").to_list()
+    [31, 45]
+    """
     import narwhals as nw
 
     try:

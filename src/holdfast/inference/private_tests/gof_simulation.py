@@ -38,7 +38,14 @@ SimulatedMethod = Literal[
 
 @dataclass(frozen=True)
 class GofBatch:
-    """One entry a test: statistics, p-values (None where they were not asked for), critical values, decisions."""
+    """One entry a test: statistics, p-values (None where they were not asked for), critical values, decisions.
+
+    Examples
+    --------
+    >>> found = GofBatch(np.array([9.1, 2.0]), None, np.array([7.8, 7.8]), np.array([True, False]))
+    >>> found.rate
+    0.5
+    """
 
     statistic: NDArray[np.float64]
     p_value: NDArray[np.float64] | None

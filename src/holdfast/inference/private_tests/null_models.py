@@ -84,7 +84,13 @@ class NullModel(ABC):
 
 
 class Simple(NullModel):
-    """One probability vector and nothing to fit: goodness of fit as a case of the general test (`s = 0`)."""
+    """One probability vector and nothing to fit: goodness of fit as a case of the general test (`s = 0`).
+
+    Examples
+    --------
+    >>> Simple([0.5, 0.25, 0.25]).cells, Simple([0.5, 0.25, 0.25]).parameters
+    (3, 0)
+    """
 
     simplices = ()
 
@@ -142,7 +148,13 @@ class Independence(NullModel):
 
 
 class Homogeneity(NullModel):
-    """Several samples of sizes fixed by design share one law (`s = cells - 1`). Counts have shape `(groups, cells)`."""
+    """Several samples of sizes fixed by design share one law (`s = cells - 1`). Counts have shape `(groups, cells)`.
+
+    Examples
+    --------
+    >>> Homogeneity(2, 3).cells, Homogeneity(2, 3).parameters
+    (3, 2)
+    """
 
     def __init__(self, groups: int, cells: int) -> None:
         self.groups = check.whole("groups", groups, at_least=2)
@@ -168,6 +180,12 @@ class HardyWeinberg(NullModel):
     """Genotypes of `alleles` alleles that pair at random (`s = alleles - 1`).
 
     Cells are the unordered pairs in the order (1,1), (1,2), ..., (2,2), ...: AA, Aa, aa for two alleles.
+
+    Examples
+    --------
+    >>> model = HardyWeinberg()
+    >>> model.cells, model.parameters
+    (3, 1)
     """
 
     def __init__(self, alleles: int = 2) -> None:
@@ -203,7 +221,13 @@ class HardyWeinberg(NullModel):
 
 
 class Symmetry(NullModel):
-    """`p_ij = p_ji` on a `k` by `k` table read row by row (`s = k(k + 1)/2 - 1`): marginal change in paired data."""
+    """`p_ij = p_ji` on a `k` by `k` table read row by row (`s = k(k + 1)/2 - 1`): marginal change in paired data.
+
+    Examples
+    --------
+    >>> Symmetry(3).cells, Symmetry(3).parameters
+    (9, 5)
+    """
 
     def __init__(self, k: int) -> None:
         self.k = check.whole("k", k, at_least=2)

@@ -102,6 +102,13 @@ def null_chart(
     ----------
     result, p0, shape, rng
         As in `null_law`.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests import gof
+    >>> chart = null_chart(gof([240, 262, 238, 260], [0.25] * 4, rho=0.01))
+    >>> "layer" in chart.to_dict()
+    True
     """
     import altair as alt
 
@@ -162,6 +169,13 @@ def power_chart(curves: Mapping[str, Sequence[Power]], title: str = "Power") -> 
         From a label to the powers of `power_curve`.
     title : str
         Of the picture.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests import gof_power
+    >>> curve = [gof_power([0.25] * 4, [0.26, 0.24, 0.24, 0.26], n, rho=0.00125) for n in (1_000, 10_000)]
+    >>> power_chart({"projected": curve}).to_dict()["title"]
+    'Power'
     """
     import altair as alt
 

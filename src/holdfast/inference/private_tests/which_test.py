@@ -80,6 +80,12 @@ class WhichTest:
         The power that `n_needed` is for.
     left_out : tuple of (str, str)
         Tests that do not apply, with the reason.
+
+    Examples
+    --------
+    >>> found = which_gof(10_000, d=4, rho=0.00125, effect=0.04)
+    >>> found.recommended.predicted.power > 0.8, len(found.candidates)
+    (True, 8)
     """
 
     question: str

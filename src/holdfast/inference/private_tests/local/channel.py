@@ -207,7 +207,13 @@ class NoisyCellsChannel(Channel):
 
 
 def channel_of(randomizer: Any) -> Channel:
-    """The channel of a randomizer."""
+    """The channel of a randomizer.
+
+    Examples
+    --------
+    >>> channel_of(make_randomizer("bit-flip", 4, epsilon=1)).cells
+    4
+    """
     if isinstance(randomizer, RandomizedResponse):
         return MultinomialChannel(randomizer)
     if isinstance(randomizer, (BitFlip, OneHotLaplace, OneHotGaussian)):

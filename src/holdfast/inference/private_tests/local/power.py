@@ -59,6 +59,14 @@ def model_noncentrality(randomizer: Randomizer, model: NullModel, p1: Any) -> fl
     `delta' (N - N J (J'NJ)^-1 J'N) delta` with N the inverse covariance per person, J the Jacobian along the model, and
     `delta` the difference of `p1` to the law of the model that its first estimate gives: for independence, the one with
     the same margins (section 3 of the specification, derived and reviewed).
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests import Independence
+    >>> from holdfast.inference.private_tests.local import make_randomizer
+    >>> randomizer = make_randomizer("randomized-response", 4, epsilon=1)
+    >>> round(model_noncentrality(randomizer, Independence(2, 2), [0.3, 0.2, 0.2, 0.3]), 6)
+    0.003612
     """
     quadratic, delta, _ = _form(channel_of(randomizer), model, distribution("p1", p1), "null")
     return float(np.square(quadratic.root @ delta).sum())
@@ -128,7 +136,16 @@ def model_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """The chance that `general` rejects the model when `n` people answer and the truth is `p1`; else as `power`."""
+    """The chance that `general` rejects the model when `n` people answer and the truth is `p1`; else as `power`.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests import Independence
+    >>> from holdfast.inference.private_tests.local import make_randomizer
+    >>> randomizer = make_randomizer("randomized-response", 4, epsilon=1)
+    >>> round(model_power(randomizer, Independence(2, 2), [0.3, 0.2, 0.2, 0.3], 5_000).power, 3)
+    0.989
+    """
     return _power("local minimum chi-square", randomizer, model, p1, n, alpha, m, at)
 
 

@@ -1,0 +1,99 @@
+"""Writes the API reference: a page a package, a section a public name, from the docstrings.
+
+Public is what a package lists in `__all__`. `tests/test_public_surface.py` holds every name to a docstring with an
+example that runs, and to a place on its page.
+"""
+
+import importlib
+import inspect
+import types
+from pathlib import Path
+
+from generated import replace
+
+PACKAGES = {
+    "holdfast": "the door",
+    "holdfast.holdout": "holdouts that may be asked again, and plans",
+    "holdfast.holdout.metrics": "what a holdout can be asked about a model",
+    "holdfast.inference": "answers, intervals and p-values after looking",
+    "holdfast.inference.online": "tests that arrive one by one",
+    "holdfast.inference.private_tests": "private tests",
+    "holdfast.inference.private_tests.local": "tests without a trusted party",
+    "holdfast.correlated": "rows that depend on each other",
+    "holdfast.coherence": "the audit and the epsilon planner",
+    "holdfast.coherence.curators": "what a release does to the rows",
+    "holdfast.coherence.learners": "who reads a release",
+    "holdfast.guard": "sample, plan, ledger and filter behind one door",
+    "holdfast.client": "a guard on a server",
+    "holdfast.data": "samples",
+    "holdfast.mechanisms": "one question, one noisy answer, one cost",
+    "holdfast.accounting": "costs, filters and odometers",
+    "holdfast.noise": "exact samplers",
+    "holdfast.bounds": "the catalogue of theorems",
+    "holdfast.errors": "what is raised on purpose",
+    "holdfast.integrations.sklearn": "scikit-learn",
+    "holdfast.integrations.optuna": "Optuna",
+}
+
+
+def names(package: str) -> list[str]:
+    """The public names of a package, those that are packages with a page of their own left out."""
+    module = importlib.import_module(package)
+    listed = [name for name in module.__all__ if not name.startswith("__")]
+    return [name for name in listed if not isinstance(getattr(module, name), types.ModuleType)]
+
+
+def directive(package: str, name: str) -> str:
+    """The autodoc directive of a name."""
+    found = getattr(importlib.import_module(package), name)
+    if inspect.isclass(found) and issubclass(found, BaseException):
+        kind, options = "autoexception", ["show-inheritance"]
+    elif inspect.isclass(found):
+        kind, options = "autoclass", ["members"]
+    elif inspect.isfunction(found):
+        kind, options = "autofunction", []
+    else:
+        kind, options = "autodata", ["no-value"]
+    return "\n".join([f".. {kind}:: {package}.{name}", *(f"   :{option}:" for option in options), ""])
+
+
+def write_api_pages(folder: Path) -> None:
+    for package, about in PACKAGES.items():
+        replace(folder / f"{package}.md", _page(package, about))
+    replace(folder / "index.md", _index())
+    for stale in set(folder.glob("*.md")) - {folder / f"{name}.md" for name in (*PACKAGES, "index")}:
+        stale.unlink(missing_ok=True)
+
+
+def _page(package: str, about: str) -> str:
+    module = importlib.import_module(package)
+    lines = [f"# `{package}`", "", f"{about[0].upper()}{about[1:]}. Made from the code by `make docs`.", ""]
+    lines += ["```{eval-rst}", f".. automodule:: {package}", "   :no-members:", "   :no-index:", "```", ""]
+    doors = {name: _home(package, name) for name in names(package)}
+    for name, home in doors.items():
+        if home != package:
+            lines += [f"## {name}", "", f"[`{home}.{name}`](#{home}.{name})", ""]
+            continue
+        lines += [f"## {name}", "", "```{eval-rst}", directive(package, name), "```", ""]
+    below = [name for name in getattr(module, "__all__", ()) if f"{package}.{name}" in PACKAGES]
+    if below:
+        lines += ["## Packages", "", *(f"- [`{package}.{name}`]({package}.{name}.md)" for name in below), ""]
+    return "\n".join(lines)
+
+
+def _home(package: str, name: str) -> str:
+    """Where a name is described: the names of the door and of errors are described with the package they come from."""
+    found = getattr(importlib.import_module(package), name)
+    for other in PACKAGES:
+        if package == "holdfast" != other and name in names(other):
+            assert getattr(importlib.import_module(other), name) is found
+            return other
+    return package
+
+
+def _index() -> str:
+    lines = ["# API reference", "", "Every public name, with an example that runs in the tests.", ""]
+    lines += ["| package | what it is |", "|---|---|"]
+    lines += [f"| [`{package}`]({package}.md) | {about} |" for package, about in PACKAGES.items()]
+    lines += ["", "```{toctree}", ":hidden:", "", *PACKAGES, "```", ""]
+    return "\n".join(lines)

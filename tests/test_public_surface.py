@@ -1,0 +1,104 @@
+"""Every public name is described: a docstring with an example that runs, and a place in the API reference."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import holdfast as hf
+
+DOCS = Path(__file__).parent.parent / "docs"
+sys.path.insert(0, str(DOCS))
+
+import api_pages  # noqa: E402
+import cli_page  # noqa: E402
+
+NAMES = [(package, name) for package in api_pages.PACKAGES for name in api_pages.names(package)]
+
+
+@pytest.mark.parametrize(("package", "name"), NAMES, ids=[f"{package}.{name}" for package, name in NAMES])
+def test_has_a_docstring_with_an_example(package: str, name: str) -> None:
+    """An error needs a docstring only: what raises it has the example. `make test` runs every example."""
+    found = getattr(importlib.import_module(package), name)
+    if not (inspect.isclass(found) or inspect.isfunction(found)):
+        return  # a value or a type alias: its page shows what it is
+    told = inspect.getdoc(found) if not inspect.isclass(found) else found.__doc__
+    assert told, "no docstring"
+    if inspect.isclass(found) and issubclass(found, BaseException):
+        return
+    own = [told]
+    if inspect.isclass(found):
+        own += [inspect.getdoc(member) or "" for key, member in vars(found).items() if not key.startswith("_")]
+    assert any(doctest.DocTestParser().get_examples(text) for text in own), "no example"
+
+
+def test_every_public_package_has_a_page() -> None:
+    """What `import holdfast` offers, and every package below it that lists names for users."""
+    packages = {f"holdfast.{name}" for name in hf.__all__ if isinstance(getattr(hf, name), ModuleType)}
+    assert packages <= set(api_pages.PACKAGES)
+    for package in api_pages.PACKAGES:
+        assert importlib.import_module(package).__all__, package
+
+
+def test_pages_hold_every_name(tmp_path: Path) -> None:
+    api_pages.write_api_pages(tmp_path)
+    for package, name in NAMES:
+        page = (tmp_path / f"{package}.md").read_text()
+        assert f"## {name}\n" in page
+        assert f":: {package}.{name}\n" in page or f".{name}`](#" in page, "described or linked"
+    index = (tmp_path / "index.md").read_text()
+    assert all(f"({package}.md)" in index for package in api_pages.PACKAGES)
+    (tmp_path / "holdfast.gone.md").write_text("stale")
+    api_pages.write_api_pages(tmp_path)
+    assert not (tmp_path / "holdfast.gone.md").exists()
+
+
+def test_the_test_notices_a_name_without_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plain() -> None:
+        """Does nothing."""
+
+    monkeypatch.setattr(hf.errors, "plain", plain, raising=False)
+    with pytest.raises(AssertionError, match="no example"):
+        test_has_a_docstring_with_an_example("holdfast.errors", "plain")
+
+
+def test_command_line_page_holds_every_command_and_option(tmp_path: Path) -> None:
+    cli_page.write_cli_page(tmp_path / "cli.md")
+    page = (tmp_path / "cli.md").read_text()
+    from holdfast.cli.main import COMMANDS
+
+    for name in COMMANDS:
+        assert f"`holdfast {name}" in page, name
+    for words, command in cli_page.commands().items():
+        assert f" `holdfast {words}`\n" in page
+        for parameter in getattr(command, "params", []):
+            if "--help" not in parameter.opts and not getattr(parameter, "hidden", False):
+                assert any(option in page for option in (*parameter.opts, parameter.name.upper())), parameter.name
+
+
+def test_catalogue_page_compares_printed_with_best(tmp_path: Path) -> None:
+    import catalogue_page
+
+    catalogue_page.write_catalogue_page(tmp_path / "catalogue.md")
+    page = (tmp_path / "catalogue.md").read_text()
+    entries = hf.bounds.catalogue()
+    for entry in entries.values():
+        assert f"### {entry.id}\n" in page
+    compared = [line for line in page.splitlines() if line.startswith("| [")]
+    both = [entry for entry in entries.values() if any("paper" in parameter.choices for parameter in entry.parameters)]
+    assert len(compared) >= 0.9 * len(both)
+    row = next(line for line in compared if "[interval.russo-zou](" in line)
+    assert "| n = 6400, questions = 640, beta = 0.05 | 0.499502 | 0.300773 | `--method best`, the default |" in row
+
+
+@pytest.mark.parametrize("package", api_pages.PACKAGES)
+def test_a_listed_name_is_there_and_listed_once(package: str) -> None:
+    module = importlib.import_module(package)
+    assert len(set(module.__all__)) == len(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
