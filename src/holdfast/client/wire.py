@@ -175,7 +175,7 @@ def address(url: Any, insecure: bool = False) -> tuple[str, bool]:
 
     try:
         parsed = httpx.URL(url.strip() if isinstance(url, str) else url)
-    except (httpx.InvalidURL, TypeError):
+    except (httpx.InvalidURL, TypeError, ValueError):  # ValueError: a name that no rule for international names allows
         raise InvalidParameter("url must be the address of a server, such as https://holdfast.example.org") from None
     if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo or parsed.query or parsed.fragment:
         raise InvalidParameter("url must be the address of a server, such as https://holdfast.example.org")
@@ -249,7 +249,7 @@ def _retry_after(response: Any) -> float | None:
         return float(text[:6])
     try:
         when = email.utils.parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
