@@ -69,7 +69,7 @@ def test_the_leaderboard_tells_the_story(window: Open) -> None:
     expect(page.locator("svg.strip")).to_have_attribute("aria-label", "the latest 8 submissions: 2 stood, 6 did not")
     steward.sound()
     steward.picture("21-leaderboard-steward")
-    page.get_by_role("link", name="a vote of 19 hints").click()
+    page.get_by_role("link", name="a vote of 11 hints").click()
     expect(page.get_by_text("does not stand: it is between")).to_be_visible()
     steward.sound()
     steward.picture("22-submission-corrected")
@@ -81,11 +81,11 @@ def test_an_analyst_submits(window: Open, tmp_path: Path) -> None:
     page.get_by_role("link", name="shop customers").click()
     page.get_by_role("link", name="Submit predictions").click()
     expect(page.get_by_role("heading", name="Your submissions, in order")).to_be_visible()
-    assert "a vote of 19 hints" not in page.content(), "another's claims are not shown"
+    assert "a vote of 11 hints" not in page.content(), "another's claims are not shown"
     file = tmp_path / "predictions.csv"
     file.write_text("customer,prediction\n" + "".join(f"{i},false\n" for i in range(1, 20_001)))
     page.get_by_label("Your predictions").set_input_files(file)
-    page.get_by_label("Your own estimate of the score").fill("0.9")
+    page.get_by_label("Expected score").fill("0.9")
     page.get_by_label("What to call it").fill("<b>bold</b> claim")
     ann.sound()
     ann.picture("23-submit")
@@ -99,10 +99,10 @@ def test_an_analyst_submits(window: Open, tmp_path: Path) -> None:
     ann.sound()
     file.write_text("customer,wrong\n1,2\n")
     page.get_by_label("Your predictions").set_input_files(file)
-    page.get_by_label("Your own estimate of the score").fill("0.7")
+    page.get_by_label("Expected score").fill("0.7")
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("alert")).to_contain_text("Nothing was spent")
-    expect(page.get_by_label("Your own estimate of the score")).to_have_value("0.7")
+    expect(page.get_by_label("Expected score")).to_have_value("0.7")
     ann.sound()
     ann.picture("25-submission-refused")
 

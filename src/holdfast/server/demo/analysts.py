@@ -63,7 +63,7 @@ def ann() -> Iterator[Step]:
 def greg() -> Iterator[Step]:
     """Single hints first, then votes of those that look best on 60 rows; each guess is what he saw there."""
     few = greg_saw()
-    scored = ranked(few)
+    scored = sorted(HINTS, key=lambda hint: -abs(_agreement(few, [hint]) - 0.5))
     for hint in scored[:6]:
         yield _step(few, [hint], f"the rule {hint}")
     for size in range(3, 20, 2):
@@ -82,16 +82,6 @@ def greg_saw() -> list[dict[str, Any]]:
     return rows(_FEW, _GREGS_SEED)
 
 
-def ranked(few: Sequence[Row]) -> list[str]:
-    """The hints, those that look best on a few rows first."""
-    return sorted(HINTS, key=lambda hint: -abs(believed(few, [hint]) - 0.5))
-
-
-def turned(few: Sequence[Row], hints: Sequence[str]) -> list[tuple[str, bool]]:
-    """Each hint with the way that it is turned to fit the few rows: whether 1 speaks for leaving."""
-    return [(hint, believed(few, [hint], turn=False) >= 0.5) for hint in hints]
-
-
 def _has(plan: str, row: Row) -> bool:
     return bool(row["plan"] == plan)
 
@@ -107,15 +97,16 @@ def best(steps: Sequence[Step]) -> Step:
 
 def _step(few: Sequence[Row], hints: Sequence[str], about: str) -> Step:
     """Ask whether a vote predicts who goes: each hint turned the way that fits the few rows."""
-    seen = round(believed(few, hints), 3)
-    votes = " + ".join(hint if yes else f"(1 - {hint})" for hint, yes in turned(few, hints))
+    seen = round(_agreement(few, hints), 3)
+    turned = [(hint, _agreement(few, [hint], turn=False) >= 0.5) for hint in hints]
+    votes = " + ".join(hint if yes else f"(1 - {hint})" for hint, yes in turned)
     expression = f"({votes} > {len(hints) / 2:g}) = gone"
     return Step("greg", {"kind": "check", "expression": expression, "guess": seen}, seen, about)
 
 
-def believed(few: Sequence[Row], hints: Sequence[str], turn: bool = True) -> float:
+def _agreement(few: Sequence[Row], hints: Sequence[str], turn: bool = True) -> float:
     """How often a vote of hints is right on a few rows."""
-    signs = [turn and believed(few, [hint], turn=False) < 0.5 for hint in hints]
+    signs = [turn and _agreement(few, [hint], turn=False) < 0.5 for hint in hints]
     right = 0
     for row in few:
         votes = sum(row[hint] != int(sign) for hint, sign in zip(hints, signs, strict=True))
@@ -123,4 +114,4 @@ def believed(few: Sequence[Row], hints: Sequence[str], turn: bool = True) -> flo
     return right / len(few)
 
 
-__all__ = ["POLICY", "STORY", "Step", "ann", "ann_saw", "believed", "best", "greg", "greg_saw", "ranked", "turned"]
+__all__ = ["POLICY", "STORY", "Step", "ann", "ann_saw", "best", "greg", "greg_saw"]

@@ -54,7 +54,7 @@ def _audited(title: str, people: dict[str, Column], curator: Any, learner: Any, 
         learner,
         Target("gone", equals=True),
         groups,
-        lenses={"everything but whether they are gone": columns},
+        lenses={"all but gone": columns},
         splits=SPLITS,
         seed=_SEED,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ METRICS: dict[str, tuple[str, str]] = {
 }
 """What each metric is called, and what it is."""
 
-_PLACES, _STRIP, _ROOM = 100, 60, 0.08
+_PLACES, _STRIP = 100, 60
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,21 @@ def _scale(found: Leaderboard, places: Sequence[Place], claims: Mapping[int, flo
     ends += list(claims.values())
     if not ends:
         return low, high
-    room = max(max(ends) - min(ends), 0.02 * (high - low)) * _ROOM
-    return max(low, min(ends) - room), min(high, max(ends) + room)
+    step = _round_step(max(max(ends) - min(ends), 0.02 * (high - low)) / 10)
+    first, last = math.floor(min(ends) / step) * step, math.ceil(max(ends) / step) * step
+    return max(low, round(first, 12)), min(high, round(last, 12))
+
+
+def _round_step(rough: float) -> float:
+    """The next larger of 1, 2 and 5 times a power of ten.
+
+    Examples
+    --------
+    >>> _round_step(0.11), _round_step(0.03)
+    (0.2, 0.05)
+    """
+    unit = 10.0 ** math.floor(math.log10(rough))
+    return next(unit * one for one in (1, 2, 5, 10) if unit * one >= rough)
 
 
 def _point(place: Place, claimed: float | None, scale: tuple[float, float]) -> dict[str, Any]:

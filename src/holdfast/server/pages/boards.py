@@ -79,6 +79,10 @@ async def _question(server: Server, guard: str, caller: Caller, form: FormData, 
     return Score(board.name, given, numbers["guess"], numbers["tolerance"], fields["name"])
 
 
+def _heading(code: str) -> str:
+    return "The form or the file does not fit." if code == "invalid-parameter" else advice.heading(code)
+
+
 def _save(place: Path, source: Any) -> None:
     with place.open("xb") as file:
         place.chmod(0o600)
@@ -114,7 +118,7 @@ async def _page(
         }
 
     values = await server.work(work)
-    said = None if problem is None else {"heading": advice.heading(problem.code), "why": problem.detail}
+    said = None if problem is None else {"heading": _heading(problem.code), "why": problem.detail}
     return show(
         request,
         "board.html",

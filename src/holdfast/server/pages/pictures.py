@@ -37,7 +37,7 @@ def interval(value: Any, ends: Any, low: float, high: float, guess: float | None
     parts = [_rect(0, 26, _WIDE, 4, "axis"), _rect(first, 14, max(4.0, last - first), 28, "range")]
     words = f"an interval from {ends[0]:.4g} to {ends[1]:.4g} on a scale from {low:g} to {high:g}"
     if guess is not None:
-        parts.append(_rect(_place(guess, low, high) - 2, 2, 4, 52, "guess"))
+        parts.append(_rect(_place(guess, low, high) - 4, 2, 8, 52, "guess"))
         words += f"; the guess was {guess:.4g}"
     if isinstance(value, (int, float)):
         parts.append(_rect(_place(value, low, high) - 4, 8, 8, 40, "value"))
@@ -69,14 +69,14 @@ def distance(found: float, chance: float, allowed: float, scale: float) -> Marku
     return _svg("interval distance" + (" over" if found > allowed else ""), 48, parts, words)
 
 
-def strip(points: Sequence[Mapping[str, Any]], slots: int = 60, subject: str = "answers") -> Markup:
+def strip(points: Sequence[Mapping[str, Any]], slots: int = 60, subject: str = "answers", least: int = 20) -> Markup:
     """The latest answers side by side: each a stroke from the lower to the upper end of its interval.
 
     A point has `low` and `high`, shares of the range of its values, or None for an answer without an interval; `value`,
     `guess` and `kind`, which is its class.
     """
     shown = list(points)[-slots:]
-    slots = max(20, len(shown))
+    slots = max(least, len(shown))
     step = _WIDE / max(slots, 1)
     parts = [_rect(0, y, _WIDE, 0.6, "line") for y in (0, 50, 99.4)]
     for i, one in enumerate(shown):

@@ -10,6 +10,7 @@ from starlette.datastructures import UploadFile
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.limits import too_large
+from holdfast.server.pages.outcomes import OUTCOMES
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
 from holdfast.server.pages.samples import name_of
 from holdfast.server.reports import MEDIA_TYPE
@@ -18,14 +19,6 @@ from holdfast.server.routes.reports import page_of
 from holdfast.server.state import Server, server_of
 
 router = page_router()
-OUTCOMES: dict[str, tuple[str, str, str]] = {
-    "INCOHERENT": ("bad", "✗", "Who was released changes what is predicted about people, by more than was allowed."),
-    "LEAK BELOW ALPHA": ("warn", "!", "Predictions depend on who was released, but less than was allowed."),
-    "LEAK": ("warn", "!", "Predictions depend on who was released. How much is usual, one split cannot say."),
-    "UNDERPOWERED": ("warn", "?", "Nothing was found, but the audit could not have found everything it asks about."),
-    "NO EVIDENCE": ("good", "✓", "No dependence on who was released was seen. That is no proof that there is none."),
-}
-"""Each verdict: its colour, its mark, and a sentence for somebody who has not read the paper."""
 
 
 @router.get("/reports")
@@ -150,4 +143,4 @@ def _glance(server: Server, identity: str, caller: Caller) -> tuple[dict[str, An
     }
 
 
-__all__ = ["OUTCOMES", "router"]
+__all__ = ["router"]

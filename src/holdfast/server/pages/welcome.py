@@ -9,6 +9,7 @@ from fastapi import Request, Response
 
 from holdfast.server.errors import Problem
 from holdfast.server.pages import outlook
+from holdfast.server.pages.outcomes import OUTCOMES
 from holdfast.server.pages.rendering import field, go, member, page_router, show, visitor
 from holdfast.server.pages.session import (
     SignedIn,
@@ -23,6 +24,8 @@ from holdfast.server.routes.guards import described
 from holdfast.server.state import Server, server_of
 
 router = page_router()
+_REPORTS = 3
+"""How many of the newest are on the first page."""
 _OURS = re.compile(r"/(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]*", re.ASCII)
 """Pages that somebody may be sent to after signing in; never another site. Each text fits in one way only: a pattern
 that could share the letters out differently would take for ever to say no."""
@@ -36,7 +39,10 @@ async def home(request: Request) -> Response:
         return show(request, "welcome.html", next="/", problem=None)
     server = server_of(request)
     guards, samples = await server.work(_facts, server, session)
-    return show(request, "home.html", guards=guards, samples=samples)
+    reports = await server.work(server.reports.list, session.caller)
+    more = len(reports) if len(reports) > _REPORTS else 0
+    values: dict[str, Any] = {"reports": reports[:_REPORTS], "more_reports": more, "outcomes": OUTCOMES}
+    return show(request, "home.html", guards=guards, samples=samples, **values)
 
 
 @router.get("/sign-in")

@@ -134,8 +134,8 @@ def question(asked: Mapping[str, Any]) -> str:
             )
         case "score":
             claimed = "" if asked["guess"] is None else f", about {number(asked['guess'])}?"
-            called = f"“{asked['name']}”" if asked["name"] else f"{asked['count']:,} predictions"
-            return f"{called} on {asked['board']}, {asked['metric']}{claimed}"
+            called = asked["name"] or f"{asked['count']:,} predictions"
+            return f"{called}: {asked['metric']} on {asked['board']}{claimed}"
     return str(kind)
 
 
@@ -194,7 +194,7 @@ def value(answer: Mapping[str, Any]) -> str:
     return number(found)
 
 
-def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any], whose: str = "Your") -> str:
     """What an answer means, for somebody who has not seen one before."""
     kind, passed, ends = asked["kind"], answer["passed"], answer["interval"]
     found = answer["value"]
@@ -204,16 +204,16 @@ def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
         return "Not better than the best so far by a whole step. Nothing more is shown."
     if kind == "score":
         if passed:
-            return f"Your score of {number(asked['guess'])} stands: the truth is between {_ends(ends)}."
+            return f"{whose} score of {number(asked['guess'])} stands: the truth is between {_ends(ends)}."
         if ends is None:
-            return f"Your score of {number(asked['guess'])} does not stand. Nothing more is shown."
-        return f"Your score of {number(asked['guess'])} does not stand: it is between {_ends(ends)}."
+            return f"{whose} score of {number(asked['guess'])} does not stand. Nothing more is shown."
+        return f"{whose} score of {number(asked['guess'])} does not stand: it is between {_ends(ends)}."
     if kind == "check" or (kind == "compare" and "guess" in asked):
         if passed:
-            return f"Your guess of {number(asked['guess'])} stands: the truth is between {_ends(ends)}."
+            return f"{whose} guess of {number(asked['guess'])} stands: the truth is between {_ends(ends)}."
         if ends is None:
-            return f"Your guess of {number(asked['guess'])} does not stand. Nothing more is shown."
-        return f"Your guess of {number(asked['guess'])} does not stand. The truth is between {_ends(ends)}."
+            return f"{whose} guess of {number(asked['guess'])} does not stand. Nothing more is shown."
+        return f"{whose} guess of {number(asked['guess'])} does not stand. The truth is between {_ends(ends)}."
     if kind in ("claim", "validate", "compare"):
         return "The claim holds." if passed else "The claim is not shown to hold. That says nothing against it."
     if kind == "mean":
