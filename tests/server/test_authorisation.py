@@ -45,6 +45,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/api/v1/guards"): Route(ANALYST),
     ("GET", G): Route(ANALYST),
     ("GET", G + "/remaining"): Route(ANALYST),
+    ("GET", G + "/boards"): Route(ANALYST),
     ("GET", G + "/level"): Route(ANALYST),
     ("GET", G + "/adjusted"): Route(ANALYST, query={"p": "0.01"}),
     ("POST", G + "/estimate"): Route(ANALYST, 200, {"question": CHECK}),

@@ -81,3 +81,215 @@ def test_every_format_is_the_same_submission(guard: dict[str, Any], ann: httpx.C
     assert [one.status_code for one in answers] == [200] * len(bodies), [one.text for one in answers]
     assert len({one.json()["sequence"] for one in answers}) == 1
     assert len({one.json()["predictions"] for one in answers}) == 1
+
+
+def test_a_ladder_shows_improvements_only(guard: dict[str, Any], ann: httpx.Client) -> None:
+    def send(chance: float, **more: Any) -> dict[str, Any]:
+        body = "id,prediction\n" + "".join(f"{i},{chance}\n" for i in range(N))
+        done = submit(ann, guard, body, board="climb", **more)
+        assert done.status_code == 200, done.text
+        return dict(done.json())
+
+    first, second, third = send(0.6, name="high"), send(0.601), send(0.25, name="base rate")
+    assert [one["improved"] for one in (first, second, third)] == [True, False, True]
+    assert second["value"] is None
+    assert third["value"] < first["value"]
+    board = ann.get(f"/api/v1/guards/{guard['id']}/leaderboard", params={"board": "climb"}).json()
+    assert (board["rising"], board["submissions"]) == (False, 3)
+    assert [place["name"] for place in board["places"]] == ["base rate"]
+
+
+def test_stewards_see_every_submission_and_analysts_their_own(live: Live, guard: dict[str, Any]) -> None:
+    with live.analyst("eve") as eve, live.client() as steward:
+        assert submit(eve, guard, "id,prediction\n1,true\n", board="income", guess=0.0).status_code == 200
+        at = f"/api/v1/guards/{guard['id']}"
+        own = eve.get(f"{at}/submissions").json()["submissions"]
+        assert {one["analyst"] for one in own} == {"eve"}
+        everyone = steward.get(f"{at}/submissions").json()["submissions"]
+        assert {"eve", "ann"} <= {one["analyst"] for one in everyone}
+        assert steward.get(f"{at}/leaderboard", params={"board": "income", "every": "true"}).status_code == 200
+        refused = eve.get(f"{at}/leaderboard", params={"board": "income", "every": "true"})
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        assert [board["name"] for board in eve.get(f"{at}/boards").json()["boards"]] == ["income", "climb"]
+        page = steward.get(f"{at}/submissions", params={"first": 1, "limit": 2}).json()
+        assert page["next"] == 3
+
+
+def test_a_key_makes_a_retry_the_same_submission(guard: dict[str, Any], ann: httpx.Client) -> None:
+    body = "id,prediction\n" + "".join(f"{i},{str(i % 7 == 0).lower()}\n" for i in range(N))
+    first = submit(ann, guard, body, board="income", guess=0.7, key="retry")
+    again = submit(ann, guard, body, board="income", guess=0.7, key="retry")
+    assert again.json() == first.json() | {"repeated": True}
+    other = submit(ann, guard, NOBODY, board="income", guess=0.71, key="retry")
+    assert (other.status_code, other.json()["code"]) == (409, "ledger-conflict")
+
+
+PARQUET = "application/vnd.apache.parquet"
+
+
+def bomb() -> bytes:
+    """A small Parquet file of two million rows."""
+    import polars as pl
+
+    columns = {"id": pl.repeat(7, 2_000_000, eager=True), "prediction": pl.repeat(True, 2_000_000, eager=True)}
+    out = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(out, compression="zstd")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("body", "type_", "query", "status", "code"),
+    [
+        (b"", "text/csv", {}, 422, "invalid-parameter"),
+        (b"nonsense", "text/csv", {}, 422, "invalid-parameter"),
+        (b"id,prediction\n1,maybe\n", "text/csv", {}, 422, "invalid-parameter"),
+        (b"id,prediction\n1,true\n1,false\n", "text/csv", {}, 422, "invalid-parameter"),
+        (b"id,prediction\n1,\n", "text/csv", {}, 422, "invalid-parameter"),
+        (b"id,prediction\n,true\n", "text/csv", {}, 422, "invalid-parameter"),
+        (b"\x1f\x8b\x08\x00", "text/csv", {}, 422, "invalid-parameter"),
+        (b"PAR1 not really PAR1", PARQUET, {}, 422, "invalid-parameter"),
+        (b'{"keys": [1, "a"], "predictions": [true, true]}', "application/json", {}, 422, "invalid-parameter"),
+        (b'{"keys": [1], "predictions": [true, true]}', "application/json", {}, 422, "invalid-parameter"),
+        (b'{"1": NaN}', "application/json", {}, 422, "invalid-parameter"),
+        (b'{"1": true, "1": false}', "application/json", {}, 422, "invalid-parameter"),
+        (b'{"1": [true]}', "application/json", {}, 422, "invalid-parameter"),
+        (b"[" * 100_000, "application/json", {}, 422, "invalid-parameter"),
+        (b"[]", "application/json", {}, 422, "invalid-parameter"),
+        (b"null", "application/json", {}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/plain", {}, 415, "unsupported-media-type"),
+        (NOBODY.encode(), "text/csv", {"guess": "2"}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"guess": "nan"}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"guess": None}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"tolerance": "-1"}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"tolerance": "1e-9"}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"board": "none"}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"board": None}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"board": "climb"}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"name": "<script>"}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"name": "x" * 101}, 422, "invalid-parameter"),
+        (NOBODY.encode(), "text/csv", {"nonsense": "1"}, 422, "invalid-parameter"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_costs_nothing(
+    guard: dict[str, Any], ann: httpx.Client, body: bytes, type_: str, query: dict[str, Any], status: int, code: str
+) -> None:
+    at = f"/api/v1/guards/{guard['id']}/remaining"
+    before = ann.get(at).json()
+    done = submit(ann, guard, body, type_, **{"board": "income", "guess": 0.5} | query)
+    assert (done.status_code, done.json()["code"]) == (status, code), done.text
+    assert done.headers["content-type"] == "application/problem+json"
+    assert ann.get(at).json() == before
+
+
+def test_files_that_unfold_are_refused_and_nothing_stays_behind(
+    live: Live, guard: dict[str, Any], ann: httpx.Client
+) -> None:
+    packed = bomb()
+    assert len(packed) < 100_000
+    done = submit(ann, guard, packed, PARQUET, board="income", guess=0.5)
+    assert (done.status_code, done.json()["code"]) == (422, "invalid-parameter")
+    assert "at most" in done.json()["detail"]
+    kept = {path.suffix for path in (live.folder / "uploads").iterdir()}
+    assert ".json" not in kept
+    sizes = [path.stat().st_size for path in (live.folder / "uploads").iterdir() if path.suffix == ".parquet"]
+    assert len(packed) not in sizes
+
+
+def test_a_guard_without_boards_takes_no_submission(live: Live) -> None:
+    plain = live.guard("no boards", {"questions": 10})
+    with live.analyst("ann") as ann:
+        done = submit(ann, plain, NOBODY, guess=0.5)
+        assert (done.status_code, done.json()["code"]) == (409, "question-refused")
+        board = ann.get(f"/api/v1/guards/{plain['id']}/leaderboard")
+        assert (board.status_code, board.json()["code"]) == (422, "invalid-parameter")
+        assert ann.get(f"/api/v1/guards/{plain['id']}/boards").json() == {"boards": []}
+
+
+def test_a_board_that_does_not_fit_makes_no_guard(live: Live) -> None:
+    made = live.sample("unfit", "a,b\n1,2\n3,4\n5,7\n")
+    board = {"name": "x", "key": "a", "label": "nothing", "metric": "accuracy"}
+    with live.client() as steward:
+        done = steward.post(
+            "/api/v1/guards", json={"name": "unfit", "sample": made["id"], "policy": {"boards": [board]}}
+        )
+        assert (done.status_code, done.json()["code"]) == (422, "invalid-parameter")
+
+
+ROUTES = [("POST", "/submissions"), ("GET", "/submissions"), ("GET", "/leaderboard"), ("GET", "/boards")]
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_who_may_do_what(live: Live, method: str, path: str) -> None:
+    """Every route, every sort of caller: no token, a wrong one, an analyst, another guard's analyst, a steward."""
+    policy = POLICY | {"analysts": {"ann": 1.0, "stew": 1.0}}
+    name = f"matrix {method} {path[1:]}"
+    mine = live.guard(
+        name, policy, ROWS.replace("id,rich,score", f"id,rich,score{len(name)}{method.lower()}{path[1:4]}")
+    )
+    url = f"/api/v1/guards/{mine['id']}{path}"
+    options: dict[str, Any] = {"params": {} if path in ("/boards",) else {"board": "income"}}
+    if method == "POST":
+        options |= {"content": NOBODY, "headers": {"Content-Type": "text/csv"}}
+        options["params"]["guess"] = 0.75
+    with httpx.Client(base_url=live.url, timeout=30) as nobody:
+        assert nobody.request(method, url, **options).status_code == 401
+    with live.client("hf_nonsense") as wrong:
+        assert wrong.request(method, url, **options).status_code == 401
+    elsewhere = live.guard(f"beside {name}", POLICY, ROWS.replace("score", f"beside{len(name)}{method}{path[1:4]}"))
+    with live.analyst("bob") as bob, live.analyst("ann", guards=[elsewhere["id"]]) as other:
+        for client in (bob, other):
+            done = client.request(method, url, **options)
+            assert (done.status_code, done.json()["code"]) == (404, "not-found")
+    with live.analyst("ann") as ann:
+        assert ann.request(method, url, **options).status_code == 200
+    with live.client() as steward:
+        made = steward.post("/api/v1/tokens", json={"role": "steward", "name": "stew"}).json()["token"]
+    with live.client(made) as stew:
+        assert stew.request(method, url, **options).status_code == 200
+
+
+def test_exact_scores_are_said_nowhere(live: Live) -> None:
+    """Scores whose digits could be found: they are in no answer, no leaderboard, no ledger page and no log."""
+    n = 1234
+    rich = [(i * i) % 7 < 3 for i in range(n)]
+    rows = "id,rich\n" + "".join(f"{i},{str(one).lower()}\n" for i, one in enumerate(rich))
+    chances = [round(0.3 + (i % 11) / 40, 4) for i in range(n)]
+    boards = [
+        {"name": "acc", "key": "id", "label": "rich", "metric": "accuracy"},
+        {"name": "brier", "key": "id", "label": "rich", "metric": "brier"},
+        {"name": "auc", "key": "id", "label": "rich", "metric": "auc"},
+        {"name": "f1", "key": "id", "label": "rich", "metric": "f1"},
+        {"name": "ladder", "key": "id", "label": "rich", "metric": "log-loss", "rule": "ladder", "step": 0.05},
+    ]
+    guard = live.guard("secret scores", {"questions": 100, "boards": boards}, rows)
+    said: list[str] = []
+    hits = [chance > 0.4 for chance in chances]
+    with live.analyst("ann") as ann, live.client() as steward:
+        for client in (ann, steward):
+            client.event_hooks["response"] = [lambda response: said.append(response.read().decode())]
+        for board in boards:
+            plain = board["metric"] in ("accuracy", "f1")
+            values = [str(hit).lower() for hit in hits] if plain else chances
+            body = "id,prediction\n" + "".join(f"{i},{value}\n" for i, value in enumerate(values))
+            for guess in (None,) if "rule" in board else (0.5, 1.0, 0.0):
+                done = submit(ann, guard, body, board=board["name"], guess=guess)
+                assert done.status_code == 200, done.text
+            for client in (ann, steward):
+                client.get(f"/api/v1/guards/{guard['id']}/leaderboard", params={"board": board["name"]})
+        for path in ("", "/submissions", "/entries", "/remaining"):
+            steward.get(f"/api/v1/guards/{guard['id']}{path}")
+    from sklearn import metrics as sk
+
+    exact = [
+        sk.accuracy_score(rich, hits),
+        sk.brier_score_loss(rich, chances),
+        sk.roc_auc_score(rich, chances),
+        sk.f1_score(rich, hits),
+        sk.log_loss(rich, chances),
+        sum(one == two for one, two in zip(rich, hits, strict=True)),
+    ]
+    everything = "\n".join(said) + live.logged()
+    assert len(said) > 20
+    for number in exact[:-1]:
+        assert f"{number:.7f}"[:-1] not in everything
+    assert f" {exact[-1]}" not in everything.replace(":", " ").replace(",", " ")
