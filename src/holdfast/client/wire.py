@@ -175,11 +175,12 @@ def address(url: Any, insecure: bool = False) -> tuple[str, bool]:
 
     try:
         parsed = httpx.URL(url.strip() if isinstance(url, str) else url)
+        host = parsed.host
     except (httpx.InvalidURL, TypeError, ValueError):  # ValueError: a name that no rule for international names allows
         raise InvalidParameter("url must be the address of a server, such as https://holdfast.example.org") from None
-    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo or parsed.query or parsed.fragment:
+    if parsed.scheme not in ("http", "https") or not host or parsed.userinfo or parsed.query or parsed.fragment:
         raise InvalidParameter("url must be the address of a server, such as https://holdfast.example.org")
-    local = _local(parsed.host)
+    local = _local(host)
     if parsed.scheme == "http" and not local and not insecure:
         raise InvalidParameter(
             "url must begin with https:// unless the server is on this machine; insecure=True sends the token "
