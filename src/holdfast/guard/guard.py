@@ -8,7 +8,7 @@ first, so that nobody waits for the ledger's lock while rows are read.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -164,13 +164,16 @@ class Guard:
             for one, entry in zip(asked, before, strict=True)
         ]
 
-    def ask_each(self, requests: Sequence[Request]) -> list[GuardedAnswer | Exception]:
+    def ask_each(
+        self, requests: Sequence[Request], allowed: Callable[[Request, Policy], None] | None = None
+    ) -> list[GuardedAnswer | Exception]:
         """Answer questions that came at the same time from people who know nothing of each other, as a server has them.
 
         Each is let in or refused, paid for and answered as if it had been asked alone, in this order; an error stands
         in the place of its question and touches no other. They share one reading of the rows and one commit.
+        `allowed` may raise for a request that the policy does not let in, before anything else is said about it.
         """
-        return together.ask_each(self, requests)
+        return together.ask_each(self, requests) if allowed is None else together.ask_each(self, requests, allowed)
 
     def estimate(self, question: Question | Mapping[str, Any], *, analyst: str = DEFAULT_ANALYST) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
@@ -274,6 +277,10 @@ class Guard:
 
     @property
     def slow(self) -> bool:
+        """Whether the rows take so long to read that questions are paid for before."""
+        return self._slow()
+
+    def _slow(self) -> bool:
         """Whether reading the rows takes so long that a crash meanwhile should not repeat it unpaid."""
         return self._sample.engine in _SLOW_ENGINES or self._seconds > _SLOW_SECONDS
 

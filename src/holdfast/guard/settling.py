@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from holdfast.bounds.guarantee import Guarantee
@@ -99,7 +98,7 @@ class Charged:
     def put(self, transaction: Transaction) -> None:
         """Store both."""
         for name, account in zip(self.names, (self.whole, self.own), strict=True):
-            transaction.put_account(name, account.to_dict())
+            _remember(transaction.put_account(name, account.to_dict()), account)
         if self.own.progress.admitted == 1:
             names = (transaction.account(ANALYSTS) or {"names": []})["names"]
             if self.analyst not in names:
@@ -120,10 +119,19 @@ def accounts(view: View, standing: Standing, analyst: str) -> Charged:
     return Charged(whole, own, analyst)
 
 
-@lru_cache(maxsize=256)
+_accounts: dict[str, Account] = {}
+
+
 def _account(text: str) -> Account:
     """An account from its text; remembered, because it is read several times for a question. Accounts never change."""
-    return Account.from_dict(json.loads(text))
+    return _accounts.get(text) or _remember(text, Account.from_dict(json.loads(text)))
+
+
+def _remember(text: str, account: Account) -> Account:
+    if len(_accounts) >= 1024:
+        _accounts.clear()
+    _accounts[text] = account
+    return account
 
 
 def require(view: View, standing: Standing, asked: Asked, progress: Progress) -> None:

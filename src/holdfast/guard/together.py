@@ -16,6 +16,7 @@ from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.transaction import Transaction, View
+from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Question
 from holdfast.guard.settling import Asked
 from holdfast.guard.standing import Standing
@@ -31,6 +32,14 @@ class Request:
     question: Question | Mapping[str, Any]
     analyst: str
     key: str | None = None
+
+
+Allowed = Callable[[Request, Policy], None]
+"""Raises where a request may not be made under a policy."""
+
+
+def _anyone(_: Request, __: Policy) -> None:
+    pass
 
 
 @dataclass(eq=False)
@@ -64,12 +73,12 @@ class _Place:
             self.error = error
 
 
-def ask_each(guard: Guard, requests: Sequence[Request]) -> list[GuardedAnswer | Exception]:
+def ask_each(guard: Guard, requests: Sequence[Request], allowed: Allowed = _anyone) -> list[GuardedAnswer | Exception]:
     """Answer each question, or say why not; see `Guard.ask_each`."""
     from holdfast.guard.guard import RESERVED, SETTLED
 
     places = [_Place(request) for request in requests]
-    guard.ledger.look(lambda view: _look(view, places))
+    guard.ledger.look(lambda view: _look(view, places, allowed))
     if guard.slow:
         _submit(guard, places, lambda place: partial(settling.reserve, asked=place.asked), "paid")
         faults.reach(RESERVED)
@@ -84,7 +93,7 @@ def ask_each(guard: Guard, requests: Sequence[Request]) -> list[GuardedAnswer | 
     return [_outcome(guard, place) for place in places]
 
 
-def _look(view: View, places: Sequence[_Place]) -> None:
+def _look(view: View, places: Sequence[_Place], allowed: Allowed) -> None:
     """Check every question, and find those that were answered before or would be refused now: no row need be read.
 
     The ledger decides again, alone; beyond the check this saves work and decides nothing.
@@ -93,6 +102,7 @@ def _look(view: View, places: Sequence[_Place]) -> None:
 
     def check(place: _Place) -> None:
         request = place.request
+        allowed(request, standing.policy)
         place.checked = settling.bind(request.question, standing, request.analyst, request.key)
 
     def look_up(place: _Place) -> None:

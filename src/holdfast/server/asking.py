@@ -6,12 +6,13 @@ Each is decided by itself, as if it had come alone (`Guard.ask_each`). Without l
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from holdfast.errors import SampleUnavailable
 from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.policy import Policy
 from holdfast.guard.together import Request
 from holdfast.server.gathering import Gathered
 from holdfast.server.guards_registry import Guards
@@ -23,13 +24,16 @@ GROUPS = 2
 Outcomes = list[GuardedAnswer | Exception]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A question, and who asks it."""
+@dataclass(frozen=True, kw_only=True)
+class Asked(Request):
+    """A question, and whose token it came with."""
 
     caller: Caller
-    question: Mapping[str, Any] = field(repr=False)
-    key: str | None = None
+
+    @classmethod
+    def by(cls, caller: Caller, question: Mapping[str, Any], key: str | None) -> Self:
+        """A question under the name of a token."""
+        return cls(question=question, analyst=caller.name, key=key, caller=caller)
 
 
 class Asking:
@@ -53,14 +57,11 @@ class Asking:
                 self._by_guard.pop(guard, None)
 
     def _together(self, guard: str, group: list[Asked]) -> Outcomes:
-        opened, reached = self._guards.for_each(guard, [one.caller for one in group])
-        requests = [
-            Request(one.question, one.caller.name, one.key)
-            for one, problem in zip(group, reached, strict=True)
-            if problem is None
-        ]
-        answers = iter(opened.ask_each(requests) if opened is not None else [])
-        found = [next(answers) if problem is None else problem for problem in reached]
+        def allowed(asked: Request, policy: Policy) -> None:
+            assert isinstance(asked, Asked)
+            self._guards.require(guard, asked.caller, policy)
+
+        found = self._guards.opened_for(guard, [one.caller for one in group]).ask_each(group, allowed)
         if any(isinstance(one, SampleUnavailable) for one in found):
             self._guards.renew(guard)
         return found

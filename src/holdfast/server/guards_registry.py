@@ -98,11 +98,20 @@ class Guards:
         self.ledger(identity, caller)
         return self.opened(identity)
 
-    def for_each(self, identity: str, callers: Sequence[Caller]) -> tuple[Guard | None, list[Problem | None]]:
-        """A guard for several callers at once; for each who does not reach it, what to say. None if nobody does."""
+    def opened_for(self, identity: str, callers: Sequence[Caller]) -> Guard:
+        """A guard that one of the callers reaches, with its rows; whether each does is asked with its question."""
+        guard = self._open.get(identity)
+        if guard is not None:
+            return guard
         policy = self._store.ledger(self.row(identity)["dataset"]).look(Standing.of).policy
-        reached = [None if caller.reaches(identity, policy) else _absent() for caller in callers]
-        return (self.opened(identity) if None in reached else None), reached
+        if not any(caller.reaches(identity, policy) for caller in callers):
+            raise _absent()
+        return self.opened(identity)
+
+    def require(self, identity: str, caller: Caller, policy: Policy) -> None:
+        """Raise for a caller who does not reach a guard of this policy."""
+        if not caller.reaches(identity, policy):
+            raise _absent()
 
     def slow(self, identity: str) -> bool:
         """Whether the rows of a guard that this worker has opened take long to read."""

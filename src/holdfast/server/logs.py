@@ -70,7 +70,9 @@ def set_up(level: str = "info") -> None:
 
 def say(event: str, level: int = logging.INFO, **facts: Any) -> None:
     """Write one line."""
-    LOGGER.log(level, event, extra={"facts": {k: v for k, v in facts.items() if v is not None}})
+    if LOGGER.isEnabledFor(level):  # without a search for who called, which `log` makes for every line
+        kept = {"facts": {k: v for k, v in facts.items() if v is not None}}
+        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra=kept))
 
 
 __all__ = ["LOGGER", "JSONLines", "hide", "say", "set_up", "where"]

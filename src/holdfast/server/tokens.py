@@ -132,7 +132,7 @@ class Tokens:
         return self._caller(row)
 
     def recognise(self, texts: Sequence[str]) -> Sequence[Caller | Exception | None]:
-        """Whose tokens these are, as `verify` says, with one query for all; None where a secret must be hashed first."""
+        """Whose tokens these are, as `verify` says, by one query for all; None where a secret must be hashed first."""
         found = [TOKEN.fullmatch(text) for text in texts]
         rows = {row["id"]: row for row in self._records.some(TOKENS, {one[1] for one in found if one is not None})}
         return [None if one is None else self._recognised(one[2], rows.get(one[1])) for one in found]

@@ -102,9 +102,9 @@ class FixedSum:
         yes, no, missing = self.steps(1.0), self.steps(0.0), self.steps(None)
         if no == 0 and missing in (yes, no):
             # The usual case, and quicker: count rows, then multiply.
-            kept = self.expression
-            if missing == yes and inner.nullable:
-                kept = tree.Call("coalesce", (kept, tree.Truth(True)))
+            if missing != yes or not inner.nullable:
+                return Plan(counted=inner, times=yes)
+            kept = tree.Call("coalesce", (self.expression, tree.Truth(True)))
             return Plan(counted=built(kept, schema), times=yes)
         branches = ((self.expression, tree.Number(yes)), (tree.Not(self.expression), tree.Number(no)))
         return Plan(added=built_whole(tree.Case(branches, tree.Number(missing)), schema, UNIT))

@@ -139,12 +139,13 @@ class Transaction(View):
         self._open = True
         super().__init__(dataset, source, self._own, group)
 
-    def put_account(self, name: str, state: Mapping[str, Any]) -> None:
-        """Set an account: a budget's exact totals, the progress of checks. Small; it is exported."""
+    def put_account(self, name: str, state: Mapping[str, Any]) -> str:
+        """Set an account: a budget's exact totals, the progress of checks. Small; it is exported. Returns its text."""
         self._check_open()
         text = _state(check_name("account", name), state)
         self._own.accounts[name] = (text, self.head.sequence + 1)
         self._states[f"account:{name}"] = account_digest(text)
+        return text
 
     def put_secret(self, name: str, state: Mapping[str, Any]) -> None:
         """Set a secret: state that must never be served. Only a salted digest of it goes into the entry."""

@@ -11,9 +11,11 @@ from starlette.responses import StreamingResponse
 from holdfast.errors import HoldfastError, SampleUnavailable
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.server import shapes
+from holdfast.server.asking import Asked
 from holdfast.server.errors import Problem, problem_of
+from holdfast.server.quick_route import KEY, LONGEST_KEY, quick_route
 from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Caller
+from holdfast.server.roles import Anyone, Caller, caller_of
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.state import Server, server_of
@@ -27,13 +29,37 @@ Key = Annotated[
     Header(
         alias="Idempotency-Key",
         min_length=1,
-        max_length=180,
-        pattern=r"^[!-~]+$",
+        max_length=LONGEST_KEY,
+        pattern=KEY,
         description="Makes a retry the same question: it is answered and paid once. Always send one.",
         examples=["6f1c2f0e-9a55-4a83-8c5b-4f8a0f2d8f3b"],
     ),
 ]
 _REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
+
+
+async def _answered(server: Server, guard: str, caller: Caller, question: dict[str, Any], key: str | None) -> Response:
+    answer = await server.asking.ask(guard, Asked.by(caller, question, key))
+    _count(server, [question], [answer])
+    return StrictJSON(answer.to_dict())
+
+
+async def _quick(request: Request, question: dict[str, Any], key: str | None) -> Response:
+    return await _answered(server_of(request), request.path_params["guard"], caller_of(request), question, key)
+
+
+async def ask(request: Request, guard: str, body: shapes.Ask, caller: Anyone, key: Key = None) -> Response:
+    """Answer one question. Nothing is released that is not paid for, durably."""
+    return await _answered(server_of(request), guard, caller, body.question, key)
+
+
+router.add_api_route(
+    "/guards/{guard}/ask",
+    ask,
+    methods=["POST"],
+    responses=answers(shapes.AnswerFacts, *_REFUSALS),
+    route_class_override=quick_route(_quick),
+)
 
 
 @router.post("/guards/{guard}/estimate", responses=answers(shapes.EstimateFacts, *_REFUSALS))
@@ -45,17 +71,6 @@ async def estimate(request: Request, guard: str, body: shapes.Ask, caller: Anyon
         return server.guards.guard(guard, caller).estimate(body.question, analyst=caller.name).to_dict()
 
     return StrictJSON(await server.work(work))
-
-
-@router.post("/guards/{guard}/ask", responses=answers(shapes.AnswerFacts, *_REFUSALS))
-async def ask(request: Request, guard: str, body: shapes.Ask, caller: Anyone, key: Key = None) -> Response:
-    """Answer one question. Nothing is released that is not paid for, durably."""
-    server = server_of(request)
-
-    keys = None if key is None else [key]
-    (answer,) = await server.work(_batch, server, guard, caller, [body.question], keys)
-    _count(server, [body.question], [answer])
-    return StrictJSON(answer.to_dict())
 
 
 @router.post("/guards/{guard}/batch", responses=answers(shapes.Answers, *_REFUSALS))
