@@ -78,7 +78,8 @@ def _settings(given: dict[str, Any]) -> tuple[Settings, Any]:
         return Settings(**given), running
     except ValidationError as error:
         first = error.errors()[0]
-        raise InvalidParameter(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        raise InvalidParameter(f"{where}: {what}" if where else what) from None
 
 
 def _source(text: str) -> tuple[str, str]:

@@ -61,6 +61,7 @@ _KIND_OF: dict[str, type[HoldfastError]] = {
     "internal-error": ServerUnavailable,
     "ledger-unavailable": LedgerUnavailable,
     "sample-unavailable": SampleUnavailable,
+    "provider-unavailable": ServerUnavailable,
     "overloaded": ServerUnavailable,
     "timed-out": ServerUnavailable,
 }

@@ -1,0 +1,59 @@
+"""Rows of subjects, in both databases: made once however many come at once, and a name has one bearer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.guard.ledger import open_store
+from holdfast.server.errors import Problem
+from holdfast.server.oidc.settings import OidcSettings
+from holdfast.server.oidc.subjects import Subjects
+from holdfast.server.store import Records
+from holdfast.server.tables import TOKENS
+from holdfast.server.tokens import Tokens
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def records(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Records]:
+    place = tmp_path / "ledger.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    with open_store(place) as store:
+        yield Records.beside(store)
+
+
+def claims(subject: str, **more: Any) -> dict[str, Any]:
+    return {"iss": "https://login.example.org", "sub": subject, "nick": "ann"} | more
+
+
+def test_a_subject_has_one_row_and_a_name_one_subject(records: Records) -> None:
+    subjects = Subjects(records, OidcSettings(oidc_name_claim="nick"))
+
+    def come(subject: str) -> str | None:
+        try:
+            return str(subjects.admit(claims(subject))[0]["id"])
+        except Problem as problem:
+            assert problem.code == "forbidden"
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        came = list(pool.map(come, [f"s{i % 8}" for i in range(48)]))
+    rows = records.all(TOKENS)
+    assert len(rows) == 1, "of eight who bear one name at once, one is let in"
+    assert set(came) == {rows[0]["id"], None}
+    assert sum(one is not None for one in came) == 6, "and always the same one"
+
+
+def test_a_row_is_no_token_and_counts_as_no_stewards(records: Records) -> None:
+    subjects, tokens = Subjects(records, OidcSettings(oidc_steward_claim="g", oidc_steward_value="x")), Tokens(records)
+    row, role = subjects.admit(claims("s", g="x"))
+    assert role == "steward"
+    assert not tokens.has_steward(), "a server that only subjects may steward still makes a token at its start"
+    secret = row["hash"].rpartition("$")[2]
+    with pytest.raises(Problem, match="unauthenticated"):
+        tokens.verify(f"hf_{row['id']}_{secret}")
+    other = subjects.admit(claims("s", iss="https://other.example.org"))[0]
+    assert other["id"] != row["id"], "a subject is its issuer's"
