@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import logging
 import math
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,9 +32,13 @@ N = 300
 
 
 @pytest.fixture(autouse=True)
-def _collected() -> Iterator[None]:
-    """Streams that Inspect leaves open are collected here, not in the midst of somebody else's test."""
+def _left_as_found() -> Iterator[None]:
+    """Inspect puts a handler on the root logger and one for errors, and leaves streams open: other tests see none."""
+    root = logging.getLogger()
+    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
     yield
+    root.handlers[:], sys.excepthook = handlers, hook
+    root.setLevel(level)
     gc.collect()
 
 
