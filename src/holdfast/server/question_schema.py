@@ -52,6 +52,14 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "claim": {"kind": "claim", "expression": "age < 40", "at_least": 0.4},
     "compare": {"kind": "compare", "a": "model_a = label", "b": "model_b = label"},
     "validate": {"kind": "validate", "condition": "age >= 18", "at_least": 0.9},
+    "histogram": {"kind": "histogram", "column": "age", "edges": [18, 30, 45, 60, 90]},
+    "select": {"kind": "select", "candidates": {"young": "age < 30", "rich": "income > 3000"}},
+    "test": {
+        "kind": "test",
+        "name": "independence",
+        "columns": ["sex", "plan"],
+        "keys": [["female", "male"], ["a", "b"]],
+    },
     "score": {"kind": "score", "board": "income", "predictions": {"keys": [1, 2], "predictions": [0, 1]}, "guess": 0.8},
 }
 

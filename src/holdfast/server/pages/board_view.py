@@ -112,7 +112,7 @@ def _scale(found: Leaderboard, places: Sequence[Place], claims: Mapping[int, flo
     if not ends:
         return low, high
     step = _round_step(max(max(ends) - min(ends), 0.02 * (high - low)) / 10)
-    first, last = math.floor(min(ends) / step) * step, math.ceil(max(ends) / step) * step
+    first, last = math.floor(min(ends) / step - 0.3) * step, math.ceil(max(ends) / step + 0.3) * step
     return max(low, round(first, 12)), min(high, round(last, 12))
 
 

@@ -37,7 +37,7 @@ def interval(value: Any, ends: Any, low: float, high: float, guess: float | None
     parts = [_rect(0, 26, _WIDE, 4, "axis"), _rect(first, 14, max(4.0, last - first), 28, "range")]
     words = f"an interval from {ends[0]:.4g} to {ends[1]:.4g} on a scale from {low:g} to {high:g}"
     if guess is not None:
-        parts.append(_rect(_place(guess, low, high) - 4, 2, 8, 52, "guess"))
+        parts.append(_rect(_place(guess, low, high) - 3, 2, 6, 52, "guess"))
         words += f"; the guess was {guess:.4g}"
     if isinstance(value, (int, float)):
         parts.append(_rect(_place(value, low, high) - 4, 8, 8, 40, "value"))
