@@ -85,8 +85,7 @@ def _home(package: str, name: str) -> str:
     """Where a name is described: the names of the door and of errors are described with the package they come from."""
     found = getattr(importlib.import_module(package), name)
     for other in PACKAGES:
-        if package == "holdfast" != other and name in names(other):
-            assert getattr(importlib.import_module(other), name) is found
+        if package == "holdfast" != other and getattr(importlib.import_module(other), name, None) is found:
             return other
     return package
 

@@ -125,7 +125,7 @@ def _duration(seconds: float) -> str:
 
 
 def _printed(entries: Mapping[str, Entry]) -> list[tuple[str, ...]]:
-    names = {paper.key: paper.name.partition(",")[0].partition(":")[0] for paper in PAPERS}
+    names = {paper.key: paper.short for paper in PAPERS}
     return [
         (names[beside.paper], beside.place, what, _cell(printed), _cell(ours))
         for beside in BESIDE

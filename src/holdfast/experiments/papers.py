@@ -26,6 +26,7 @@ class Paper:
     """A paper with its figures and tables, and further experiments about its theorems."""
 
     key: str
+    short: str
     name: str
     items: tuple[Item, ...]
     more: tuple[str, ...] = ()
@@ -88,6 +89,7 @@ _FIGURES = {
 PAPERS = (
     Paper(
         "dwork",
+        "Dwork et al. (2015)",
         "Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), Generalization in Adaptive Data Analysis and Holdout "
         "Reuse",
         (
@@ -107,6 +109,7 @@ PAPERS = (
     ),
     Paper(
         "rogers-2016",
+        "Rogers et al. (2016)",
         "Rogers, Roth, Smith, Thakkar (2016), Max-Information, Differential Privacy, and Post-Selection Hypothesis "
         "Testing",
         (),
@@ -114,6 +117,7 @@ PAPERS = (
     ),
     Paper(
         "rogers-2017",
+        "Rogers (2017)",
         "Rogers (2017), Leveraging Privacy in Data Analysis",
         (
             Item("Figure 1", "two models of adaptive analysis, a diagram", code="holdfast.experiments.analysts"),
@@ -129,6 +133,7 @@ PAPERS = (
     ),
     Paper(
         "zhao",
+        "Zhao (2017)",
         "Zhao (2017), Adaptive Statistical Learning with Bayesian Differential Privacy",
         (
             Item("Figure 1", "quilts of a Markov chain, a diagram", code="holdfast.correlated.quilt"),
@@ -139,6 +144,7 @@ PAPERS = (
     ),
     Paper(
         "coherence",
+        "Demographic Coherence",
         "Enforcing Demographic Coherence: A Harms Aware Framework for Reasoning about Private Data Release",
         (
             Item("Figure 1", "the coherence experiment, as an algorithm", code="holdfast.coherence.protocol"),
