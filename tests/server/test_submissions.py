@@ -70,7 +70,7 @@ def test_every_format_is_the_same_submission(guard: dict[str, Any], ann: httpx.C
     records = [{"id": i, "prediction": p} for i, p in zip(*plain.values(), strict=True)]
     import json
 
-    bodies = [
+    bodies: list[tuple[bytes | str, str]] = [
         (frame.write_csv(), "text/csv"),
         (parquet.getvalue(), "application/vnd.apache.parquet"),
         (json.dumps(plain), "application/json"),
@@ -254,7 +254,7 @@ def test_exact_scores_are_said_nowhere(live: Live) -> None:
     rich = [(i * i) % 7 < 3 for i in range(n)]
     rows = "id,rich\n" + "".join(f"{i},{str(one).lower()}\n" for i, one in enumerate(rich))
     chances = [round(0.3 + (i % 11) / 40, 4) for i in range(n)]
-    boards = [
+    boards: list[dict[str, Any]] = [
         {"name": "acc", "key": "id", "label": "rich", "metric": "accuracy"},
         {"name": "brier", "key": "id", "label": "rich", "metric": "brier"},
         {"name": "auc", "key": "id", "label": "rich", "metric": "auc"},
@@ -269,7 +269,7 @@ def test_exact_scores_are_said_nowhere(live: Live) -> None:
             client.event_hooks["response"] = [lambda response: said.append(response.read().decode())]
         for board in boards:
             plain = board["metric"] in ("accuracy", "f1")
-            values = [str(hit).lower() for hit in hits] if plain else chances
+            values: list[Any] = [str(hit).lower() for hit in hits] if plain else chances
             body = "id,prediction\n" + "".join(f"{i},{value}\n" for i, value in enumerate(values))
             for guess in (None,) if "rule" in board else (0.5, 1.0, 0.0):
                 done = submit(ann, guard, body, board=board["name"], guess=guess)

@@ -1,6 +1,7 @@
-"""Predictions as they are sent: a CSV or Parquet file, or JSON, read in a process of its own with limits.
+"""Predictions as they are sent: small texts are read here, larger ones and Parquet in a process with limits.
 
-What comes back is two columns in Arrow's form. The file is deleted as soon as it was read; the ledger keeps a digest.
+What comes back from that process is two columns in Arrow's form. The file is deleted as soon as it was read; the
+ledger keeps a digest.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.tally import prediction_kind
-from holdfast.server import apart
+from holdfast.server import apart, submitted_text
+from holdfast.server.submitted_text import GAPS, PREDICTION, UNREADABLE, WORDS, missing_columns
 
 if TYPE_CHECKING:
     from holdfast.server.settings import Settings
@@ -29,8 +31,6 @@ FORMATS = {
 """What may be sent, by media type."""
 _REFUSED = 3
 _SPARE = 10_000
-PREDICTION = "prediction"
-"""The name of the column with the predictions; the other one is the key's."""
 
 
 def read_predictions(place: Path, format_: str, board: Board, schema: Schema, n: int, settings: Settings) -> Any:
@@ -44,15 +44,24 @@ def read_predictions(place: Path, format_: str, board: Board, schema: Schema, n:
     InvalidParameter
         Damaged, too large once unpacked, or without the two columns. Decided by the file alone.
     """
+    kinds = schema[board.key].kind, prediction_kind(board, schema[board.label].kind)
+    most = 4 * n + _SPARE
+    if format_ != "parquet" and place.stat().st_size <= settings.max_body:
+        body = place.read_bytes()
+        if format_ == "csv":
+            found = submitted_text.from_csv(body, board.key, *kinds)
+        else:
+            found = submitted_text.from_json(body, board.key)
+        if len(found["keys"]) > most:
+            raise _too_many(most)
+        return found
     wanted = {
         "place": str(place.resolve()),
         "format": format_,
         "key": board.key,
-        "key_kind": schema[board.key].kind,
-        "kind": prediction_kind(board, schema[board.label].kind),
-        "most": 4 * n + _SPARE,
+        "kinds": kinds,
+        "most": most,
         "memory_mb": settings.memory_mb,
-        "answer": 4 * settings.max_upload,
     }
     done = apart.run("holdfast.server.submitted", json.dumps(wanted).encode(), seconds=settings.upload_seconds)
     if done.status is None:
@@ -75,14 +84,17 @@ def _column(array: Any) -> Any:
     return array.to_numpy(zero_copy_only=False) if kept else array.to_pylist()
 
 
+def _too_many(most: int) -> InvalidParameter:
+    return InvalidParameter(f"the file must have at most {most} predictions")
+
+
 def _child() -> int:
     channel = apart.answer_channel()
     apart.cut_off()
     wanted = json.loads(sys.stdin.buffer.read())
-    apart.limit(wanted["memory_mb"] << 20, answer=None)
+    apart.limit(wanted["memory_mb"] << 20)
     try:
-        made = _read(wanted)
-        status = 0
+        made, status = _read(wanted), 0
     except InvalidParameter as error:
         made, status = json.dumps({"detail": str(error)}).encode(), _REFUSED
     with os.fdopen(channel, "wb") as out:
@@ -98,90 +110,57 @@ def _read(wanted: dict[str, Any]) -> bytes:
     place, key = wanted["place"], wanted["key"]
     try:
         if wanted["format"] == "json":
-            frame = _from_json(Path(place).read_bytes(), key)
-        elif wanted["format"] == "csv":
-            frame = pl.scan_csv(place, infer_schema=False, glob=False)
+            read = submitted_text.from_json(Path(place).read_bytes(), key)
+            columns = {name: pl.Series(values=values, strict=False) for name, values in read.items()}
+            frame = pl.DataFrame(columns).lazy().rename({"keys": "key", "predictions": "value"})
         else:
-            frame = pl.scan_parquet(place, glob=False, hive_partitioning=False)
-        names = frame.collect_schema().names()
-        if key not in names or PREDICTION not in names:
-            raise InvalidParameter(f"the file must have the columns {key!r} and {PREDICTION!r}")
-        frame = frame.select(pl.col(key).alias("key"), pl.col(PREDICTION).alias("value"))
+            csv = wanted["format"] == "csv"
+            frame = pl.scan_csv(place, infer_schema=False, glob=False) if csv else _parquet(place)
+            names = frame.collect_schema().names()
+            if key not in names or PREDICTION not in names:
+                raise missing_columns(key)
+            frame = frame.select(pl.col(key).alias("key"), pl.col(PREDICTION).alias("value"))
         if frame.select(pl.len()).collect(engine="streaming").item() > wanted["most"]:
-            raise InvalidParameter(f"the file must have at most {wanted['most']} predictions")
+            raise _too_many(wanted["most"])
         types = frame.collect_schema()
-        typed = frame.select(
-            _typed("key", types["key"], wanted["key_kind"]), _typed("value", types["value"], wanted["kind"])
-        )
-        found = typed.collect(engine="streaming").to_arrow(compat_level=pl.CompatLevel.oldest())
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, InvalidParameter):
-            raise
-        raise InvalidParameter(
-            "the file must be a table of row keys and predictions, of the kinds that the board takes, without gaps"
-        ) from None
-    if found.column(0).null_count or found.column(1).null_count:
-        raise InvalidParameter("the file must have a key and a prediction in every line")
+        plain = wanted["format"] == "csv"  # whose cells are texts, whatever they say
+        kinds = zip(("key", "value"), wanted["kinds"], strict=True)
+        typed = [_typed(name, types[name], kind, plain) for name, kind in kinds]
+        found = frame.select(typed).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError, TypeError):
+        raise InvalidParameter(UNREADABLE) from None
+    texts = [name for name, type_ in found.schema.items() if type_ == pl.String]
+    if sum(found.null_count().row(0)) or any((found[name] == "").any() for name in texts):
+        raise InvalidParameter(GAPS)
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, found.schema) as writer:
-        writer.write_table(found)
+    made = found.to_arrow(compat_level=pl.CompatLevel.oldest())
+    with pa.ipc.new_stream(sink, made.schema) as writer:
+        writer.write_table(made)
     return bytes(sink.getvalue())
 
 
-def _typed(name: str, type_: Any, kind: str) -> Any:
-    """A column as the kind that the board takes; a cell that is not of it is an error."""
+def _parquet(place: str) -> Any:
+    import polars as pl
+
+    return pl.scan_parquet(place, glob=False, hive_partitioning=False)
+
+
+def _typed(name: str, type_: Any, kind: str, plain: bool) -> Any:
+    """A column as the kind that the board takes; a cell that is not of it is an error, here or when it is checked."""
     import polars as pl
 
     column = pl.col(name)
-    if kind == "text":
-        return column.cast(pl.String) if type_ in (pl.Categorical, pl.Enum) or type_.is_integer() else column
-    if kind == "boolean" and type_ == pl.String:
-        words = {"true": True, "false": False, "1": True, "0": False}
-        return column.str.to_lowercase().replace_strict(words, return_dtype=pl.Boolean)
-    if kind == "boolean" or (type_ == pl.Boolean):
+    if type_ in (pl.Categorical, pl.Enum):
+        return column.cast(pl.String)
+    if plain and kind == "boolean":
+        return column.str.to_lowercase().replace_strict(WORDS, return_dtype=pl.Boolean)
+    if plain and kind in ("integer", "number"):
+        return column.cast({"integer": pl.Int64, "number": pl.Float64}[kind])
+    if type_.is_integer() and kind in ("integer", "number"):
+        return column.cast(pl.Int64 if kind == "integer" else pl.Float64)
+    if type_ in (pl.Float32, pl.Float64, pl.Boolean, pl.String) or type_.is_integer():
         return column
-    if kind == "integer" and type_.is_float():
-        return column  # whole ones are taken, others refused, where predictions are checked
-    return column.cast({"integer": pl.Int64, "number": pl.Float64}[kind])
-
-
-def _from_json(body: bytes, key: str) -> Any:
-    """`{"keys": [...], "predictions": [...]}`, an object of keys to predictions, or a list of objects."""
-    import polars as pl
-
-    from holdfast.server.errors import Problem
-    from holdfast.server.responses import strict_loads
-
-    try:
-        read = strict_loads(body)
-    except Problem as problem:
-        raise InvalidParameter(problem.detail) from None
-    if isinstance(read, list) and all(isinstance(one, dict) and set(one) == {key, PREDICTION} for one in read):
-        keys, values = [one[key] for one in read], [one[PREDICTION] for one in read]
-    elif isinstance(read, dict) and set(read) == {"keys", "predictions"} and isinstance(read["keys"], list):
-        keys, values = read["keys"], read["predictions"]
-    elif isinstance(read, dict):
-        keys, values = list(read), list(read.values())
-    else:
-        raise InvalidParameter('the body must be {"keys": [...], "predictions": [...]} or keys to predictions')
-    if not isinstance(values, list) or len(keys) != len(values):
-        raise InvalidParameter("the body must have one prediction for each key")
-    try:
-        return pl.DataFrame({key: _one_kind(keys), PREDICTION: _one_kind(values)}).lazy()
-    except (pl.exceptions.PolarsError, TypeError, OverflowError):
-        raise InvalidParameter("keys and predictions must each be of one kind") from None
-
-
-def _one_kind(values: list[Any]) -> Any:
-    """A column; whole numbers among decimals are decimals."""
-    import polars as pl
-
-    kinds = {type(value) for value in values}
-    if kinds == {int, float}:
-        return pl.Series(values=[float(value) for value in values], dtype=pl.Float64)
-    if len(kinds) > 1 or not kinds <= {int, float, str, bool}:
-        raise InvalidParameter("keys and predictions must each be of one kind, numbers, texts or truth values")
-    return pl.Series(values=values, strict=True)
+    raise InvalidParameter(UNREADABLE)
 
 
 if __name__ == "__main__":
