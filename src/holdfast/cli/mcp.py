@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
 from holdfast.cli.guard_input import open_sample, store_at
@@ -20,7 +22,10 @@ def mcp(
     ledger: str = _LEDGER,
     sample: str = _SAMPLE,
     analyst: str = typer.Option(None, "--analyst", help="With a ledger: the name that the agent asks under."),
-    label: str = typer.Option(None, "--label", help="The column that submitted rules predict; offers `submit`."),
+    label: str = typer.Option(None, "--label", help="The column that submitted rules predict."),
+    files: Path = typer.Option(  # noqa: B008
+        None, "--files", help="A folder whose files the agent may submit by their names, where there are boards."
+    ),
     public_key: str = typer.Option(None, "--public-key", help="With a server: the key that must sign its receipts."),
 ) -> None:
     """Offer a guard to an AI agent as tools: describe, estimate, ask, submit, remaining.
@@ -39,7 +44,7 @@ def mcp(
         from holdfast.client import connect
 
         with connect(ledger, guard=sample, public_key=public_key) as connection:
-            stdio.serve(Tools(ServerDoor(connection.guard()), label))
+            stdio.serve(Tools(ServerDoor(connection.guard()), label, files))
         return
     if sample is None:
         raise InvalidParameter("the file with the rows must be given after the ledger")
@@ -49,7 +54,7 @@ def mcp(
 
     with store_at(ledger) as store, open_sample(sample) as rows:
         door = LocalDoor(Guard.open(store, rows), "analyst" if analyst is None else analyst)
-        stdio.serve(Tools(door, label))
+        stdio.serve(Tools(door, label, files))
 
 
 __all__ = ["register"]

@@ -9,8 +9,7 @@ import typer
 
 from holdfast.cli import output, remote
 from holdfast.cli.guard_input import open_sample, store_at
-from holdfast.cli.submit_input import model_in, predictions_in
-from holdfast.errors import InvalidParameter
+from holdfast.errors import HoldfastError, InvalidParameter
 
 if TYPE_CHECKING:
     from holdfast.guard.leaderboard import Leaderboard, Place
@@ -112,10 +111,21 @@ def _submit_here(
         policy = guard.policy
         on = chosen(policy.boards, board)
         if file.suffix.lower() == ".onnx":
-            given: Any = model_in(file, rows, policy, **of_a_model)
+            from holdfast.server.onnx.model import model_in
+
+            given: Any = model_in(file, rows.schema, rows.n, policy, **of_a_model)
         else:
-            given = predictions_in(file, on, rows.schema)
+            given = _predictions(file, on, rows.schema)
         return guard.ask(score(on.name, given, **how), analyst=analyst, key=key)
+
+
+def _predictions(file: Path, board: Any, schema: Any) -> Any:
+    from holdfast.guard.scoring.files import predictions_in
+
+    try:
+        return predictions_in(file, board, schema)
+    except ImportError as error:
+        raise HoldfastError(str(error)) from None
 
 
 def _show(found: Any) -> None:

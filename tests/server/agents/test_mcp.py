@@ -35,7 +35,7 @@ def _drive(arguments: list[str], work: Callable[[Client], Awaitable[None]], **en
     anyio.run(talk)
 
 
-async def _call(client: Client, name: str, **arguments: Any) -> tuple[bool, str, dict[str, Any]]:
+async def _call(client: Client, name: str, /, **arguments: Any) -> tuple[bool, str, dict[str, Any]]:
     found = await client.call_tool(name, arguments)
     (block,) = found.content
     assert block.type == "text"
@@ -174,6 +174,100 @@ def test_an_agent_asks_a_guard_on_a_server(live: Live, tmp_path: Path) -> None:
     _drive([live.url, "agent guard", "--label", "sex"], work, HOLDFAST_TOKEN=made["token"])
 
 
+BOARDS = [
+    {"name": "income", "key": "id", "label": "rich", "metric": "accuracy"},
+    {"name": "climb", "key": "id", "label": "rich", "metric": "brier", "rule": "ladder", "step": 0.02},
+]
+_N = 4000
+_PEOPLE = "id,age,rich\n" + "".join(f"{i},{20 + i % 50},{str(i % 4 == 0).lower()}\n" for i in range(_N))
+
+
+def _submissions(folder: Path) -> Path:
+    """A folder with submissions, and a file outside it."""
+    files = folder / "files"
+    files.mkdir()
+    (files / "nobody.csv").write_text("id,prediction\n" + "".join(f"{i},false\n" for i in range(_N)))
+    (files / "flat.json").write_text(json.dumps({str(i): 0.25 for i in range(_N)}))
+    (folder / "outside.csv").write_text("id,prediction\n1,true\n")
+    (files / "link.csv").symlink_to(folder / "outside.csv")
+    return files
+
+
+async def _submit_predictions(client: Client) -> None:
+    """What an agent does with boards, whoever holds them."""
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert list(tools) == TOOLS
+    schema = tools["submit"].input_schema
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["board"]["enum"] == ["income", "climb"]
+    refused, words, data = await _call(client, "describe")
+    assert [one["name"] for one in data["boards"]] == ["income", "climb"]
+    assert "scores predictions of 'rich' by row key 'id'" in words
+
+    sent = {"board": "income", "predictions": {str(i): False for i in range(_N)}, "guess": 0.75, "name": "nobody"}
+    jsonschema.validate(sent, schema)
+    refused, words, data = await _call(client, "submit", **sent, key="night-1")
+    assert not refused, words
+    assert "The guess passed. The value is 0.75" in words
+    first = data["sequence"]
+    refused, words, data = await _call(client, "submit", board="income", file="nobody.csv", guess=0.75)
+    assert not refused, words
+    assert (data["repeated"], data["sequence"]) == (True, first)
+    columns = {"keys": list(range(_N)), "predictions": [False] * _N}
+    refused, words, data = await _call(client, "submit", board="income", predictions=columns, guess=0.75)
+    assert data["sequence"] == first, words
+    refused, words, data = await _call(client, "submit", board="climb", file="flat.json")
+    assert not refused, words
+    assert "It beats the best score so far. The value is" in words
+    refused, words, data = await _call(client, "submit", board="climb", predictions={"1": 0.5})
+    assert not refused, words
+    assert "does not beat the best score so far, and nothing else is shown" in words
+    assert data["value"] is None
+    refused, words, data = await _call(client, "submit", rule="age > 500", guess=0.75)
+    assert not refused, words
+
+    left = (await _call(client, "remaining"))[2]["yours"]
+    for arguments, said in (
+        ({"board": "income", "guess": 0.5}, "submit takes one of rule, predictions, file"),
+        ({"board": "income", "guess": 0.5, "predictions": {"1": True}, "file": "nobody.csv"}, "submit takes one of"),
+        ({"board": "income", "guess": 0.5, "predictions": [True]}, "must be an object"),
+        ({"board": "income", "guess": 0.5, "predictions": {"1": "maybe"}}, "true or false"),
+        ({"board": "income", "predictions": {"1": True}}, "guess must be given"),
+        ({"board": "climb", "guess": 0.5, "predictions": {"1": 0.5}}, "this board is a ladder"),
+        ({"board": "none", "guess": 0.5, "predictions": {"1": True}}, "income, climb"),
+        ({"guess": 0.5, "predictions": {"1": True}}, "income, climb"),
+        ({"board": "income", "guess": 0.5, "rule": "age > 3"}, "board must be left out with a rule"),
+        ({"rule": "age > 3"}, "submit lacks guess"),
+        *(
+            ({"board": "income", "guess": 0.5, "file": name}, "folder that was set up")
+            for name in ("../outside.csv", "/etc/passwd", "link.csv", "none.csv", ".", "a\0b.csv", 7)
+        ),
+    ):
+        refused, words, data = await _call(client, "submit", **arguments)
+        assert refused, (arguments, words)
+        assert said in words, words
+        assert "Nothing was spent" in words
+        assert str(Path.cwd()) not in words
+    assert (await _call(client, "remaining"))[2]["yours"] == left
+
+
+def test_an_agent_submits_predictions_to_a_guard_in_this_machine(tmp_path: Path) -> None:
+    rows, ledger, policy = tmp_path / "people.csv", tmp_path / "ledger.db", tmp_path / "policy.json"
+    rows.write_text(_PEOPLE)
+    policy.write_text(json.dumps({"questions": 40, "boards": BOARDS}))
+    assert run(["guard", "open", str(ledger), str(rows), "--policy", str(policy)]) == 0
+    files = _submissions(tmp_path)
+    _drive([str(ledger), str(rows), "--label", "rich", "--files", str(files)], _submit_predictions)
+
+
+def test_an_agent_submits_predictions_to_a_guard_on_a_server(live: Live, tmp_path: Path) -> None:
+    guard = live.guard("agent boards", {"questions": 40, "boards": BOARDS}, _PEOPLE)
+    with live.client() as steward:
+        made = steward.post("/api/v1/tokens", json={"role": "analyst", "name": "ro", "guards": [guard["id"]]}).json()
+    arguments = [live.url, "agent boards", "--label", "rich", "--files", str(_submissions(tmp_path))]
+    _drive(arguments, _submit_predictions, HOLDFAST_TOKEN=made["token"])
+
+
 def test_what_cannot_begin_says_so_before_the_agent_waits(
     place: tuple[str, str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +277,8 @@ def test_what_cannot_begin_says_so_before_the_agent_waits(
         ([ledger], "the file with the rows must be given"),
         ([ledger, rows, "--analyst", "nobody"], "analyst must be one that the policy names"),
         ([ledger, rows, "--analyst", "agent", "--label", "wealth"], "label must be one of the columns"),
+        ([ledger, rows, "--analyst", "agent", "--files", "/none"], "files must be a folder"),
+        ([ledger, rows, "--analyst", "agent", "--files", "/"], "the policy has no board"),
         ([ledger, rows, "--analyst", "agent", "--public-key", "0" * 64], "--public-key must be left out"),
         (["https://127.0.0.1:9", "g", "--analyst", "x"], "--analyst must be left out"),
         (["https://127.0.0.1:9", "g"], "token must be given"),

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from holdfast.client.remote_guard import Asking
+from holdfast.data.schema import Schema
+from holdfast.guard import score
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimate import Estimate
 from holdfast.guard.guard import Guard
+from holdfast.guard.scoring.board import chosen
+from holdfast.guard.scoring.files import predictions_in
+from holdfast.server.onnx.model import model_in
 
 Question = Mapping[str, Any]
 
@@ -24,6 +30,9 @@ class Door(Protocol):
 
     def ask(self, question: Question, key: str | None) -> GuardedAnswer:
         """Answer a question."""
+
+    def submit(self, given: Mapping[str, Any] | Path, board: str | None, how: Mapping[str, Any]) -> GuardedAnswer:
+        """Have predictions by row key, or a file of them or of a model, scored. `how` holds what else was said."""
 
     def remaining(self) -> dict[str, Any]:
         """What may still be asked."""
@@ -53,6 +62,20 @@ class LocalDoor:
         """Answer a question."""
         return self._guard.ask(question, analyst=self._analyst, key=key)
 
+    def submit(self, given: Mapping[str, Any] | Path, board: str | None, how: Mapping[str, Any]) -> GuardedAnswer:
+        """Have a submission scored."""
+        facts, policy = self._guard.describe(), self._guard.policy
+        on, schema = chosen(policy.boards, board), Schema.from_dict(facts["schema"])
+        made: Any = given
+        if isinstance(given, Path):
+            if given.suffix.lower() == ".onnx":
+                made = model_in(given, schema, facts["n"], policy)
+            else:
+                made = predictions_in(given, on, schema)
+        rest = dict(how)
+        key = rest.pop("key", None)
+        return self._guard.ask(score(on.name, made, **rest), analyst=self._analyst, key=key)
+
     def remaining(self) -> dict[str, Any]:
         """What may still be asked."""
         return self._guard.remaining(self._analyst)
@@ -75,6 +98,10 @@ class ServerDoor:
     def ask(self, question: Question, key: str | None) -> GuardedAnswer:
         """Answer a question."""
         return self._guard.ask(question, key=key)
+
+    def submit(self, given: Mapping[str, Any] | Path, board: str | None, how: Mapping[str, Any]) -> GuardedAnswer:
+        """Have a submission scored."""
+        return self._guard.submit(given, board=board, **how)
 
     def remaining(self) -> dict[str, Any]:
         """What may still be asked."""

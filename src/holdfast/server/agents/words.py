@@ -87,7 +87,9 @@ def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
     parts = []
     if answer.repeated:
         parts.append("This was asked before: the stored answer, free.")
-    if answer.passed is not None and answer.value is not None:
+    if "improved" in answer.details:
+        parts.append(_ladder_words(answer))
+    elif answer.passed is not None and answer.value is not None:
         parts.append("The guess passed." if answer.passed else "The guess did not pass; this is the corrected value.")
     parts.append(_value_words(answer))
     if answer.half_width is not None and confidence is not None and answer.guarantee.certified:
@@ -101,8 +103,16 @@ def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
     return " ".join([part for part in parts if part] + [f"Entry {answer.sequence} of the ledger."])
 
 
+def _ladder_words(answer: GuardedAnswer) -> str:
+    if answer.details["improved"]:
+        return "It beats the best score so far."
+    return "It does not beat the best score so far, and nothing else is shown."
+
+
 def _value_words(answer: GuardedAnswer) -> str:
     if answer.value is None:
+        if "improved" in answer.details:
+            return ""
         if answer.passed:
             return "Passed: it holds for the population."
         return "Not shown to hold, which says nothing against it. No value is shown." if answer.passed is False else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,15 @@ class Model(Making):
         return f"Model({self.digest[:12]}..., {len(self._content)} bytes)"
 
 
+def model_in(
+    file: Path, schema: Schema, n: int, policy: Policy, output: str | None = None, entry: int | None = None
+) -> Model:
+    """A model in a file of one's own, tried on made-up rows."""
+    made = Model(file.read_bytes(), schema, n, policy, output=output, place=entry)
+    made.tried()
+    return made
+
+
 def usable_as(kind: Kind, value: Prediction, share: bool = False) -> Prediction:
     """What a model predicted as a value of the kind that the board takes, or None.
 
@@ -120,4 +130,4 @@ def _keys(values: Any, missing: Any) -> list[Any]:
     return listed if missing is None else [None if gone else one for one, gone in zip(listed, missing, strict=True)]
 
 
-__all__ = ["Model", "usable_as"]
+__all__ = ["Model", "model_in", "usable_as"]

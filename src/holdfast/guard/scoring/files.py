@@ -1,33 +1,32 @@
-"""Files that are submitted to a guard in reach: predictions as a table, or a model."""
+"""Predictions in a file of one's own. What comes from elsewhere a server reads in a process of its own."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from holdfast.errors import HoldfastError, InvalidParameter
-
-if TYPE_CHECKING:
-    from holdfast.data.sample import Sample
-    from holdfast.data.schema import Schema
-    from holdfast.guard.policy import Policy
-    from holdfast.guard.scoring.board import Board
+from holdfast.data.schema import Schema
+from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
+from holdfast.guard.scoring.board import Board
+from holdfast.guard.scoring.tally import prediction_kind
 
 
+@named_extras()
 def predictions_in(file: Path, board: Board, schema: Schema) -> Any:
-    """Predictions in a .csv, .parquet or .json file, as a `score` takes them."""
-    from holdfast.guard.scoring.tally import prediction_kind
+    """Predictions in a .csv, .parquet or .json file, as a `score` takes them.
 
+    A table has the key's column and one called `prediction`; JSON is an object of keys to predictions, or two lists
+    under `keys` and `predictions`.
+    """
     kind = file.suffix.lower()
     if kind == ".json":
         return _in_json(file)
     if kind not in (".csv", ".parquet"):
         raise InvalidParameter(f"the file must end in .csv, .parquet, .json or .onnx, got {file.name!r}")
-    try:
-        import polars as pl
-    except ImportError:
-        raise HoldfastError("polars is not installed: `pip install 'holdfast[tables]'`") from None
+    import polars as pl
+
     types = {"integer": pl.Int64, "number": pl.Float64, "text": pl.String, "boolean": pl.Boolean}
     wanted = {
         board.key: types[schema[board.key].kind],
@@ -54,13 +53,4 @@ def _in_json(file: Path) -> Any:
     return found
 
 
-def model_in(file: Path, sample: Sample, policy: Policy, output: str | None, entry: int | None) -> Any:
-    """A model in an .onnx file, tried on made-up rows."""
-    from holdfast.server.onnx.model import Model
-
-    made = Model(file.read_bytes(), sample.schema, sample.n, policy, output=output, place=entry)
-    made.tried()
-    return made
-
-
-__all__ = ["model_in", "predictions_in"]
+__all__ = ["predictions_in"]
