@@ -66,7 +66,7 @@ def ann(live: Live, token: str) -> Iterator[hf.client.Connection]:
 
 def test_answers_are_those_of_a_guard_in_this_process(ann: hf.client.Connection, file: Path) -> None:
     here = hf.Guard.open(None, hf.data.table(str(file), row_key="id"), hf.guard.Policy(**POLICY))
-    assert ann.dataset == here.dataset
+    assert ann.dataset != here.dataset, "names are salted: they tell nothing about the rows"
     for question in QUESTIONS:
         assert ann.estimate(question).to_dict() == here.estimate(question, analyst="ann").to_dict()
         assert ann.ask(question).released() == here.ask(question, analyst="ann").released()

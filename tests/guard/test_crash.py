@@ -76,7 +76,7 @@ def test_killed_at_every_named_step(where: str, tmp_path: Path) -> None:
             assert case["again"] == 0, case
             assert [name for name, _, _ in case["after"]] == [*names, "look"]
             assert case["after"][: len(case["before"])] == case["before"], case  # what was released stands
-            ledger = store.ledger(crashing.sample(case["seed"]).fingerprint())
+            ledger = store.ledger(store.name_of(crashing.sample(case["seed"]).fingerprint()))
             stored = {entry.key: entry for entry in answered(ledger)}
             for name, sequence, value in case["after"]:
                 assert (stored[name].sequence, stored[name].body["answer"]["value"]) == (sequence, value)
@@ -89,7 +89,7 @@ def test_killed_at_random_under_load(where: str, tmp_path: Path) -> None:
     found = run("load", where, tmp_path / "key.pem")
     released = dict(found["released"])
     with open_store(where, key=tmp_path / "key.pem") as store:
-        ledger = store.ledger(crashing.sample().fingerprint())
+        ledger = store.ledger(store.name_of(crashing.sample().fingerprint()))
         stored = {entry.key: entry.body["answer"]["value"] for entry in answered(ledger)}
         assert len(released) > crashing.KILLS / 4  # they did work before they were killed
         assert {name: stored[name] for name in released} == released
@@ -107,7 +107,7 @@ def test_sixteen_clients_on_two_processes_spend_a_budget_to_exactly_its_limit(
 ) -> None:
     released = run(mode, where, tmp_path / "key.pem")
     with open_store(where, key=tmp_path / "key.pem") as store:
-        ledger = store.ledger(crashing.sample().fingerprint())
+        ledger = store.ledger(store.name_of(crashing.sample().fingerprint()))
         stored = {entry.key: entry.body["answer"]["value"] for entry in answered(ledger)}
         assert len(released) == crashing.LIMIT
         assert stored == dict(released)

@@ -32,13 +32,13 @@ def begin(store: Store, sample: Sample, policy: Policy | None, allow_overlap: st
     """
     if allow_overlap is not None and (not isinstance(allow_overlap, str) or not allow_overlap.strip()):
         raise InvalidParameter("allow_overlap must be the reason, a text, which is recorded")
-    fingerprint = sample.fingerprint()
+    name = store.name_of(sample.fingerprint())
     sketch = sample.key_sketch()
-    ledger = store.ledger(fingerprint)
+    ledger = store.ledger(name)
     if ledger.head().sequence == 0:
         if policy is None:
             raise InvalidParameter("policy must be given: this sample has no ledger yet")
-        overlaps = [] if sketch is None else _overlaps(store, fingerprint, sketch)
+        overlaps = [] if sketch is None else _overlaps(store, name, sketch)
         if overlaps and allow_overlap is None:
             raise LedgerConflict(
                 f"this sample shares rows with {len(overlaps)} that this store guards already, so its answers would "
@@ -75,11 +75,11 @@ def _open(
     transaction.append("opened", body)
 
 
-def _overlaps(store: Store, fingerprint: str, sketch: Sketch) -> list[str]:
-    """Fingerprints of guarded samples that share row keys with this one."""
+def _overlaps(store: Store, name: str, sketch: Sketch) -> list[str]:
+    """Names of guarded samples that share row keys with this one."""
     found = []
     for other in store.datasets():
-        if other == fingerprint:
+        if other == name:
             continue
         plain = store.ledger(other).look(lambda view: view.account(SKETCH))
         if plain is not None and Sketch.from_dict(plain).overlaps(sketch):

@@ -92,7 +92,6 @@ def other(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 def test_the_same_submission_has_the_same_answer_on_every_engine(other: Any) -> None:
     here, there = opened(), hf.Guard.open(None, other, POLICY)
-    assert here.dataset == there.dataset
     for board in BOARDS:
         one, two = here.ask(asked(board)).released(), there.ask(asked(board)).released()
         assert one == two, board

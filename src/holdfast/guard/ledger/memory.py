@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
@@ -123,6 +124,10 @@ class MemoryStore(Store):
     def __init__(self, key: SigningKey | None = None, new_key: bool = False) -> None:
         super().__init__(key or SigningKey.generate(), new_key)
         self._chains: dict[str, _Chain] = {}
+        self._salted = secrets.token_bytes(32)
+
+    def _salt(self) -> bytes:
+        return self._salted
 
     def _backend(self, dataset: str) -> Backend:
         return self._chains.setdefault(dataset, _Chain())

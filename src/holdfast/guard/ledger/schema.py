@@ -16,7 +16,7 @@ from holdfast.errors import LedgerConflict
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-VERSION = "0001"
+VERSION = "0002"
 """The newest of `migrations/versions`; a test keeps the two alike."""
 
 _ALEMBIC = threading.Lock()

@@ -17,7 +17,7 @@ from holdfast.guard.ledger.signing import SigningKey
 from holdfast.guard.ledger.sql_backend import SQLBackend
 from holdfast.guard.ledger.sql_connection import give_up, twice
 from holdfast.guard.ledger.sql_source import entry_of
-from holdfast.guard.ledger.sql_tables import ACCOUNTS, ENTRIES, HEADS, SECRETS
+from holdfast.guard.ledger.sql_tables import ACCOUNTS, ENTRIES, HEADS, SALTS, SECRETS
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow, Store
 
 _CHUNK = 5000
@@ -31,6 +31,7 @@ class SQLStore(Store):
     ) -> None:
         super().__init__(key, new_key)
         self._engine, self._upsert = engine, upsert
+        self._salted: bytes | None = None
         with self._connected("nothing was opened") as connection:
             found = stored_version(connection)
             if read_only and found is None:
@@ -40,6 +41,12 @@ class SQLStore(Store):
                 self._lock_schema(connection)
                 bring_up_to_date(connection)
                 connection.commit()
+
+    def _salt(self) -> bytes:
+        if self._salted is None:
+            with self._connected("nothing was opened") as connection:
+                self._salted = bytes.fromhex(connection.execute(select(SALTS.c.salt)).scalar_one())
+        return self._salted
 
     @property
     def engine(self) -> Engine:

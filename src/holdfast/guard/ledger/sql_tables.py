@@ -77,4 +77,6 @@ SECRETS = Table(
     PrimaryKeyConstraint("ledger", "name"),
 )
 
-__all__ = ["ACCOUNTS", "ENTRIES", "HEADS", "METADATA", "SECRETS"]
+SALTS = Table("salts", METADATA, Column("name", Text, primary_key=True), Column("salt", Text, nullable=False))
+
+__all__ = ["ACCOUNTS", "ENTRIES", "HEADS", "METADATA", "SALTS", "SECRETS"]

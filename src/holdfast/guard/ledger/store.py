@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -71,6 +72,26 @@ class Store(ABC):
     def key(self) -> SigningKey | None:
         """What signs; None where the store is not signed."""
         return self._key
+
+    def name_of(self, fingerprint: str) -> str:
+        """The name of the chain of a sample here: the same for the same rows, and another in every store.
+
+        The fingerprint itself would tell about the rows. It is a function of them that everybody can compute, and the
+        name is on every answer: who knows all rows but one could try candidates for the last until it fitted. The name
+        is a keyed hash, under a salt that does not leave the store.
+
+        Examples
+        --------
+        >>> store = open_store(None)
+        >>> store.name_of("fingerprint") == store.name_of("fingerprint") != open_store(None).name_of("fingerprint")
+        True
+        """
+        salt = self._salt()
+        return hmac.digest(salt, fingerprint.encode("utf-8"), "sha256").hex() if salt else fingerprint
+
+    @abstractmethod
+    def _salt(self) -> bytes:
+        """What names are hashed with; nothing in a store that was begun when they were not."""
 
     def ledger(self, dataset: str) -> Ledger:
         """The ledger of a data set, begun if there is none. Constant time, however long the chain.
