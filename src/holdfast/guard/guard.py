@@ -17,6 +17,7 @@ from holdfast.errors import InvalidParameter, LedgerConflict
 from holdfast.guard import ahead, settling, stewarding, together
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimate import Estimate
+from holdfast.guard.leaderboard import Leaderboard, leaderboard
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.ledger import Ledger
@@ -119,7 +120,8 @@ class Guard:
         Parameters
         ----------
         question : Question, or its plain data
-            See `hf.mean`, and `check`, `claim`, `compare`, `validate`, `histogram`, `select`, `test` in `hf.guard`.
+            See `hf.mean`, and `check`, `claim`, `compare`, `validate`, `histogram`, `select`, `test`, `score` in
+            `hf.guard`.
         analyst : str
             Who asks; the policy may give each a share.
         key : str, optional
@@ -205,6 +207,10 @@ class Guard:
             "yours": held.own.remaining(policy.most_questions(analyst)),
             "whole": held.whole.remaining(policy.most_questions()),
         }
+
+    def leaderboard(self, board: str, *, every: bool = False) -> Leaderboard:
+        """Who is where on a board, as far as the intervals tell; see `holdfast.guard.leaderboard`."""
+        return leaderboard(self._ledger, board, every=every)
 
     def describe(self) -> dict[str, Any]:
         """Everything about the guard that may be shown: schema, rows, policy, status, progress, what is left."""

@@ -21,7 +21,7 @@ from holdfast.guard.progress import Progress
 from holdfast.guard.questions import Situation
 from holdfast.guard.questions.base import Hidden
 
-ROWS, VOTERS, RUNS = 400, 150, 30
+ROWS, VOTERS, RUNS = 400, 200, 30
 CONFIDENCE = 0.95
 MOST = int(binom.isf(1e-6, RUNS, 1 - CONFIDENCE))
 """A board that keeps its promise misses in more of the runs with probability below 1e-6."""

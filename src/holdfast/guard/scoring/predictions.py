@@ -183,6 +183,8 @@ def _numbers(values: Sequence[Any], name: str) -> NDArray[Any]:
 
 
 def _truths(values: Sequence[Any], name: str) -> NDArray[Any]:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "b":
+        return values.copy()
     if not all(isinstance(value, (bool, np.bool_)) or value in (0, 1, "true", "false") for value in values):
         raise InvalidParameter(f"{name} must be true or false, and some are not")
     return np.array([value == "true" if isinstance(value, str) else bool(value) for value in values], dtype=np.bool_)
