@@ -42,7 +42,10 @@ class Guards:
         known = self._samples.row(sample)
         for values, detail in (
             ({"name": name}, f"a guard is called {name!r} already"),
-            ({"dataset": self._store.name_of(known["fingerprint"])}, "a guard stands before these rows already, under whatever name"),
+            (
+                {"dataset": self._store.name_of(known["fingerprint"])},
+                "a guard stands before these rows already, under whatever name",
+            ),
         ):
             if self._records.get(GUARDS, **values) is not None:
                 raise Problem("name-taken", detail)
