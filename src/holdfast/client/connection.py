@@ -106,7 +106,7 @@ class Connection(Asking):
 
     @property
     def dataset(self) -> str:
-        """The fingerprint of the sample of the guard that is asked."""
+        """The name of the ledger of the guard that is asked."""
         return self.guard().dataset
 
     def me(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def check_receipt(
     public_key : str
         The key that must have signed, from a source that is not the server asked: 64 hexadecimal digits.
     dataset : str, optional
-        The fingerprint that it must be about.
+        The name of the ledger that it must be from.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class Asking(ABC):
     @property
     @abstractmethod
     def dataset(self) -> str:
-        """The fingerprint of the sample."""
+        """The name of the sample's ledger."""
 
     @abstractmethod
     def _path(self) -> str:
@@ -280,7 +280,7 @@ class RemoteGuard(Asking):
 
     @property
     def dataset(self) -> str:
-        """The fingerprint of the sample."""
+        """The name of the sample's ledger."""
         return self._dataset
 
     def _path(self) -> str:

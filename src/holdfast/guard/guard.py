@@ -104,7 +104,7 @@ class Guard:
 
     @property
     def dataset(self) -> str:
-        """The fingerprint of the sample."""
+        """The name of the sample's ledger: a salted hash of its content, which tells nothing about the rows."""
         return self._ledger.dataset
 
     @property

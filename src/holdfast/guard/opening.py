@@ -1,4 +1,4 @@
-"""How a guard begins: the sample's fingerprint finds its ledger, and a budget is never refilled by a new name."""
+"""How a guard begins: the sample's content finds its ledger, and a budget is never refilled by a new name."""
 
 from __future__ import annotations
 
