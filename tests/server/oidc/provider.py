@@ -6,13 +6,14 @@ token endpoint that checks the code, its redirect address, the client's secret a
 
 from __future__ import annotations
 
+import asyncio
 import html
 import secrets
 import threading
 import time
 import warnings
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -25,7 +26,7 @@ from joserfc import jwt
 from joserfc.errors import SecurityWarning
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 
 CLIENT, SECRET = "holdfast-tests", "s3cret-of-the-client"
 PEOPLE: dict[str, dict[str, Any]] = {
@@ -100,6 +101,7 @@ def app_of(provider: OpenID) -> FastAPI:
         provider.asked.append(request.url.path)
         if provider.faults.get("down"):
             return Response("down", 500)
+        await asyncio.sleep(provider.faults.get("slow", 0.0))
         answer: Response = await call_next(request)
         return answer
 
@@ -116,6 +118,8 @@ def app_of(provider: OpenID) -> FastAPI:
 
     @app.get("/keys")
     async def keys() -> Response:
+        if "drips" in provider.faults:
+            return StreamingResponse(_drops(provider.faults["drips"]), media_type="application/json")
         if "keys" in provider.faults:
             fault = provider.faults["keys"]
             return fault if isinstance(fault, Response) else JSONResponse(fault)
@@ -187,6 +191,13 @@ def openid() -> Iterator[OpenID]:
     finally:
         server.should_exit = True
         thread.join(30)
+
+
+async def _drops(pause: float) -> AsyncIterator[bytes]:
+    """A letter at a time, each in time, all of them never."""
+    for _ in range(1000):
+        yield b" "
+        await asyncio.sleep(pause)
 
 
 def _base64(data: bytes, *, pad: bool = False) -> str:

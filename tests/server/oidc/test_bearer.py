@@ -6,6 +6,7 @@ import base64
 import hmac
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -223,6 +224,19 @@ def test_what_a_provider_says_is_not_believed_blindly(inside: Inside, provider: 
     provider.faults |= faults
     assert inside.refused(provider.token())[0] == 503
     assert "/elsewhere" not in provider.asked
+
+
+@pytest.mark.parametrize("fault", [{"slow": 4.0}, {"drips": 0.1}])
+def test_a_slow_provider_keeps_nobody_else(inside: Inside, provider: OpenID, fault: dict[str, float]) -> None:
+    provider.faults |= fault
+    begun = time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(inside.refused, provider.token()) for _ in range(7)]
+        time.sleep(0.3)
+        assert inside.get(inside.steward).status_code == 200
+        assert not any(one.done() for one in waiting), "our own token did not wait for theirs"
+        assert {one.result()[0] for one in waiting} == {503}
+    assert time.monotonic() - begun < 6, "one attempt for all of them, within its time"
 
 
 def test_odd_keys_are_left_out(inside: Inside, provider: OpenID) -> None:
