@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -10,7 +12,7 @@ import pytest
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.client.answers import RemoteAnswer
 from holdfast.server.agents.words import answer_words
-from tests.server.live import CHECK, Live
+from tests.server.live import CHECK, Live, fresh_rows
 from tests.server.pages.visiting import Visitor
 
 
@@ -75,6 +77,38 @@ def test_what_is_absent_and_what_is_anothers_look_alike(live: Live, at: str) -> 
                 said.append((done.status_code, plain, headers))
             assert said[0] == said[1], path
             assert said[0][0] == 404
+
+
+def test_the_fingerprint_of_the_rows_is_for_stewards(live: Live, at: str) -> None:
+    """Everybody can compute it: who knows all rows but one would find the last by trying."""
+    with live.client() as steward, live.analyst("ann") as ann:
+        sample = steward.get(at).json()["sample"]
+        fingerprint = steward.get(f"/api/v1/samples/{sample}").json()["fingerprint"]
+        assert len(fingerprint) == 64
+        seen = [
+            ann.get(at),
+            ann.get("/api/v1/guards"),
+            ann.get(f"{at}/entries"),
+            ann.get(f"{at}/entries/2/receipt"),
+            ann.get(f"{at}/remaining"),
+            ask(ann, at, CHECK),
+        ]
+        assert {one.status_code for one in seen} == {200}
+        assert not [one for one in seen if fingerprint in one.text or fingerprint[:16] in one.text]
+        # The same rows under another name meet the guard that they have.
+        with open_again(live, sample) as again:
+            assert again.json()["code"] == "name-taken"
+
+
+@contextmanager
+def open_again(live: Live, sample: str) -> Iterator[httpx.Response]:
+    """Upload the rows of a sample once more, and put a guard before them."""
+    made = live.sample("others again", fresh_rows("others"))
+    with live.client() as steward:
+        facts = {one["id"]: one["fingerprint"] for one in steward.get("/api/v1/samples").json()["samples"]}
+        assert facts[made["id"]] == facts[sample]
+        yield steward.post("/api/v1/guards", json={"name": "others again", "sample": made["id"]})
+        steward.delete(f"/api/v1/samples/{made['id']}")
 
 
 def test_a_stored_answer_does_not_say_what_its_asker_had_left() -> None:
