@@ -129,7 +129,6 @@ class Scored(Bound):
         mine = copy(self)
         mine.question = {**self.question, "analyst": analyst}
         mine._analyst = analyst
-        mine.__dict__.pop("digest", None)
         return mine
 
     @property
