@@ -52,6 +52,7 @@ class Window:
     def picture(self, name: str) -> None:
         """Keep what is seen."""
         PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.evaluate("window.scrollTo(0, 0)")  # what sticks to the window is drawn where it begins
         self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
     def sound(self) -> None:

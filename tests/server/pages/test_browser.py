@@ -89,11 +89,17 @@ def test_first_visit_to_refusal(window: Open, fresh: Live) -> None:
     expect(page.locator("[data-compared] tr.this .num").first).to_have_text(before)
     page.get_by_text("Shares, end, overlap").click()
     page.get_by_label("Analysts and their shares").fill("ann 50%\ngreg 1%")
+    page.get_by_text("Leaderboard", exact=True).click()
+    page.get_by_label("Name (empty: no leaderboard)").fill("who will leave")
+    page.get_by_label("Column that names a row").fill("customer")
+    page.get_by_label("Column with the labels").fill("gone")
+    page.get_by_role("radio", name="Ladder").check()
     steward.sound()
     steward.picture("03-new-guard")
     page.get_by_role("button", name="Open the guard").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("customers")
     expect(page.get_by_text("500 of 500 left").first).to_be_visible()
+    expect(page.get_by_text("accuracy of gone by customer, a ladder with steps of 0.01")).to_be_visible()
 
     page.get_by_role("link", name="Tokens").click()
     page.get_by_label("Name", exact=True).fill("ann")
@@ -150,11 +156,12 @@ def test_first_visit_to_refusal(window: Open, fresh: Live) -> None:
     page = steward.page
     page.goto("/")
     page.get_by_role("link", name="customers").click()
-    expect(page.locator("ol.timeline > li")).to_have_count(4)
+    # Where reading the rows is slow, as on a busy machine, what was paid for is an entry of its own before the answer.
+    expect(page.locator("ol.timeline > li.answered")).to_have_count(3)
     steward.sound()
     steward.picture("09-guard")
     page.get_by_role("button", name="Verify the ledger").click()
-    expect(page.get_by_role("status")).to_contain_text("The ledger is genuine. 4 entries")
+    expect(page.get_by_role("status")).to_contain_text(re.compile(r"The ledger is genuine\. \d entries"))
     page.get_by_label("Reason").first.fill("<i>lunch</i>")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator(".pill")).to_have_text("paused")
@@ -172,11 +179,11 @@ def test_the_steward_sees_questions_come_in(window: Open, fresh: Live, small: di
     steward = window()
     steward.sign_in(fresh.steward_token)
     steward.page.goto(f"/guards/{small['id']}")
-    many = steward.page.locator("ol.timeline > li").count()
+    many = steward.page.locator("ol.timeline > li.answered").count()
     with fresh.client(small["tokens"]["ann"]) as ann:
         question = {"kind": "check", "expression": "income < 2000", "guess": 0.3}
         assert ann.post(f"/api/v1/guards/{small['id']}/ask", json={"question": question}).status_code == 200
-    expect(steward.page.locator("ol.timeline > li")).to_have_count(many + 1, timeout=10_000)
+    expect(steward.page.locator("ol.timeline > li.answered")).to_have_count(many + 1, timeout=10_000)
     steward.sound()
 
 
