@@ -33,6 +33,7 @@ class Session:
     def __init__(self, model: bytes, wanted: Wanted) -> None:
         import onnxruntime  # type: ignore[import-untyped]
 
+        onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
@@ -120,10 +121,10 @@ class Session:
         place = self._wanted.place
         if place is None and flat.size != 1:
             raise InvalidParameter(
-                f"the output {self._output!r:.60} must have one value a row, and has {flat.size}; place says which"
+                f"the output {self._output!r:.60} must have one value a row, and has {flat.size}; entry says which"
             )
         if place is not None and not -flat.size <= place < flat.size:
-            raise InvalidParameter(f"place must be below the number of values a row, {flat.size}")
+            raise InvalidParameter(f"entry must be below the number of values a row, {flat.size}")
         value = flat[0 if place is None else place]
         if isinstance(value, str):
             return value if len(value) <= LONGEST and "\0" not in value else None

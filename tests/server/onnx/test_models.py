@@ -1,0 +1,271 @@
+"""Models without a server: what is refused before a row is read, and what a model can do to those who run it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import holdfast as hf
+from holdfast.errors import InvalidParameter, QuestionRefused
+from holdfast.server import apart
+from holdfast.server.onnx.admission import admitted
+from holdfast.server.onnx.evaluation import Limits, predict, try_model, wanted
+from holdfast.server.onnx.model import Model, usable_as
+from tests.server.onnx import models
+from tests.server.onnx.models import FLOAT, helper, linear, model, node
+
+TWO = {"a": "number", "b": "number"}
+N = 400
+
+
+def tried(content: bytes, features: dict[str, str] | None = None, rows: int = N, **more: Any) -> Any:
+    return try_model(content, wanted(TWO if features is None else features, rows, **more))
+
+
+def refused(content: bytes, words: str, **more: Any) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        tried(content, **more)
+
+
+# What goes by the model alone: checked here, without a process.
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "nodes and outputs"),
+        (b"not a model", "cannot be read"),
+        (models.external("/etc/passwd"), "external data"),
+        (models.external("../../ledger.db"), "external data"),
+        (models.looping(), "'Loop'"),
+        (model([node("NonZero", ["x"])]), "'NonZero'"),
+        (model([node("RandomNormalLike", ["x"])]), "'RandomNormalLike'"),
+        (model([node("Mine", ["x"], domain="my.own")], opsets=[helper.make_opsetid("my.own", 1)]), "'Mine' of"),
+        (model([node("Expand", ["x", "s"]), node("Cast", ["x"], ["s"], to=7)]), "in order"),
+        (model([node("Cast", ["x"], ["s"], to=7), node("Reshape", ["x", "s"])]), "shape of a Reshape"),
+        (model([node("Cast", ["x"], ["s"], to=7), node("ConstantOfShape", ["s"])]), "shape of a ConstantOfShape"),
+        (models.tree(5, circle=True), "leads back"),
+        (models.tree(2000), "1000 steps deep"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "model",
+)
+def test_models_that_are_not_admitted(content: bytes, words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        admitted(content)
+
+
+def test_shapes_may_go_by_shapes() -> None:
+    nodes = [node("Shape", ["x"], ["s"]), node("Mul", ["x", "x"], ["z"]), node("Reshape", ["z", "s"], ["y"])]
+    assert admitted(model(nodes))[1] == 0
+    assert admitted(models.tree(30))[1] == 31
+
+
+def test_external_data_hidden_in_an_attribute_is_found() -> None:
+    from onnx import ModelProto, TensorProto
+
+    made = ModelProto.FromString(
+        model(
+            [
+                node("Constant", [], ["c"], value=helper.make_tensor("t", FLOAT, [2], [1.0, 2.0])),
+                node("Add", ["x", "c"]),
+            ]
+        )
+    )
+    tensor = made.graph.node[0].attribute[0].t
+    tensor.ClearField("float_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    entry = tensor.external_data.add()
+    entry.key, entry.value = "location", "/etc/shadow"
+    with pytest.raises(InvalidParameter, match="external data"):
+        admitted(made.SerializeToString())
+
+
+# What a process is needed for: made-up rows only.
+
+
+def test_an_honest_model_is_tried() -> None:
+    found = tried(linear())
+    assert 0 < found.seconds < 1
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "words"),
+    [
+        (linear((1.0, 2.0, 3.0)), {}, "takes 3"),
+        (linear(), {"features": {"a": "number", "b": "text"}}, "texts as texts"),
+        (linear(), {"output": "z"}, "output must be one that the model has: y"),
+        (linear(), {"place": 1}, "entry must be below"),
+        (model([node("Identity", ["x"])]), {}, "one value a row, and has 2"),
+        (
+            model([node("Gather", ["x", "i"])], weights={"i": np.array([99], np.int64)}),
+            {},
+            "answers no row|cannot be loaded",
+        ),
+        (
+            model([node("Relu", ["p"])], inputs=[helper.make_tensor_value_info("p", FLOAT, ["n", 1])]),
+            {},
+            "inputs named as columns|takes 1",
+        ),
+        (model([node("Relu", ["x"])], inputs=[helper.make_tensor_value_info("x", FLOAT, [8, 2])]), {}, "first open"),
+        (model([node("Relu", ["x"])], inputs=[helper.make_tensor_value_info("x", FLOAT, [2])]), {}, "two dimensions"),
+        (linear(), {"rows": 10**9}, "must take less time"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_models_that_do_not_fit_are_refused_with_words(content: bytes, more: dict[str, Any], words: str) -> None:
+    refused(content, words, **more)
+
+
+def test_a_model_that_eats_memory_harms_nobody() -> None:
+    huge = model(
+        [node("ConstantOfShape", ["s"], ["z"]), node("ReduceSum", ["z"], ["r"], keepdims=0), node("Add", ["x", "r"])],
+        weights={"s": np.array([1 << 34], np.int64)},
+    )
+    refused(huge, "cannot be loaded|answers no row|more than", place=0)
+
+
+def test_predictions_are_those_of_the_runtime_and_go_by_their_row_alone() -> None:
+    rng = np.random.default_rng(3)
+    columns = {"a": rng.normal(size=50), "b": rng.normal(size=50)}
+    told = wanted(TWO, 50, limits=Limits(seconds=2.5))
+    begun = time.monotonic()
+    found = predict(linear((1.5, -2.0), 0.25), told, columns)
+    assert 2.5 <= time.monotonic() - begun < 6
+    expected = np.float32(1.5) * columns["a"].astype(np.float32) - np.float32(2) * columns["b"].astype(np.float32)
+    np.testing.assert_allclose(np.array(found, float), expected + 0.25, rtol=1e-5)
+    # A model that adds up over the rows of a batch sees one row at a time.
+    across = model([node("ReduceSum", ["x"], ["y"], keepdims=0)])
+    summed = predict(across, told, columns)
+    np.testing.assert_allclose(np.array(summed, float), columns["a"] + columns["b"], rtol=1e-4, atol=1e-5)
+
+
+def test_a_row_that_fails_has_no_prediction_and_the_others_do_not_notice() -> None:
+    # y = x / x: not a number where a row is 0; and a look-up that is out of bounds for large rows.
+    columns = {"a": np.array([0.0, 1.0, np.nan, 5.0]), "b": np.zeros(4)}
+    told = wanted(TWO, 4, place=0, limits=Limits(seconds=2.0))
+    assert predict(model([node("Div", ["x", "x"])]), told, columns) == [None, 1.0, None, 1.0]
+    lookup = model(
+        [node("Cast", ["x"], ["i"], to=7), node("Gather", ["w", "i"])], weights={"w": np.array([7, 8], np.float32)}
+    )
+    told = wanted(TWO, 3, place=0, limits=Limits(seconds=2.0))
+    assert predict(lookup, told, {"a": np.array([0.0, 1.0, 40.0]), "b": np.zeros(3)}) == [7.0, 8.0, None]
+
+
+@pytest.mark.parametrize(
+    "content", [b"junk", models.looping(), models.tree(20_000)], ids=["unreadable", "endless", "overflowing"]
+)
+def test_a_model_that_fails_as_a_whole_predicts_nothing_in_the_same_time(content: bytes) -> None:
+    told = wanted(TWO, 3, limits=Limits(seconds=2.0))
+    begun = time.monotonic()
+    assert predict(content, told, {"a": np.ones(3), "b": np.ones(3)}) == [None] * 3
+    assert 2.0 <= time.monotonic() - begun < 5
+
+
+# The process itself.
+
+
+def test_the_process_sees_no_secret_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_TOKEN", "hf_secret")
+    done = apart.run("tests.server.onnx.probing", b"", seconds=60)
+    assert done.status == 0
+    lines = done.answer.decode().splitlines()
+    assert lines[0] == "printed elsewhere: no"
+    assert lines[1] == "files here: 0"
+    if lines[2] == "network cut: True":
+        assert lines[3] == "reached: no"
+    assert lines[4:6] == ["large file: no", "much memory: no"]
+    assert "HOLDFAST_TOKEN" not in lines[6:]
+    assert set(lines[6:]) <= {"PYTHONPATH", "LC_CTYPE", *apart.ONE_THREAD}
+
+
+def test_a_process_that_hangs_or_dies_is_ended_and_told_apart() -> None:
+    begun = time.monotonic()
+    assert apart.run("tests.server.onnx.hanging", b"", seconds=1.5).status is None
+    assert time.monotonic() - begun < 10
+    assert apart.run("tests.server.onnx.hanging", b"die", seconds=60).status == -signal.SIGSEGV
+    left = subprocess.run(["pgrep", "-f", "tests.server.onnx.hanging"], capture_output=True, check=False).stdout
+    assert left == b"", "what it started is ended with it"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_it_works_for_somebody_without_rights() -> None:
+    code = (
+        "import os, sys; os.setuid(65534)\n"
+        "from holdfast.server.onnx.evaluation import try_model, wanted\n"
+        "content = sys.stdin.buffer.read()\n"
+        "print(try_model(content, wanted({'a': 'number', 'b': 'number'}, 10)).seconds < 5)\n"
+    )
+    probe = subprocess.run(
+        [sys.executable, "-c", "import os; os.setuid(65534); import numpy"],
+        capture_output=True,
+        cwd="/tmp",
+        check=False,
+    )
+    if probe.returncode:
+        pytest.skip("this interpreter is not readable for others")
+    done = subprocess.run([sys.executable, "-c", code], input=linear(), capture_output=True, cwd="/tmp", check=False)
+    assert done.stdout == b"True\n", done.stderr.decode()[-500:]
+
+
+# As a submission.
+
+
+def rows(**more: Any) -> Any:
+    made = {"id": list(range(N)), "a": [float(i % 7) for i in range(N)], "b": [1.0] * N}
+    return hf.data.table(made | {"y": [i % 7 > 3 for i in range(N)]} | more)
+
+
+def test_what_the_ledger_says_of_a_model_goes_by_the_model() -> None:
+    board = hf.guard.Board("b", key="id", label="y", metric="brier", models=True)
+    policy = hf.guard.Policy(questions=20, boards=[board])
+    questions = []
+    for changed in (False, True):  # the same submissions over rows that differ in every feature
+        sample = rows(a=[9.0] * N) if changed else rows()
+        guard = hf.Guard.open(None, sample, policy)
+        made = Model(linear((0.1, 0.1)), sample.schema, N, policy, limits=Limits(seconds=2.0))
+        guard.ask(hf.guard.score("b", made, guess=0.2))
+        (entry,) = [one for one in guard.ledger.entries() if one.kind == "answered"]
+        questions.append((entry.question, entry.body["question"]))
+        assert guard.ask(hf.guard.score("b", made, guess=0.2)).repeated
+    assert questions[0] == questions[1]
+
+
+def test_boards_take_models_where_they_say_so() -> None:
+    board = hf.guard.Board("b", key="id", label="y", metric="brier")
+    policy = hf.guard.Policy(questions=20, boards=[board])
+    sample = rows()
+    guard = hf.Guard.open(None, sample, policy)
+    made = Model(linear(), sample.schema, N, policy)
+    with pytest.raises(QuestionRefused, match="models may not be submitted"):
+        guard.ask(hf.guard.score("b", made, guess=0.2))
+    assert guard.remaining()["yours"]["questions"] == 20
+    with pytest.raises(InvalidParameter, match="1 to 10 bytes"):
+        Model(b"x" * 100, sample.schema, N, policy, limits=Limits(size=10))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "found"),
+    [
+        ("boolean", 1, True),
+        ("boolean", 2, None),
+        ("boolean", True, True),
+        ("integer", 2.5, None),
+        ("integer", 1e300, None),
+        ("integer", -3, -3),
+        ("number", True, 1.0),
+        ("number", float("nan"), None),
+        ("number", "0.5", None),
+        ("text", "a", "a"),
+        ("text", "a\0", None),
+        ("text", 1, None),
+    ],
+)
+def test_what_a_board_can_use(kind: Any, value: Any, found: Any) -> None:
+    assert usable_as(kind, value) == found
