@@ -1,6 +1,6 @@
 """A light load client: some connections that are kept open, each sending its next request when the last is answered.
 
-It speaks as much HTTP/1.1 as it needs and parses as little as it can, so that the server is measured and not the client.
+It speaks as much HTTP/1.1 as it needs and parses as little as it can: what is measured is the server.
 """
 
 from __future__ import annotations

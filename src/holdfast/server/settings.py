@@ -64,6 +64,13 @@ class Settings(OidcSettings):
     memory_mb: int = Field(default=4096, ge=512, description="Address space of the process that reads an upload first")
     seconds: float = Field(default=30.0, gt=0, description="For one request")
     upload_seconds: float = Field(default=300.0, gt=0, description="For an upload, a batch or a stream")
+    answer_grid: float = Field(
+        default=0.0,
+        ge=0,
+        le=10,
+        description="Seconds: answers leave at multiples of this after their question came, so that how long the rows "
+        "took cannot be seen; 0: at once",
+    )
     shutdown_seconds: int = Field(
         default=20, ge=1, description="For requests under way when the server is told to stop"
     )

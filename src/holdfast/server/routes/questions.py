@@ -11,6 +11,7 @@ from starlette.responses import StreamingResponse
 from holdfast.errors import HoldfastError, SampleUnavailable
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.server import shapes
+from holdfast.server.answer_grid import on_grid
 from holdfast.server.asking import Asked
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.quick_route import KEY, LONGEST_KEY, quick_route
@@ -39,7 +40,8 @@ _REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
 
 
 async def _answered(server: Server, guard: str, caller: Caller, question: dict[str, Any], key: str | None) -> Response:
-    answer = await server.asking.ask(guard, Asked.by(caller, question, key))
+    async with on_grid(server.settings.answer_grid):
+        answer = await server.asking.ask(guard, Asked.by(caller, question, key))
     _count(server, [question], [answer])
     return StrictJSON(answer.to_dict())
 
@@ -78,7 +80,8 @@ async def batch(request: Request, guard: str, body: shapes.AskMany, caller: Anyo
     """Answer questions that were chosen together: all of them, or none. One pass over the rows, one commit."""
     server = server_of(request)
     _check_number(server, body)
-    found = await server.work(_batch, server, guard, caller, body.questions, keys_of(key, len(body.questions)))
+    async with on_grid(server.settings.answer_grid):
+        found = await server.work(_batch, server, guard, caller, body.questions, keys_of(key, len(body.questions)))
     _count(server, body.questions, found)
     return StrictJSON({"answers": [answer.to_dict() for answer in found]})
 
@@ -121,7 +124,8 @@ async def _lines(
     for i, question in enumerate(questions):
         try:
             one = None if keys is None else [keys[i]]
-            (answer,) = await server.work(_batch, server, guard, caller, [question], one)
+            async with on_grid(server.settings.answer_grid):
+                (answer,) = await server.work(_batch, server, guard, caller, [question], one)
         except (HoldfastError, Problem) as error:
             problem = error if isinstance(error, Problem) else problem_of(error)
             yield _line({"event": "refused", "index": i, "problem": problem.to_dict(number)})

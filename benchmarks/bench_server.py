@@ -1,0 +1,209 @@
+"""`holdfast serve` under load: durable answers against an empty FastAPI route, batches, memory, what timing shows."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.server import timing_pairs
+from tests.server.live import Live, free_port, running, wait_until_up
+from tests.services.postgres import running as postgres
+
+from benchmarks.http_load import Load, drive, post
+from benchmarks.timing import Row
+
+LEAST = 0.2
+"""The share of an empty route's rate that durable answers on SQLite must reach."""
+CLIENTS, ANALYSTS = 50, 50
+BATCH = 100
+FLAT = 1.10
+"""How much more memory a server may hold after all questions than after a fifth of them."""
+QUESTIONS = int(os.environ.get("HOLDFAST_BENCH_QUESTIONS", "100000"))
+PAIRS = int(os.environ.get("HOLDFAST_BENCH_PAIRS", "5000"))
+
+_ROUNDS, _EACH = 5, 2000
+_POLICY = {"privacy": {"kind": "pure-dp", "epsilon": 1000.0}, "spend": {"kind": "pure-dp", "epsilon": 0.0001}}
+_EMPTY = """
+import uvicorn
+from typing import Any
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+class Ask(BaseModel):
+    question: dict[str, Any] | None = None
+    questions: list[dict[str, Any]] | None = None
+
+app = FastAPI()
+
+@app.get("/healthz")
+async def healthz() -> dict[str, Any]:
+    return {}
+
+@app.post("/ask")
+async def ask(body: Ask) -> dict[str, Any]:
+    return {}
+
+uvicorn.run(app, port=%d, log_config=None, access_log=False, server_header=False, timeout_keep_alive=15)
+"""
+_numbers = itertools.count(1)
+
+
+def rows() -> list[Row]:
+    """SQLite and PostgreSQL, each beside the empty route in the same run; then memory and timing on SQLite."""
+    with empty_route() as empty:
+        with running() as live:
+            measured = _rates("SQLite", live, empty, LEAST)
+        with postgres(durable=True) as server, running(ledger=server.url(), key=_key()) as live:
+            measured += _rates("PostgreSQL", live, empty, None)
+    _key().unlink(missing_ok=True)
+    return [*measured, memory_row(QUESTIONS), timing_row(PAIRS)]
+
+
+def _key() -> Path:
+    return Path(os.environ.get("TMPDIR", "/tmp")) / f"holdfast-bench-{os.getpid()}.key"
+
+
+@contextmanager
+def empty_route() -> Iterator[str]:
+    """A FastAPI application that reads the same bodies and does nothing, on the same kind of server."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-c", _EMPTY % port])
+    url = f"http://127.0.0.1:{port}"
+    try:
+        wait_until_up(Live(url, "", process, Path(), Path(os.devnull), Path()))
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+def question() -> dict[str, Any]:
+    """One that was never asked."""
+    return {"kind": "check", "expression": f"age < {45 + next(_numbers) / 2**40!r}", "guess": 0.5}
+
+
+def _rates(name: str, live: Live, empty: str, least: float | None) -> list[Row]:
+    """Medians of alternating rounds: what else the machine does hits both."""
+    guard = live.guard("load", _POLICY)
+    path = f"/api/v1/guards/{guard['id']}"
+    tokens = itertools.cycle([_token(live, f"analyst {i}") for i in range(ANALYSTS)])
+    kept = json.dumps({"question": question()}).encode()
+
+    def single(address: str) -> Iterator[bytes]:
+        for _ in range(_EACH):
+            yield post(address, json.dumps({"question": question()}).encode(), next(tokens), _fresh())
+
+    def repeated(address: str) -> Iterator[bytes]:
+        for _ in range(_EACH):
+            yield post(address, kept, next(tokens), _fresh())
+
+    def batches(address: str) -> Iterator[bytes]:
+        for _ in range(_EACH // BATCH):
+            asked = [question() for _ in range(BATCH)]
+            yield post(address, json.dumps({"questions": asked}).encode(), next(tokens), _fresh())
+
+    found = []
+    for what, make, end, clients, many, claimed in (
+        ("a durable answer", single, "/ask", CLIENTS, 1, least),
+        ("an answer given before", repeated, "/ask", CLIENTS, 1, None),
+        (f"an answer in a batch of {BATCH}", batches, "/batch", 4, BATCH, None),
+    ):
+        ours, theirs = _alternating(live.url, path + end, empty, make, clients)
+        found.append(_row(f"{name}: {what}", ours, theirs, clients, many, claimed))
+    return found
+
+
+def _alternating(
+    url: str, path: str, empty: str, make: Callable[[str], Iterator[bytes]], clients: int
+) -> tuple[list[Load], list[Load]]:
+    drive(url, itertools.islice(make(path), clients), clients)  # everything is open, every token was hashed
+    ours, theirs = [], []
+    for _ in range(_ROUNDS):
+        theirs.append(drive(empty, make("/ask"), clients))
+        ours.append(drive(url, make(path), clients))
+        assert set(ours[-1].statuses) == {200}, ours[-1].statuses
+    return ours, theirs
+
+
+def _row(name: str, ours: list[Load], theirs: list[Load], clients: int, many: int, least: float | None) -> Row:
+    ratios = sorted(a.rate / b.rate for a, b in zip(ours, theirs, strict=True))
+    middle = sorted(ours, key=lambda load: load.rate)[len(ours) // 2]
+    peer = sorted(theirs, key=lambda load: load.rate)[len(theirs) // 2]
+    shown = (
+        f"{name}, {clients} clients: {middle.rate * many:.0f}/s, p50 {middle.quantile(0.5) * 1e3:.0f} ms, "
+        f"p99 {middle.quantile(0.99) * 1e3:.0f} ms; ratio {ratios[len(ratios) // 2]:.2f} "
+        f"({ratios[0]:.2f} to {ratios[-1]:.2f})"
+    )
+    claim = "none: shown only" if least is None else f"at least {least:g} of its rate"
+    holds = least is None or ratios[len(ratios) // 2] >= least
+    return Row(shown, 1 / middle.rate, "an empty FastAPI route", 1 / peer.rate, claim, holds)
+
+
+def _token(live: Live, name: str) -> str:
+    with live.analyst(name) as client:
+        client.get("/api/v1/me").raise_for_status()
+        return f"Authorization: {client.headers['authorization']}"
+
+
+def _fresh() -> str:
+    return f"Idempotency-Key: k{next(_numbers)}"
+
+
+def memory_row(questions: int) -> Row:
+    """What a server holds after a fifth of the questions, and after all: half of them alone, half in batches."""
+    with running() as live:
+        guard = live.guard("memory", _POLICY)
+        path = f"/api/v1/guards/{guard['id']}"
+        token = _token(live, "ann")
+        held = [_ask_many(live, path, token, questions // 5)]
+        held += [_ask_many(live, path, token, questions // 5) for _ in range(4)]
+        with live.client() as steward:
+            answered = steward.get(path).json()["progress"]["answered"]
+    assert answered == questions // 5 * 5
+    name = f"memory after {answered:,} questions: {held[-1] / 2**20:.0f} MiB, after a fifth {held[0] / 2**20:.0f} MiB"
+    return Row(name, held[-1], "after a fifth", held[0], f"at most {FLAT:g}x", held[-1] <= FLAT * held[0])
+
+
+def _ask_many(live: Live, path: str, token: str, number: int) -> float:
+    alone, together = number // 10, number - number // 10
+    single = (post(path + "/ask", json.dumps({"question": question()}).encode(), token, _fresh()) for _ in range(alone))
+    many = (
+        post(path + "/batch", json.dumps({"questions": [question() for _ in range(size)]}).encode(), token, _fresh())
+        for size in [500] * (together // 500) + [together % 500] * (together % 500 > 0)
+    )
+    for requests, clients in ((single, CLIENTS), (many, 2)):
+        done = drive(live.url, requests, clients)
+        assert set(done.statuses) == {200}, done.statuses
+    return resident(live.process.pid)
+
+
+def resident(process: int) -> float:
+    """Bytes of memory that a process holds."""
+    return float(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def timing_row(pairs: int) -> Row:
+    """Two samples that differ in hidden rows only, asked in turn: whether their response times can be told apart."""
+    with running() as live:
+        found = timing_pairs.over_http(live, pairs)
+    name = f"{2 * pairs:,} requests about hidden rows, none and all true: median difference {found.median * 1e6:.0f} µs"
+    return Row(name, found.first, "the other sample", found.second, f"p >= {timing_pairs.ERROR:g}", not found.separable)
+
+
+def main() -> None:
+    """Each row as it is measured."""
+    for row in rows():
+        print(row, flush=True)
+
+
+__all__ = ["empty_route", "memory_row", "resident", "rows", "timing_row"]
+
+if __name__ == "__main__":
+    main()
