@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from authlib.oauth2.rfc6749.parameters import (  # type: ignore[import-untyped]
+from authlib.oauth2.rfc6749.parameters import (
     prepare_grant_uri,
     prepare_token_request,
 )
-from authlib.oauth2.rfc7636 import create_s256_code_challenge  # type: ignore[import-untyped]
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
 from holdfast.errors import HoldfastError
 from holdfast.server.errors import Problem
