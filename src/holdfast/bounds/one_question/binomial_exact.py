@@ -29,8 +29,8 @@ _NEAR = 1e-9  # a limit whose tail's logarithm is this near to the share's, rela
     statement="Interval of all p that leave a count at least the tail probability on either side; the value is half "
     "its length.",
     source="Clopper and Pearson 1934",
-    conditions="rows independent with values 0 or 1, declared before the data, and one probability of 1 (for others: at "
-    "the share of `unlike_rows`); question, share and side fixed before the data",
+    conditions="rows independent with values 0 or 1, declared before the data, and one probability (for others: at the "
+    "share of `unlike_rows`); question, share and side fixed before the data",
     unit="half-width",
 )
 def clopper_pearson(ones: int, n: int, log_share: float, side: Side = "both") -> Limits:
