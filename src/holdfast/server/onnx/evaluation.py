@@ -83,7 +83,7 @@ def wanted(
 def try_model(model: bytes, told: Wanted) -> Tried:
     """Try a model without any row: `InvalidParameter` says what is wrong with it. Nothing was spent."""
     if not available():
-        raise HoldfastError("onnxruntime is not installed: `pip install 'holdfast[onnx]'`")
+        raise HoldfastError("onnxruntime and onnx are not installed: `pip install 'holdfast[onnx]'`")
     done = apart.run(_CHILD, packing.pack(told, model, None), seconds=told.seconds + _START)
     if done.status == 0:
         found = json.loads(done.answer)
