@@ -74,6 +74,15 @@ def test_a_path_in_the_log_is_short_and_holds_no_token(steward: TestClient, capl
     assert "\x1b" not in line
 
 
+def test_no_line_of_the_log_holds_a_token_whoever_wrote_it() -> None:
+    token = "hf_" + "0" * 16 + "_" + "a" * 64
+    record = logging.LogRecord("uvicorn.error", logging.INFO, "x.py", 1, "seen %s", (token,), None)
+    record.facts = {"path": f"/x/{token}", "inner": {"of": [token]}}
+    line = logs.JSONLines().format(record)
+    assert token[-20:] not in line
+    assert line.count("hf_***") == 3
+
+
 def test_rows_that_were_changed_are_not_guarded(steward: TestClient) -> None:
     """Not when a guard is made, not after it; and rows that are there again are answered again."""
     made = upload(steward, "changing")
