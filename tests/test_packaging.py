@@ -1,0 +1,138 @@
+"""The wheel and the sdist as users get them: what they hold, and that each extra brings what its part needs.
+
+Installing takes minutes, which is what `tools/packaging-check` does. Here the wheel is installed for real into empty
+environments, and what its requirements would bring, no more, is linked from the environment of the tests.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+import zipfile
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+pytestmark = pytest.mark.xdist_group("packaging")
+
+ROOT = Path(__file__).parent.parent
+
+
+def _load() -> ModuleType:
+    loader = SourceFileLoader("packaging_check", str(ROOT / "tools" / "packaging-check"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("packaging_check", loader))  # type: ignore[arg-type]
+    loader.exec_module(module)
+    return module
+
+
+check = _load()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    found: tuple[Path, Path] = check.build(tmp_path_factory.mktemp("dist"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def base(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, installed, and what it requires without any extra; its interpreter."""
+    place = tmp_path_factory.mktemp("base") / "env"
+    python = _empty(place)
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([str(word) for word in (*install, built[0])], check=True, cwd=place)
+    _fill(_site(python), _required(python, ""))
+    return python
+
+
+def test_wheel_and_sdist_hold_what_they_must(built: tuple[Path, Path]) -> None:
+    check.contents(*built)
+    assert "server" in check.extras(built[0])
+
+
+def test_contents_notices_what_is_missing(built: tuple[Path, Path], tmp_path: Path) -> None:
+    poor = tmp_path / built[0].name
+    with zipfile.ZipFile(built[0]) as whole, zipfile.ZipFile(poor, "w") as file:
+        for name in whole.namelist():
+            if not name.endswith("py.typed"):
+                file.writestr(name, whole.read(name))
+    with pytest.raises(SystemExit, match=r"py\.typed"):
+        check.contents(poor, built[1])
+
+
+def test_without_an_extra_it_imports_and_its_commands_work(base: Path, tmp_path: Path) -> None:
+    check.try_base(base, tmp_path)
+
+
+def test_a_missing_extra_is_named(base: Path, tmp_path: Path) -> None:
+    done = subprocess.run([base.parent / "holdfast", "serve"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "pip install 'holdfast[server]'" in done.stderr
+
+
+def test_a_type_checker_sees_the_types_of_an_installed_wheel(base: Path, tmp_path: Path) -> None:
+    check.try_types(base, tmp_path)
+
+
+@pytest.mark.parametrize("extra", sorted(set(check.EXTRAS) - {"test"}))
+def test_an_extra_brings_what_its_part_needs(extra: str, base: Path, tmp_path: Path) -> None:
+    try:
+        needed = _required(base, extra)
+    except importlib.metadata.PackageNotFoundError as error:
+        pytest.skip(f"{error.name} is not installed here")
+    python = _empty(tmp_path / "env")
+    for file in _site(base).glob("holdfast*"):
+        (_site(python) / file.name).symlink_to(file)
+    _fill(_site(python), needed)
+    check.run([python, "-c", check.EXTRAS[extra]], tmp_path)
+
+
+def _empty(place: Path) -> Path:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+    return place / "bin" / "python"
+
+
+def _site(python: Path) -> Path:
+    (site,) = python.parent.parent.glob("lib/python3.*/site-packages")
+    return site
+
+
+def _required(python: Path, extra: str) -> set[str]:
+    """The distributions that an installer would bring with the wheel in this environment and one of its extras."""
+    (own,) = importlib.metadata.distributions(name="holdfast", path=[str(_site(python))])
+    if extra and extra not in own.metadata.get_all("Provides-Extra", ()):
+        raise AssertionError(f"the wheel has no extra {extra}")
+    seen: dict[str, set[str]] = {}
+
+    def need(name: str, extras: set[str]) -> None:
+        news = extras - seen.setdefault(name, set())
+        seen[name] |= news
+        listed = own.requires if name == "holdfast" else importlib.metadata.requires(name)
+        for one in (Requirement(text) for text in listed or ()):
+            if any(_applies(one, part) for part in news):
+                need(canonicalize_name(one.name), {"", *one.extras})
+
+    need("holdfast", {"", *([extra] if extra else [])})
+    return set(seen) - {"holdfast"}
+
+
+def _applies(one: Requirement, extra: str) -> bool:
+    """Whether a requirement is there because of this extra; because of none, where the extra is empty."""
+    plain = one.marker is None or one.marker.evaluate({"extra": ""})
+    return plain if not extra else not plain and one.marker.evaluate({"extra": extra})  # type: ignore[union-attr]
+
+
+def _fill(site: Path, names: set[str]) -> None:
+    """Link the files of distributions that are installed where the tests run."""
+    for name in names:
+        found = importlib.metadata.distribution(name)
+        for file in {path.parts[0] for path in found.files or () if path.parts[0] not in ("..", "__pycache__")}:
+            source, target = Path(str(found.locate_file(file))), site / file
+            if source.exists() and not target.exists():
+                target.symlink_to(source)
