@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.data.schema import Schema
+from holdfast.data.schema import Kind, Schema
 from holdfast.data.statistics import UNIT
 from holdfast.guard import Board, Policy, score
 from holdfast.guard.belief import Belief
@@ -28,7 +28,8 @@ from tests.guard.scoring.test_attack import Kept
 N = 7
 CONFIDENCE = 0.55
 """Low, so that what a wrong share would give away is a large probability."""
-SCHEMA = Schema({"id": "integer", "y": "integer"})
+KINDS: dict[str, Kind] = {"id": "integer", "y": "integer"}
+SCHEMA = Schema(KINDS)
 LABELS = np.array(list(product((0, 1), repeat=N)))
 Submission = dict[str, Any]
 Rule = Callable[[list[Any], float], Submission]
