@@ -1,5 +1,7 @@
 """Figures 5, 6 and 8 to 25 of the dissertation, each a record: laws, budgets, our grid of n, tests, runs, claims.
 
+Figure 7 shows critical values and has a module of its own.
+
 R. Rogers, *Leveraging Privacy in Data Analysis* (2017), chapters 6 to 8. Runs are the dissertation's or more.
 """
 
