@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+_SIMPLE = frozenset({str, int, bool, type(None)})
 _INFINITE = {"\x00inf\x00": "1e999", "\x00-inf\x00": "-1e999"}
 
 
@@ -43,10 +44,10 @@ def _infinite(text: str) -> str:
 
 def _plain(value: Any) -> Any:
     kind = type(value)  # exact kinds first: this walks every answer and everything that is hashed, several times
-    if kind is str or kind is int or kind is bool or value is None:
+    if kind in _SIMPLE:
         return value
     if kind is dict:
-        return {k if type(k) is str else str(k): _plain(v) for k, v in value.items()}
+        return {k if type(k) is str else str(k): v if type(v) in _SIMPLE else _plain(v) for k, v in value.items()}
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
