@@ -218,34 +218,31 @@ def test_a_board_that_does_not_fit_makes_no_guard(live: Live) -> None:
 ROUTES = [("POST", "/submissions"), ("GET", "/submissions"), ("GET", "/leaderboard"), ("GET", "/boards")]
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_who_may_do_what(live: Live, method: str, path: str) -> None:
-    """Every route, every sort of caller: no token, a wrong one, an analyst, another guard's analyst, a steward."""
-    policy = POLICY | {"analysts": {"ann": 1.0, "stew": 1.0}}
-    name = f"matrix {method} {path[1:]}"
-    mine = live.guard(
-        name, policy, ROWS.replace("id,rich,score", f"id,rich,score{len(name)}{method.lower()}{path[1:4]}")
-    )
-    url = f"/api/v1/guards/{mine['id']}{path}"
-    options: dict[str, Any] = {"params": {} if path in ("/boards",) else {"board": "income"}}
-    if method == "POST":
-        options |= {"content": NOBODY, "headers": {"Content-Type": "text/csv"}}
-        options["params"]["guess"] = 0.75
-    with httpx.Client(base_url=live.url, timeout=30) as nobody:
-        assert nobody.request(method, url, **options).status_code == 401
-    with live.client("hf_nonsense") as wrong:
-        assert wrong.request(method, url, **options).status_code == 401
-    elsewhere = live.guard(f"beside {name}", POLICY, ROWS.replace("score", f"beside{len(name)}{method}{path[1:4]}"))
-    with live.analyst("bob") as bob, live.analyst("ann", guards=[elsewhere["id"]]) as other:
-        for client in (bob, other):
-            done = client.request(method, url, **options)
-            assert (done.status_code, done.json()["code"]) == (404, "not-found")
-    with live.analyst("ann") as ann:
-        assert ann.request(method, url, **options).status_code == 200
+def test_who_may_do_what(live: Live) -> None:
+    """Every route, every sort of caller: no token, a wrong one, others' analysts, the guard's own, a steward."""
+    mine = live.guard("matrix of boards", POLICY | {"analysts": {"ann": 1.0, "stew": 1.0}}, ROWS.replace("score", "a"))
+    beside = live.guard("beside the matrix", POLICY, ROWS.replace("score", "b"))
     with live.client() as steward:
         made = steward.post("/api/v1/tokens", json={"role": "steward", "name": "stew"}).json()["token"]
-    with live.client(made) as stew:
-        assert stew.request(method, url, **options).status_code == 200
+    with (
+        httpx.Client(base_url=live.url, timeout=30) as nobody,
+        live.client("hf_nonsense") as wrong,
+        live.analyst("bob") as bob,
+        live.analyst("ann", guards=[beside["id"]]) as elsewhere,
+        live.analyst("ann") as ann,
+        live.client(made) as stew,
+    ):
+        expected = [(nobody, 401), (wrong, 401), (bob, 404), (elsewhere, 404), (ann, 200), (stew, 200)]
+        for method, path in ROUTES:
+            options: dict[str, Any] = {"params": {} if path == "/boards" else {"board": "income"}}
+            if method == "POST":
+                options |= {"content": NOBODY, "headers": {"Content-Type": "text/csv"}}
+                options["params"]["guess"] = 0.75
+            for client, status in expected:
+                done = client.request(method, f"/api/v1/guards/{mine['id']}{path}", **options)
+                assert done.status_code == status, (method, path, done.text)
+                if status == 404:
+                    assert done.json()["code"] == "not-found"
 
 
 def test_exact_scores_are_said_nowhere(live: Live) -> None:
