@@ -134,10 +134,10 @@ def test_a_model_that_eats_memory_harms_nobody() -> None:
 def test_predictions_are_those_of_the_runtime_and_go_by_their_row_alone() -> None:
     rng = np.random.default_rng(3)
     columns = {"a": rng.normal(size=50), "b": rng.normal(size=50)}
-    told = wanted(TWO, 50, limits=Limits(seconds=2.5))
+    told = wanted(TWO, 50, limits=Limits(seconds=6.0))
     begun = time.monotonic()
     found = predict(linear((1.5, -2.0), 0.25), told, columns)
-    assert 2.5 <= time.monotonic() - begun < 6
+    assert 6.0 <= time.monotonic() - begun < 12
     expected = np.float32(1.5) * columns["a"].astype(np.float32) - np.float32(2) * columns["b"].astype(np.float32)
     np.testing.assert_allclose(np.array(found, float), expected + 0.25, rtol=1e-5)
     # A model that adds up over the rows of a batch sees one row at a time.
@@ -149,12 +149,12 @@ def test_predictions_are_those_of_the_runtime_and_go_by_their_row_alone() -> Non
 def test_a_row_that_fails_has_no_prediction_and_the_others_do_not_notice() -> None:
     # y = x / x: not a number where a row is 0; and a look-up that is out of bounds for large rows.
     columns = {"a": np.array([0.0, 1.0, np.nan, 5.0]), "b": np.zeros(4)}
-    told = wanted(TWO, 4, place=0, limits=Limits(seconds=2.0))
+    told = wanted(TWO, 4, place=0, limits=Limits(seconds=6.0))
     assert predict(model([node("Div", ["x", "x"])]), told, columns) == [None, 1.0, None, 1.0]
     lookup = model(
         [node("Cast", ["x"], ["i"], to=7), node("Gather", ["w", "i"])], weights={"w": np.array([7, 8], np.float32)}
     )
-    told = wanted(TWO, 3, place=0, limits=Limits(seconds=2.0))
+    told = wanted(TWO, 3, place=0, limits=Limits(seconds=6.0))
     assert predict(lookup, told, {"a": np.array([0.0, 1.0, 40.0]), "b": np.zeros(3)}) == [7.0, 8.0, None]
 
 
@@ -260,6 +260,7 @@ def test_boards_take_models_where_they_say_so() -> None:
         ("integer", 1e300, None),
         ("integer", -3, -3),
         ("number", True, 1.0),
+        ("number", 10**400, None),
         ("number", float("nan"), None),
         ("number", "0.5", None),
         ("text", "a", "a"),

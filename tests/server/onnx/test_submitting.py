@@ -21,7 +21,7 @@ from tests.server.onnx import models
 from tests.server.onnx.models import linear, model, node
 
 N = 1500
-SECONDS = 3.0
+SECONDS = 6.0
 ROWS = "id,a,b,y\n" + "".join(f"{i},{(i % 7) / 10},{i % 3},{str(i % 7 > 3).lower()}\n" for i in range(N))
 BOARDS = [
     {"name": "brier", "key": "id", "label": "y", "metric": "brier", "models": True},

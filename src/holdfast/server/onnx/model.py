@@ -105,7 +105,7 @@ def usable_as(kind: Kind, value: Prediction, share: bool = False) -> Prediction:
         return None
     if isinstance(value, str):
         return value if "\0" not in value else None
-    if not math.isfinite(value):
+    if not math.isfinite(value) if isinstance(value, float) else abs(value) >= 2**63:
         return None
     if kind == "number":
         found = float(value)

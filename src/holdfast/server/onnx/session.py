@@ -31,7 +31,7 @@ class Session:
     """
 
     def __init__(self, model: bytes, wanted: Wanted) -> None:
-        import onnxruntime  # type: ignore[import-untyped]
+        import onnxruntime
 
         onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
