@@ -36,7 +36,8 @@ class Place:
     confirmed : bool or None
         On a board of intervals: whether the analyst's guess stood, and `value` is that guess.
     rank : (int, int) or None
-        The best and the worst rank that it can have among the ranked, given all intervals.
+        The best and the worst rank that it can have among the ranked, given all intervals; so it is as certain as they
+        are, and certified where all of them are.
     tied : tuple of int
         Entries of the ranked that it may be better or worse than: their intervals overlap.
     certified : bool

@@ -77,8 +77,9 @@ def auc_known_scores(
     `sum_j h_ij - (1-a) m1 - a m0`, where `m1 + m0 = n-1` are the other rows' labels, as `h_ij + h_ji = 1`. The last
     two terms lie between `a (n-1)` and `(1-a) (n-1)`, so the change is at most
     `(n-1) (|x_i - 1/2| + |a - 1/2|)`, whatever the other labels are. McDiarmid's inequality at the true `a` is the
-    claim. The right side is convex in `a`, so on each side of the AUC the condition holds up to one point and fails
-    beyond it, or holds up to the end of the range.
+    claim. The right side is convex in `a` and the left side straight on each side of the AUC. So where the condition
+    fails at the end of the range it fails from one point on, which is the limit; where it holds there, the limit is the
+    end, also if it fails somewhere between.
 
     For rows that are drawn with their scores, and the AUC of their population, see `two_sample_u`.
 
