@@ -71,14 +71,14 @@ def _key() -> Path:
 
 
 @contextmanager
-def empty_route() -> Iterator[str]:
-    """A FastAPI application that reads the same bodies and does nothing, on the same kind of server."""
+def empty_route() -> Iterator[tuple[str, int]]:
+    """A FastAPI application that reads the same bodies and does nothing: its address, and the id of its process."""
     port = free_port()
     process = subprocess.Popen([sys.executable, "-c", _EMPTY % port])
     url = f"http://127.0.0.1:{port}"
     try:
         wait_until_up(Live(url, "", process, Path(), Path(os.devnull), Path()))
-        yield url
+        yield url, process.pid
     finally:
         process.kill()
         process.wait()
@@ -89,7 +89,7 @@ def question() -> dict[str, Any]:
     return {"kind": "check", "expression": f"age < {45 + next(_numbers) / 2**40!r}", "guess": 0.5}
 
 
-def _rates(name: str, live: Live, empty: str, least: float | None) -> list[Row]:
+def _rates(name: str, live: Live, empty: tuple[str, int], least: float | None) -> list[Row]:
     """Medians of alternating rounds: what else the machine does hits both."""
     guard = live.guard("load", _POLICY)
     path = f"/api/v1/guards/{guard['id']}"
@@ -115,8 +115,12 @@ def _rates(name: str, live: Live, empty: str, least: float | None) -> list[Row]:
         ("an answer given before", repeated, "/ask", CLIENTS, 1, None),
         (f"an answer in a batch of {BATCH}", batches, "/batch", 4, BATCH, None),
     ):
-        ours, theirs = _alternating(live.url, path + end, empty, make, clients)
-        found.append(_row(f"{name}: {what}", ours, theirs, clients, many, claimed))
+        before = processor(live.process.pid), processor(empty[1])
+        ours, theirs = _alternating(live.url, path + end, empty[0], make, clients)
+        spent = processor(live.process.pid) - before[0], processor(empty[1]) - before[1]
+        each = [1e3 * seconds / sum(len(load.latencies) for load in ours) / many for seconds in spent]
+        words = f"{name}: {what} takes {each[0]:.2f} ms of processor ({each[1]:.2f})"
+        found.append(_row(words, ours, theirs, clients, many, claimed))
     return found
 
 
@@ -182,6 +186,12 @@ def _ask_many(live: Live, path: str, token: str, number: int) -> float:
         done = drive(live.url, requests, clients)
         assert set(done.statuses) == {200}, done.statuses
     return resident(live.process.pid)
+
+
+def processor(process: int) -> float:
+    """Seconds of processor time that a process has used."""
+    used = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(process: int) -> float:
