@@ -52,7 +52,7 @@ async def _drive(url: str, requests: Iterator[bytes], connections: int, seen: Se
     loop = asyncio.get_running_loop()
     lines = [_Line(requests, load, loop.create_future(), seen) for _ in range(connections)]
     for line in lines:
-        await loop.create_connection(lambda line=line: line, parts.hostname, parts.port)  # type: ignore[misc]
+        await loop.create_connection(lambda line=line: line, parts.hostname or "", parts.port or 80)  # type: ignore[misc]
     begun = time.perf_counter()
     for line in lines:
         line.next()
