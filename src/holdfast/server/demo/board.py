@@ -63,7 +63,7 @@ def climbed(few: Sequence[Row]) -> Iterator[tuple[list[Vote], float]]:
     ballots = {(hint, speaks): [int(row[hint] == speaks) for row in few] for hint in HINTS for speaks in (1, 0)}
 
     def right(votes: Sequence[Vote]) -> float:
-        cast = [sum(yes) for yes in zip(*(ballots[one] for one in votes), strict=True)]
+        cast: list[int] = [sum(yes) for yes in zip(*(ballots[one] for one in votes), strict=True)]
         return sum((2 * yes > len(votes)) == truth for yes, truth in zip(cast, gone, strict=True)) / len(few)
 
     def others(votes: Sequence[Vote]) -> list[Vote]:

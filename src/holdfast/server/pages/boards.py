@@ -106,7 +106,9 @@ async def _page(
         # A name that is none, or none among several, is no reason to show nothing.
         board = board_of(standing.policy, fields["board"] if fields.get("board") in named else named[0])
         facts = described(server, server.guards.row(guard), caller)
-        sharp = dict(outlook.sharpness(ledger)).get("A check") if board.metric in ("accuracy", "brier") else None
+        # A score is a check of a share here, and as sharp.
+        alike = board.rule == "intervals" and board.metric in ("accuracy", "brier")
+        sharp = dict(outlook.sharpness(ledger)).get("A check") if alike else None
         return view(ledger, board.name, caller) | {
             "guard": facts,
             "board": board,
