@@ -144,13 +144,13 @@ def test_a_lost_connection_pays_once(live: Live, guard: hf.client.RemoteGuard) -
 
 
 def test_the_leaderboard(live: Live, guard: hf.client.RemoteGuard) -> None:
-    guard.submit(dict.fromkeys(range(N), 0.25), board="climb", name="<b>flat</b>")
+    guard.submit(dict.fromkeys(range(N), 0.25), board="climb", name="flat")
     board = guard.leaderboard("climb")
     assert board.board.metric == "brier"
     (place,) = board.places
-    assert (place.rank, place.analyst, place.name) == ((1, 1), "submitter", "<b>flat</b>")
+    assert (place.rank, place.analyst, place.name) == ((1, 1), "submitter", "flat")
     assert str(board).startswith("climb (brier, ladder), 1 submissions")
-    shown = board._repr_html_()
+    shown = replace(board, places=(replace(place, name="<b>flat</b>"),))._repr_html_()
     assert "<svg" in shown
     assert "<b>" not in shown
     assert "&lt;b&gt;flat" in shown
