@@ -116,11 +116,11 @@ def forged(tmp_path: Path, change: Any) -> list[str]:
             for number in range(3):
                 cost = PureDP(0.01)
                 body = {
-                    "question": {},
+                    "question": {"kind": "mean"},
                     "digest": f"d{number}",
                     "cost": cost.to_dict(),
                     "accounts": ["whole", "analyst:ann"],
-                    "answer": {"value": 0.5, "passed": None},
+                    "answer": {"value": 0.5, "passed": None, "details": {}},
                     "shown": 1,
                 }
                 try:
