@@ -1,0 +1,167 @@
+"""What a failure could have shown is counted, never too small: all that rows can add up to is tried, and told apart.
+
+The accounts divide a later share by `shown`. If a failure could show more different things than that, the run would
+learn more than it pays for. So for each board every sum that rows can have is settled by the guard's own question, and
+everything that is released of it is compared.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+
+from holdfast.data.schema import Kind, Schema
+from holdfast.data.statistics import UNIT
+from holdfast.guard import Board, Policy, score
+from holdfast.guard.belief import Belief
+from holdfast.guard.ledger.transaction import Transaction
+from holdfast.guard.progress import Progress
+from holdfast.guard.questions import Situation
+from holdfast.guard.questions.base import Hidden
+from holdfast.guard.scoring import ladder
+from tests.guard.scoring.test_attack import Kept
+
+KINDS: dict[str, Kind] = {"id": "integer", "y": "integer"}
+SCHEMA = Schema(KINDS)
+ROWS: dict[str, int] = {"accuracy": 400, "brier": 400, "log-loss": 400, "mae": 400, "f1": 16, "auc": 600}
+AREA = 10
+"""Into how many parts each class is divided between two scores, for the AUC."""
+
+
+def sums(metric: str) -> list[tuple[int, ...]]:
+    """What rows can add up to: all of it, or a fine grid where there is too much."""
+    n = ROWS[metric]
+    if metric == "accuracy":
+        return [(k,) for k in range(n + 1)]
+    if metric == "f1":
+        counts = product(range(n + 1), repeat=3)
+        return [(predicted, hits, missed) for predicted, hits, missed in counts if hits <= predicted <= n - missed][::2]
+    if metric == "auc":
+        sizes = [1, 20, 150, 300, 450]
+        return [
+            (n - ones - a, a, ones - b, b)
+            for ones in sizes
+            for a in range(0, n - ones + 1, max(1, (n - ones) // AREA))
+            for b in range(0, ones + 1, max(1, ones // AREA))
+        ]
+    return [(round(k * n * UNIT / 500),) for k in range(501)]
+
+
+def board(metric: Any, rule: Any, **more: Any) -> Board:
+    ends = {"low": 0.0, "high": 3.0} if metric == "mae" else {}
+    return Board("b", key="id", label="y", metric=metric, rule=rule, **ends, **more)
+
+
+def released(asked: Any, found: tuple[int, ...], situation: Any) -> tuple[Any, int, dict[str, Any]]:
+    """All that an answer tells, what it counts as, and the public state that it leaves."""
+    kept: Any = Kept()
+    kept.accounts = dict(situation.hidden.transaction.accounts)
+    here = Situation(situation.belief, situation.progress, hidden=Hidden(kept))
+    settled = asked.settle(asked.prepare([found], situation.n), here)
+    told = {
+        "value": settled.value,
+        "interval": settled.interval,
+        "passed": settled.passed,
+        "details": dict(settled.details),
+        "guarantee": settled.guarantee.to_dict(),
+        "accounts": kept.accounts,
+    }
+    return settled.passed, settled.shown, told
+
+
+def compare(one: Board, progress: Progress, best: int | None = None, **question: Any) -> tuple[int, int]:
+    """How many failures can be told apart, and the number that each of them counts as."""
+    n = ROWS[one.metric]
+    policy = Policy(questions=1000, failures=3, boards=[one])
+    asked = score("b", {0: 1}, **question).bind(SCHEMA, n, policy).by("ann")
+    kept: Any = Kept()
+    if best is not None:
+        kept.accounts[ladder.account(one, "ann")] = {"place": best}
+    transaction: Transaction = kept
+    situation = Situation(Belief(n, policy), progress, hidden=Hidden(transaction))
+    passes: set[str] = set()
+    failures: set[str] = set()
+    counted: set[int] = set()
+    for found in sums(one.metric):
+        passed, shown, told = released(asked, found, situation)
+        (passes if passed else failures).add(json.dumps(told, sort_keys=True))
+        if not passed:
+            counted.add(shown)
+        else:
+            assert shown == 1
+    assert len(passes) <= 1  # a pass tells nothing but that it is one
+    if not failures:
+        return 0, 1
+    (number,) = counted
+    assert len(failures) <= number
+    return len(failures), number
+
+
+FRESH, LATER = Progress(answered=2), Progress(answered=7, failed=2, log_shown=6.0, failed_at=5, log_gaps=4.0)
+LAST = Progress(answered=9, failed=3, log_shown=9.0, failed_at=8, log_gaps=6.0)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "brier", "mae", "auc"])  # few rows settle no F1: see the ladder
+@pytest.mark.parametrize("tolerance", [None, 0.45])
+def test_what_a_failed_guess_could_show(metric: str, tolerance: float | None) -> None:
+    one = board(metric, "intervals")
+    most = one.range[1]
+    width = None if tolerance is None else tolerance * most
+    for progress in (FRESH, LATER):
+        told, counted = compare(one, progress, guess=0.75 * most, tolerance=width)
+        assert told > 1
+        assert counted <= 40 * told + 2080  # and not wastefully large
+    assert compare(one, LAST, guess=0.75 * most, tolerance=width) == (1, 1)
+
+
+@pytest.mark.parametrize("metric", list(ROWS))
+def test_what_an_improvement_could_show(metric: str) -> None:
+    one = board(metric, "ladder", step=board(metric, "intervals").range[1] / 20)
+    means = metric not in ("auc", "f1")
+    for best in (None, 0, 12, 18, 19):
+        told, counted = compare(one, FRESH, best)
+        if means:
+            assert told == (20 if best is None else 19 - best)
+            assert counted == max(1, told)
+    assert compare(one, LAST, 12)[0] <= 1
+
+
+def test_a_count_that_is_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power: the same comparison refuses a ladder that counts one place too few."""
+    from dataclasses import replace
+
+    one, plain = board("accuracy", "ladder", step=0.05), ladder.climb
+
+    def short(*given: Any) -> Any:
+        outcome, place = plain(*given)
+        return replace(outcome, shown=outcome.shown - (not outcome.passed)), place
+
+    compare(one, FRESH, 7)
+    monkeypatch.setattr(ladder, "climb", short)
+    with pytest.raises(AssertionError):
+        compare(one, FRESH, 7)
+
+
+def test_the_interval_of_what_is_shown_holds_that_of_all_sums_that_show_it() -> None:
+    """An interval is a function of what is shown; so it must hold the intervals of all rows that show the same."""
+    rules: list[tuple[str, dict[str, Any]]] = [("intervals", {"guess": 0.3}), ("ladder", {})]
+    for rule, question in rules:
+        for metric in ("accuracy", "brier"):
+            one = board(metric, rule)
+            n = ROWS[metric]
+            policy = Policy(questions=1000, boards=[one])
+            asked: Any = score("b", {0: 1}, **question).bind(SCHEMA, n, policy).by("ann")
+            for best in (None,) if rule == "intervals" else (None, 4, 60):
+                kept: Any = Kept()
+                if best is not None:
+                    kept.accounts[ladder.account(one, "ann")] = {"place": best}
+                situation = Situation(Belief(n, policy), FRESH, hidden=Hidden(kept))
+                share = asked._metric.share(situation.log_share)
+                for found in sums(metric):
+                    _, _, told = released(asked, found, situation)
+                    low, high = asked._metric.interval.of(asked.prepare([found], n).sums, share)
+                    assert told["interval"][0] <= low
+                    assert high <= told["interval"][1]
