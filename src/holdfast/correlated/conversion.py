@@ -156,29 +156,11 @@ def markov_quilt_noise(model: HasMarkovQuilt, epsilon: float, sensitivity: float
     return MarkovQuiltNoise(epsilon, up(quilt.size / left), sensitivity, quilt)
 
 
-def conversion_gap(model: DependenceModel, epsilon_bdp: float) -> dict[str, float]:
-    """The noise scale for sensitivity 1 by each surcharge rule, and without regard to dependence ("independent").
-
-    Examples
-    --------
-    >>> from holdfast.correlated import MarkovChain
-    >>> found = conversion_gap(MarkovChain([[0.9, 0.1], [0.4, 0.6]], n=1000), 1.0)
-    >>> {rule: round(scale, 3) for rule, scale in found.items()}
-    {'independent': 1.0, 'sharp': 13.29, 'two': 15.375, 'paper': 17.759, 'group': 1000.0}
-    """
-    epsilon_bdp = check.real("epsilon_bdp", epsilon_bdp, above=0)
-    rules: tuple[Surcharge, ...] = ("sharp", "two", "paper")
-    scales = {rule: model.noise_scale(epsilon_bdp, 1.0, rule) for rule in rules}
-    group = model.n / epsilon_bdp
-    return {"independent": 1 / epsilon_bdp} | scales | {"group": group}
-
-
 __all__ = [
     "BAYESIAN",
     "PUFFERFISH",
     "Conversion",
     "MarkovQuiltNoise",
-    "conversion_gap",
     "markov_quilt_noise",
     "to_bdp",
     "to_dp",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from holdfast import check
 from holdfast.data import arrow_batches
-from holdfast.data.files import Files
+from holdfast.data.files import Files, reading
 from holdfast.data.fingerprint import Batch
 from holdfast.data.kinds import Declared, settled
 from holdfast.data.passes import Pass
@@ -192,21 +192,10 @@ def _plain(name: str, type_: str, raw: RawType) -> str:
     return f'({text} collate posix) as "{name}"'
 
 
-@contextmanager
-def _reading(files: Files | None) -> Iterator[None]:
-    """The files as they were opened, before and after; every error of DuckDB as one that says nothing about rows."""
+def _reading(files: Files | None) -> AbstractContextManager[None]:
     import duckdb
 
-    try:
-        if files is not None:
-            files.check()
-        yield
-        if files is not None:
-            files.check()
-    except (duckdb.Error, OSError):
-        raise SampleUnavailable(
-            "the rows could not be read: a file or table is missing, damaged, in use or not what it was declared to be"
-        ) from None
+    return reading(files, duckdb.Error)
 
 
 __all__ = ["DuckDBSample"]

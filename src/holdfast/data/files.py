@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +47,21 @@ class Files:
             raise SampleUnavailable(CHANGED)
 
 
+@contextmanager
+def reading(files: Files | None, *errors: type[BaseException]) -> Iterator[None]:
+    """The files as they were opened, before and after; an engine's errors as one that says nothing about rows."""
+    try:
+        if files is not None:
+            files.check()
+        yield
+        if files is not None:
+            files.check()
+    except (*errors, OSError):
+        raise SampleUnavailable(
+            "the rows could not be read: a file or table is missing, damaged, in use or not what it was declared to be"
+        ) from None
+
+
 def _state(path: Path) -> tuple[tuple[str, int, int, int], ...]:
     try:
         listed = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
@@ -54,4 +71,4 @@ def _state(path: Path) -> tuple[tuple[str, int, int, int], ...]:
     return tuple((name, fact.st_size, fact.st_mtime_ns, fact.st_ino) for name, fact in facts)
 
 
-__all__ = ["FORMATS", "Files"]
+__all__ = ["FORMATS", "Files", "reading"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.data import arrow_batches
 from holdfast.data.expressions import polars_columns
-from holdfast.data.files import Files
+from holdfast.data.files import Files, reading
 from holdfast.data.fingerprint import Batch
 from holdfast.data.kinds import Declared, settled
 from holdfast.data.passes import Pass
@@ -122,22 +122,11 @@ def scan(files: Files, declared: Declared) -> pl.LazyFrame:
     return pl.scan_csv(files.path, infer_schema_length=None, schema_overrides=overrides, glob=False)
 
 
-@contextmanager
-def _reading(files: Files | None) -> Iterator[None]:
-    """The files as they were opened, before and after; every error of polars as one that says nothing about rows."""
+def _reading(files: Files | None) -> AbstractContextManager[None]:
     import polars as pl
     import pyarrow as pa
 
-    try:
-        if files is not None:
-            files.check()
-        yield
-        if files is not None:
-            files.check()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError):
-        raise SampleUnavailable(
-            "the rows could not be read: a file is missing, damaged or not what it was declared to be"
-        ) from None
+    return reading(files, pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException)
 
 
 def _kind(type_: Any) -> Kind | None:

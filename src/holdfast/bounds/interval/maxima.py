@@ -27,17 +27,6 @@ def normal_quantile(questions: int, beta: float) -> float:
     return _SQRT2 * float(erfcinv(-math.expm1(math.log1p(-beta) / questions)))
 
 
-def laplace_quantile(questions: int, beta: float) -> float:
-    """The number that the largest of `questions` absolute unit Laplace draws exceeds with probability `beta`, exactly.
-
-    Examples
-    --------
-    >>> round(laplace_quantile(1, 0.05), 10)
-    2.9957322736
-    """
-    return -math.log(-math.expm1(math.log1p(-beta) / questions))
-
-
 @lru_cache(maxsize=1)
 def _nodes() -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on [0, _REACH], denser near 0, where the integrand bends."""
@@ -92,4 +81,4 @@ def square_shortfall(beta: float) -> float:
     return math.sqrt(1 + 2 * z * math.exp(-z * z / 2) / (math.sqrt(2 * math.pi) * beta))
 
 
-__all__ = ["laplace_quantile", "normal_excess", "normal_quantile", "normal_shortfall", "square_shortfall"]
+__all__ = ["normal_excess", "normal_quantile", "normal_shortfall", "square_shortfall"]

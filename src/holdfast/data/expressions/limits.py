@@ -30,8 +30,6 @@ SMALLEST = 2.0**-LARGEST_EXPONENT
 LARGEST_RESULT_EXPONENT = 1_000
 """No intermediate result may be able to exceed two to this power, nor to be nonzero below two to minus this."""
 
-WRONG_NUMBER = "expression must have numbers that are 0 or between 2**-100 and 2**100 in size"
-
 __all__ = [
     "DEEPEST",
     "LARGEST",
@@ -43,5 +41,4 @@ __all__ = [
     "MOST_NODES",
     "MOST_TOKENS",
     "SMALLEST",
-    "WRONG_NUMBER",
 ]
