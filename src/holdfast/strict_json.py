@@ -48,12 +48,20 @@ def _plain(value: Any) -> Any:
         return value
     if kind is dict:
         return {k if type(k) is str else str(k): v if type(v) in _SIMPLE else _plain(v) for k, v in value.items()}
+    if kind is float:
+        return _number(value)
+    if kind is list or kind is tuple:
+        return [v if type(v) in _SIMPLE else _plain(v) for v in value]
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):
         value = value.item()
-    if isinstance(value, float) and math.isinf(value):
+    return _number(value) if isinstance(value, float) else value
+
+
+def _number(value: float) -> float | str:
+    if math.isinf(value):
         return "\x00inf\x00" if value > 0 else "\x00-inf\x00"
     return value

@@ -11,6 +11,7 @@ import os
 import threading
 from bisect import bisect_left
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class Metrics:
 
     def add(self, name: str, **labels: str) -> None:
         """Count one."""
-        text = json.dumps(labels, sort_keys=True)
+        text = _text(tuple(labels.items()))
         with self._mutex:
             self._held.setdefault(name, {}).setdefault(text, [0.0])[0] += 1
 
@@ -51,7 +52,7 @@ class Metrics:
         self.add(_REQUESTS, method=method, route=route, status=str(status))
         with self._mutex:
             row = self._held.setdefault(_SECONDS, {}).setdefault(
-                json.dumps({"route": route}), [0.0] * (len(BUCKETS) + 2)
+                _text((("route", route),)), [0.0] * (len(BUCKETS) + 2)
             )
             row[bisect_left(BUCKETS, seconds)] += 1
             row[-1] += seconds
@@ -119,6 +120,12 @@ class Metrics:
         """Leave the last counts, so that totals do not fall when a worker is replaced."""
         self.inside = 0
         self.write()
+
+
+@lru_cache(maxsize=4096)
+def _text(labels: tuple[tuple[str, str], ...]) -> str:
+    """Labels as JSON; kept, because the same few are counted with every request."""
+    return json.dumps(dict(labels), sort_keys=True)
 
 
 def forget(folder: Path) -> None:
