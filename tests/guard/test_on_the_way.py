@@ -34,7 +34,7 @@ def test_a_batch_does_not_take_back_what_a_failure_in_it_has_told(sample: hf.dat
 
 def test_a_later_tolerance_that_a_failure_made_too_small_does_not_undo_the_failure(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, Policy(questions=20))
-    least = guard.estimate(ask.check("age < 40", guess=0.3)).half_width
+    least = guard.estimate(ask.check("age < 40", guess=0.3)).least_tolerance
     assert least is not None
     batch = [ask.check("age < 41", guess=0.9), ask.check("age < 40", guess=0.3, tolerance=least * 1.01)]
     with pytest.raises(InvalidParameter, match="the 1 before it in the batch were answered"):
@@ -108,7 +108,7 @@ def test_a_tolerance_is_refused_for_all_rows_or_for_none(offset: float) -> None:
 
     hair = 1e-12 * high
     guard = Guard.open(None, hf.data.table({"b": samples[0]}), Policy(questions=5))
-    least = guard.estimate(ask.check("case when b then 1 else 0 end", guess=0.5, low=0, high=1)).half_width
+    least = guard.estimate(ask.check("case when b then 1 else 0 end", guess=0.5, low=0, high=1)).least_tolerance
     assert least is not None
     for tolerance in (least + step * hair for step in (-3.0, -0.5, 0.0, 0.5, 0.9, 1.1, 1.5, 1.95, 2.5, 4.0)):
         assert len(said(tolerance)) == 1, tolerance

@@ -275,6 +275,9 @@ def _costs(found: Any) -> list[tuple[str, object]]:
     width = found.half_width
     if width is not None:
         rows.append(("half-width", f"{width:.4g}"))
+    least = getattr(found, "least_tolerance", None)
+    if least is not None:
+        rows.append(("least tolerance", f"{least:.4g}"))
     for who, left in found.remaining.items():
         if isinstance(left, dict) and left:
             rows.append((f"left ({who})", ", ".join(f"{v} {k}" for k, v in left.items())))

@@ -71,9 +71,8 @@ def read_estimate(plain: Any) -> RemoteEstimate:
     """An estimate as the server sent it."""
     try:
         cost = None if plain["cost"] is None else Cost.from_dict(plain["cost"])
-        return RemoteEstimate(
-            cost, plain["half_width"], plain["admitted"], plain["repeated"], plain["reason"], plain["remaining"]
-        )
+        told = ("half_width", "admitted", "repeated", "reason", "remaining", "least_tolerance")
+        return RemoteEstimate(cost, **{name: plain[name] for name in told})
     except (InvalidParameter, KeyError, TypeError):
         raise _odd() from None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, QuestionRefused
+from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, QuestionRefused
 from holdfast.guard.accounts import Account, read
+from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimate import Estimate
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.transaction import View
@@ -20,17 +21,21 @@ def estimate(view: View, asked: Asked) -> Estimate:
     standing = Standing.of(view)
     held = accounts(view, standing, asked.analyst)
     try:
-        repeated = known(view, asked) is not None
-        charged = held if repeated else admit(view, standing, asked)
+        stored = known(view, asked)
+        if stored is not None:
+            width = GuardedAnswer.stored(stored.body["answer"], stored.sequence, True, None).half_width
+            return Estimate(asked.bound.cost, width, True, True, "", _left(held, standing, asked.analyst))
+        charged = admit(view, standing, asked)
     except (BudgetExhausted, QuestionRefused) as refusal:
         left = _left(held, standing, asked.analyst)
         return Estimate(asked.bound.cost, None, False, reason=str(refusal), remaining=left)
     situation = Situation(belief_of(standing), held.whole.progress, charged.whole.spent)
     try:
-        width = asked.bound.half_width(situation)
-    except GuaranteeUnavailable as reason:
-        return Estimate(asked.bound.cost, None, False, repeated, str(reason), _left(held, standing, asked.analyst))
-    return Estimate(asked.bound.cost, width, True, repeated, "", _left(charged, standing, asked.analyst))
+        width, least = asked.bound.half_width(situation), asked.bound.least_tolerance(situation)
+    except (GuaranteeUnavailable, InvalidParameter) as reason:
+        left = _left(held, standing, asked.analyst)
+        return Estimate(asked.bound.cost, None, False, reason=str(reason), remaining=left)
+    return Estimate(asked.bound.cost, width, True, False, "", _left(charged, standing, asked.analyst), least)
 
 
 def level(view: View, alpha: float) -> float:

@@ -18,8 +18,8 @@ class Estimate:
     cost : Cost or None
         What a private question would spend; None for a look, which is paid in shares.
     half_width : float or None
-        Half the width of the interval at most; for a check the least tolerance it could pass with. None where the
-        answer has no interval, or where none is left.
+        Half the width of the interval at most; for a check how near the truth the guess is if it stands, which is its
+        tolerance. None where the answer has no interval, or where none is left.
     admitted : bool
         Whether it would be let in.
     repeated : bool
@@ -28,6 +28,8 @@ class Estimate:
         Why not, in plain words.
     remaining : mapping
         What would be left afterwards, or what is left where it would be refused.
+    least_tolerance : float or None
+        For a check, the smallest `tolerance` that the guess could pass with; the default is about twice as wide.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Estimate:
     repeated: bool = False
     reason: str = ""
     remaining: Mapping[str, Any] = field(default_factory=dict)
+    least_tolerance: float | None = None
 
     def __str__(self) -> str:
         if not self.admitted:
@@ -59,6 +62,7 @@ class Estimate:
             "repeated": self.repeated,
             "reason": self.reason,
             "remaining": dict(self.remaining),
+            "least_tolerance": self.least_tolerance,
         }
 
 

@@ -110,6 +110,16 @@ class MeanQuestion:
         name = self.chosen(guess, log_share, self.binary)
         return self._likely(name, self.spread or 0.0).least_tolerance(guess, log_share)
 
+    def tolerance(self, asked: Guess, log_share: float) -> float:
+        """How near the truth a pass certifies the guess: the tolerance that was asked for, or the default. Public.
+
+        One that no rows can pass with is an error, the same that `decide_check` raises.
+        """
+        name = self.chosen(asked.guess, log_share, self.binary)
+        if asked.tolerance is not None and self.mean_family(name) is not None:
+            refuse_small(asked.tolerance, self._likely(name, self.spread or 0.0), asked.guess, log_share)
+        return self._tolerance(name, asked, log_share)
+
     def decide_check(self, rows: Summary | OnRows, asked: Guess, log_share: float) -> Outcome:
         """Pass or fail, and what that shows."""
         name = self.chosen(asked.guess, log_share, isinstance(rows, Summary) and rows.binary)

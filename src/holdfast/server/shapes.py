@@ -206,6 +206,7 @@ class EstimateFacts(BaseModel):
     repeated: bool
     reason: str
     remaining: dict[str, Any]
+    least_tolerance: float | None
 
 
 class Remaining(BaseModel):

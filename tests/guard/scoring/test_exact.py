@@ -23,6 +23,7 @@ from holdfast.guard.belief import Belief
 from holdfast.guard.progress import Progress
 from holdfast.guard.questions import Situation
 from holdfast.guard.questions.base import Hidden
+from holdfast.guard.scoring.metrics import MeanMetric
 from tests.guard.scoring.test_attack import Kept
 
 N = 7
@@ -47,6 +48,7 @@ class Tree:
         self.chances = np.asarray(chances)
         self.weights = np.where(LABELS == 1, self.chances, 1 - self.chances).prod(axis=1)
         self.questions = questions
+        self.courses: dict[int, int] = {}
 
     def miss(self, rule: Rule) -> float:
         """The probability that some interval of the run misses its truth."""
@@ -98,10 +100,9 @@ class Tree:
         """What `Guard.estimate` tells anyone: the tolerance that a score of nothing just passes with."""
         if self.board.rule == "ladder":
             return 0.0
-        asked = score(self.board.name, {0: 1}, guess=0.0).bind(SCHEMA, N, self.policy)
-        width = asked.half_width(Situation(self.belief, progress))
-        assert width is not None
-        return width
+        metric = MeanMetric(self.board, N)
+        share = metric.share(self.belief.log_share(progress))
+        return metric.interval.least_tolerance(0.0, share)
 
     def _parts(self, question: Any) -> Any:
         """What each row adds with label 0 and with label 1; a mean's sums are sums over rows."""
@@ -146,6 +147,13 @@ def wild(seed: int, board: Board) -> Rule:
         return given | {"guess": float(rng.integers(0, 2)), "tolerance": width + 1e-9}
 
     return rule
+
+
+def test_a_look_can_tell_a_label() -> None:
+    """What a board does not promise: labels are not secret to whoever spends a look on each (docs/leaderboard.md)."""
+    tree = Tree(ACCURACY, FAIR, N + 1)
+    tree.miss(one_by_one)
+    assert tree.courses == {N: 2**N}  # as many courses as label vectors: each is known after a look at every row
 
 
 def test_learning_labels_one_by_one_breaks_no_interval() -> None:

@@ -141,7 +141,11 @@ class Bound(ABC):
 
     @abstractmethod
     def half_width(self, situation: Situation) -> float | None:
-        """How wide the interval will be at most, in the unit of the answer; None where there is none. Public."""
+        """Half of the interval's greatest width, in the unit of the answer; None where there is none. Public."""
+
+    def least_tolerance(self, situation: Situation) -> float | None:
+        """The smallest tolerance that a guess could pass with; None for kinds without one. Public."""
+        return None
 
 
 class Question(ABC):

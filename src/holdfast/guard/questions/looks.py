@@ -225,7 +225,13 @@ class Look(Bound):
         return Settled(outcome.value, interval, guarantee, outcome.passed, outcome.shown)
 
     def half_width(self, situation: Situation) -> float | None:
-        """The least tolerance that the question could pass with; None for a claim."""
+        """How far the truth can be from a guess that stands: its tolerance. None for a claim."""
+        if not isinstance(self._asked, Guess):
+            return None
+        return self._question.tolerance(self._asked, situation.log_share)
+
+    def least_tolerance(self, situation: Situation) -> float | None:
+        """The least tolerance that the guess could pass with; None for a claim."""
         if not isinstance(self._asked, Guess):
             return None
         return self._question.least_tolerance(self._asked.guess, situation.log_share)

@@ -186,7 +186,16 @@ class Scored(Bound):
         return Settled(outcome.value, interval, guarantee, outcome.passed, outcome.shown, details)
 
     def half_width(self, situation: Situation) -> float | None:
-        """The least tolerance that a guess could pass with; on a ladder that of a score in the middle of the range."""
+        """How far the truth can be from a guess that stands; on a ladder from a score in the middle of the range."""
+        share = self._metric.share(situation.log_share)
+        if self._guess is None:
+            return self._metric.half_width(None, share)
+        return self._metric.tolerance(self._guess, self._tolerance, share)
+
+    def least_tolerance(self, situation: Situation) -> float | None:
+        """The least tolerance that a guess could pass with; for AUC and F1 with classes of ordinary sizes."""
+        if self._guess is None:
+            return None
         return self._metric.half_width(self._guess, self._metric.share(situation.log_share))
 
 

@@ -70,6 +70,10 @@ class Metric(ABC):
     def half_width(self, guess: float | None, log_share: float) -> float:
         """How near a guess can be certified at this share. Public."""
 
+    @abstractmethod
+    def tolerance(self, guess: float, tolerance: float | None, log_share: float) -> float:
+        """How near a guess that stands is certified: by what was asked for, or the default. Public."""
+
 
 class MeanMetric(Metric):
     """A mean of one bounded loss a row; accuracies are counts."""
@@ -108,6 +112,10 @@ class MeanMetric(Metric):
         middle = (self.low + self.high) / 2
         return self._question.least_tolerance(middle if guess is None else guess, log_share)
 
+    def tolerance(self, guess: float, tolerance: float | None, log_share: float) -> float:
+        """As `Check`."""
+        return self._question.tolerance(Guess(guess, tolerance, True), log_share)
+
 
 class PairMetric(Metric):
     """A metric that is more than a mean: its interval depends on more than the score.
@@ -135,13 +143,7 @@ class PairMetric(Metric):
 
     def check(self, found: Score, guess: float, tolerance: float | None, log_share: float) -> Outcome:
         """A pass shows the guess, a failure both ends, rounded outward."""
-        near = self.half_width(guess, log_share)
-        if near >= (self.high - self.low) / 2:
-            raise GuaranteeUnavailable(
-                f"{self.n} rows do not settle a guess of this metric to half its range at this point of the run, not "
-                "even with classes of ordinary sizes; nothing was spent"
-            )
-        room = DEFAULT_ROOM * near if tolerance is None else tolerance
+        room = self.tolerance(guess, tolerance, log_share)
         procedure = OnRows(self.low, self.high, self.n, self.description, lambda share, _: found.ends(share))
         return check_procedure(procedure, Guess(guess, room, True), log_share, room, self.description)
 
@@ -150,6 +152,16 @@ class PairMetric(Metric):
         at = (self.low + self.high) / 2 if guess is None else guess
         lower, upper = self.likely(at, log_share)
         return max(at - lower, upper - at)
+
+    def tolerance(self, guess: float, tolerance: float | None, log_share: float) -> float:
+        """What was asked for, or twice what classes of ordinary sizes give."""
+        near = self.half_width(guess, log_share)
+        if near >= (self.high - self.low) / 2:
+            raise GuaranteeUnavailable(
+                f"{self.n} rows do not settle a guess of this metric to half its range at this point of the run, not "
+                "even with classes of ordinary sizes; nothing was spent"
+            )
+        return DEFAULT_ROOM * near if tolerance is None else tolerance
 
 
 class Area(PairMetric):

@@ -131,6 +131,8 @@ def estimate_words(estimate: Estimate) -> str:
     parts = ["It would be answered."]
     parts += [] if estimate.cost is None else [f"It would cost {estimate.cost}."]
     parts += [] if estimate.half_width is None else [f"The answer would be within {estimate.half_width:.4g}."]
+    least = estimate.least_tolerance
+    parts += [] if least is None else [f"The least tolerance that the guess could pass with is {least:.4g}."]
     parts += [left_words(estimate.remaining, "Left after it"), "Nothing was spent by asking this."]
     return " ".join(part for part in parts if part)
 

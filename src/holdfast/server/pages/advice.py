@@ -72,7 +72,9 @@ def promise(estimate: Estimate) -> str:
     Examples
     --------
     >>> promise(Estimate(None, 0.02, True))
-    'Costs one question and no privacy, and is good to ±0.02 at best.'
+    'Costs one question and no privacy, and is good to ±0.02.'
+    >>> promise(Estimate(None, 0.04, True, least_tolerance=0.021))
+    'Costs one question and no privacy, and is good to ±0.04 if the guess stands; ±0.021 is the least to ask for.'
     """
     if estimate.repeated:
         return "It was answered before: the stored answer is free."
@@ -81,7 +83,9 @@ def promise(estimate: Estimate) -> str:
         if estimate.cost is None
         else f"one question and {words.cost(estimate.cost.to_dict())}"
     )
-    good = "" if estimate.half_width is None else f", and is good to ±{width(estimate.half_width)} at best"
+    good = "" if estimate.half_width is None else f", and is good to ±{width(estimate.half_width)}"
+    if estimate.least_tolerance is not None:
+        good += f" if the guess stands; ±{width(estimate.least_tolerance)} is the least to ask for"
     return f"Costs {price}{good}."
 
 

@@ -64,7 +64,10 @@ def failures(policy: Mapping[str, Any], progress: Mapping[str, Any]) -> Gauge | 
 
 
 def sharpness(ledger: Ledger) -> list[tuple[str, float]]:
-    """How wide the next answer would be, for a condition that holds for half of the rows, where that is widest."""
+    """How wide the next answer would be, for a condition that holds for half of the rows, where that is widest.
+
+    A check is one that names no tolerance, and whose guess stands.
+    """
     return ledger.look(_sharpness)
 
 
