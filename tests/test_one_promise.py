@@ -98,7 +98,7 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "Thresholdout": _guess(lambda: hf.Thresholdout(N, threshold=0.04, sigma=0.002, budget=3)),
     "Thresholdout, certified": _guess(
-        lambda: hf.Thresholdout.plan(tau=0.9, beta=0.2, questions=3, budget=1, n=N, method="single-threshold")
+        lambda: hf.Thresholdout.plan(tau=0.9, questions=3, budget=1, confidence=0.8, n=N, method="single-threshold")
     ),
     "GaussianThresholdout": _guess(lambda: GaussianThresholdout(N)),
     "SparseValidate": Subject(

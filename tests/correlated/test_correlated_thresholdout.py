@@ -106,13 +106,13 @@ def test_heuristic_runs_say_so() -> None:
 
 def test_what_independent_rows_would_certify_is_not_certified_here() -> None:
     """What holds for i.i.d. rows does not under strong influence; without a quilt no claim is taken."""
-    plan = Thresholdout.plan(tau=0.1, beta=0.05, questions=1000, budget=10)
+    plan = Thresholdout.plan(tau=0.1, questions=1000, budget=10)
     assert plan.certified
     run = CorrelatedThresholdout(
         plan.n, plan.threshold, plan.sigma, 10, quilt=QuiltTerms(1, 3.58), claim=Claim(0.1, 0.05, 1000)
     )
     assert (run.certified, run.failure) == (False, 1.0)
-    enough = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=QuiltTerms())
+    enough = CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=QuiltTerms())
     printed = CorrelatedThresholdout(
         enough.n, 0.075, enough.sigma, 10, quilt=QuiltTerms(), claim=Claim(0.1, 0.05, 1000, certified=False)
     )
@@ -123,7 +123,7 @@ def test_what_independent_rows_would_certify_is_not_certified_here() -> None:
 
 @pytest.mark.parametrize("quilt", [QuiltTerms(), QuiltTerms(27, 3e-4), QuiltTerms(4, 0.0)])
 def test_plans_are_certified_and_nearly_tight(quilt: QuiltTerms) -> None:
-    run = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=quilt)
+    run = CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=quilt)
     assert run.certified
     assert 0.75 * 0.05 <= run.failure <= 0.05
     assert run.threshold == pytest.approx(0.075)
@@ -134,26 +134,26 @@ def test_plans_are_certified_and_nearly_tight(quilt: QuiltTerms) -> None:
     assert answer.guarantee.certified
     assert answer.guarantee.parameters["blanket"] == quilt.size
     with pytest.raises(GuaranteeUnavailable, match=r"needs about \d+"):
-        CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=quilt, n=int(0.9 * run.n))
+        CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=quilt, n=int(0.9 * run.n))
 
 
 def test_with_rows_without_end_only_noise_can_fail() -> None:
     """At a billion records the failure is the union bound of Theorem 2's noise (V9), less the room of the grid."""
-    run = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=QuiltTerms(), n=10**9)
+    run = CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=QuiltTerms(), n=10**9)
     assert 0.95 * noise_failure(0.05, 1000, 10) <= run.failure <= noise_failure(0.05, 1000, 10)
 
 
 def test_the_best_of_several_quilts_is_taken() -> None:
     chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], 10**9)
     quilts = [chain.terms(lag, lag) for lag in (5, 12, 13, 14, 40)]
-    run = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=quilts)
+    run = CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=quilts)
     assert run.quilt in quilts[1:4]
     assert run.n <= 73_685_824  # V35, which the sharper theorem undercuts
 
 
 def test_infeasible_is_said_plainly() -> None:
     with pytest.raises(GuaranteeUnavailable, match="no number of records"):
-        CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=QuiltTerms(9, 0.3))
+        CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=QuiltTerms(9, 0.3))
 
 
 def test_claims_hold_under_the_worst_generalisation() -> None:
@@ -162,7 +162,7 @@ def test_claims_hold_under_the_worst_generalisation() -> None:
     The noise may fail with probability at most 0.05 a run: more than 8 of 20 runs fail with probability below 1e-6.
     With eight times the noise the same test sees failures (power).
     """
-    plan = CorrelatedThresholdout.plan(0.1, 0.05, 200, 20, quilt=QuiltTerms(), source=Seeded(3))
+    plan = CorrelatedThresholdout.plan(0.1, 200, 20, quilt=QuiltTerms(), source=Seeded(3))
     room = (0.1 - plan.threshold) / 2
 
     def misses(scale: float, seed: int) -> int:
@@ -182,7 +182,7 @@ def test_claims_hold_under_the_worst_generalisation() -> None:
 
 
 def test_state_round_trip() -> None:
-    run = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=QuiltTerms(4, 0.0), source=Seeded(1))
+    run = CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=QuiltTerms(4, 0.0), source=Seeded(1))
     run.query_means(0.9, 0.5)
     plain = json.loads(json.dumps(run.state()))
     twin = CorrelatedThresholdout.from_state(plain)
@@ -216,7 +216,7 @@ def test_refusals(changes: dict[str, Any]) -> None:
 
 
 def test_plan_refusals() -> None:
-    for changes in ({"quilt": 4}, {"quilt": []}, {"questions": 5}, {"tau": 0.0}, {"beta": 1.0}, {"split": 1.0}):
-        settings = {"tau": 0.1, "beta": 0.05, "questions": 1000, "budget": 10, "quilt": QuiltTerms()} | changes
+    for changes in ({"quilt": 4}, {"quilt": []}, {"questions": 5}, {"tau": 0.0}, {"confidence": 1.0}, {"split": 1.0}):
+        settings = {"tau": 0.1, "questions": 1000, "budget": 10, "quilt": QuiltTerms()} | changes
         with pytest.raises((InvalidParameter, TypeError)):
             CorrelatedThresholdout.plan(**settings)  # type: ignore[arg-type]

@@ -92,7 +92,7 @@ def test_failure_counts_every_draw_and_every_question(budget: int, questions: in
 
 
 def test_a_claim_that_rests_on_no_proof_is_never_certified() -> None:
-    plan = CorrelatedThresholdout.plan(0.1, 0.05, 100, 5, quilt=QuiltTerms())
+    plan = CorrelatedThresholdout.plan(0.1, 100, 5, quilt=QuiltTerms())
     rules = plan._rules
     again = CorrelatedThresholdout(
         rules.n, rules.threshold, rules.sigma, 5, quilt=QuiltTerms(), claim=Claim(0.1, 0.05, 100, certified=False)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class TestFixedStep:
             {"submissions": 0},
             {"step": 0},
             {"step": 2},
-            {"beta": 0},
+            {"confidence": 1},
             {"mode": "free"},
             {"scores": "auc"},
             {"mode": "parameter-free", "step": 0.1},
@@ -190,20 +191,19 @@ class TestSecret:
             pickle.dumps(ladder)
 
 
-def test_parameter_free_never_spends_more_than_beta() -> None:
-    """One less beta is a rounded double: at small beta it must be rounded towards certainty."""
-    for beta in (0.05, 2.5e-16, 3e-16, 1e-12 / 3):
-        ladder = Ladder(n=10, submissions=5, mode="parameter-free", beta=beta)
-        assert ladder._shares.beta <= beta
-    with pytest.raises(InvalidParameter, match="beta"):
-        Ladder(n=10, submissions=5, mode="parameter-free", beta=1e-17)
-    assert Ladder(n=10, submissions=5, step=0.5, beta=1e-17).submit([1] * 10).value == 1.0
+def test_never_spends_more_than_the_confidence_leaves() -> None:
+    """What a confidence leaves to chance is rounded down, from the decimal that it prints as."""
+    for confidence in (0.95, 0.9, 1 - 2.0**-53, 1e-12 / 3):
+        left = 1 - Fraction(repr(confidence))
+        ladder = Ladder(n=10, submissions=5, mode="parameter-free", confidence=confidence)
+        assert Fraction(repr(ladder._shares.beta)) <= left
+        assert Fraction(repr(Ladder(n=10, submissions=5, step=0.5, confidence=confidence)._beta)) <= left
 
 
 def test_the_fixed_step_interval_is_what_the_proof_gives() -> None:
     """A step below the score, half a step above it, and the deviation that all transcripts together allow."""
     n, step, submissions, beta = 100_000, 0.1, 20, 0.05
-    ladder = Ladder(n=n, submissions=submissions, step=step, beta=beta)
+    ladder = Ladder(n=n, submissions=submissions, step=step, confidence=1 - beta)
     error = math.sqrt(math.log(2 * math.comb(submissions + 11, 12) / beta) / (2 * n))
     low, high = ladder.submit(np.arange(n) < 0.5 * n).interval or (0.0, 0.0)
     assert low == pytest.approx(0.5 - step - error, rel=1e-9)
@@ -213,7 +213,7 @@ def test_the_fixed_step_interval_is_what_the_proof_gives() -> None:
 def test_the_parameter_free_interval_is_what_the_proof_gives() -> None:
     """Every move shows one of n + 1 scores, and the widest deviation so far counts."""
     n, submissions, beta = 100_000, 20, 0.05
-    ladder = Ladder(n=n, submissions=submissions, mode="parameter-free", beta=beta)
+    ladder = Ladder(n=n, submissions=submissions, mode="parameter-free", confidence=1 - beta)
     errors, moves, score = [], 0, 0.5
     for i, loss in enumerate((0.5, 0.5, 0.4, 0.45, 0.3, 0.3), 1):
         share = beta / submissions * 6 / (math.pi * (moves + 1)) ** 2

@@ -16,7 +16,7 @@ from holdfast.noise import Grid, Seeded, discrete_laplace_tail
 
 class TestPlan:
     def test_certifies_every_answer_up_to_the_questions(self) -> None:
-        holdout = Thresholdout.plan(0.3, 0.05, 3, 1, source=Seeded(1))
+        holdout = Thresholdout.plan(0.3, 3, 1, source=Seeded(1))
         assert holdout.certified
         answers = [holdout.query_means(0.5, 0.5) for _ in range(4)]
         assert [a.guarantee.certified for a in answers] == [True, True, True, False]
@@ -24,26 +24,26 @@ class TestPlan:
         assert answers[0].guarantee.theorem == "holdout.thresholdout-failure"
         assert answers[2].remaining == {"overfits": 1, "questions": 0}
         assert answers[3].interval is None
-        spoke = Thresholdout.plan(0.3, 0.05, 3, 1, source=Seeded(1)).query_means(1.0, 0.0)
+        spoke = Thresholdout.plan(0.3, 3, 1, source=Seeded(1)).query_means(1.0, 0.0)
         assert spoke.value is not None
         assert spoke.interval is not None
         assert spoke.interval[0] == 0.0
 
     def test_one_sided_intervals(self) -> None:
-        above = Thresholdout.plan(0.3, 0.05, 3, 1, side="holdout_above", source=Seeded(2)).query_means(0.5, 0.5)
-        below = Thresholdout.plan(0.3, 0.05, 3, 1, side="train_above", source=Seeded(2)).query_means(0.5, 0.5)
+        above = Thresholdout.plan(0.3, 3, 1, side="holdout_above", source=Seeded(2)).query_means(0.5, 0.5)
+        below = Thresholdout.plan(0.3, 3, 1, side="train_above", source=Seeded(2)).query_means(0.5, 0.5)
         assert above.interval == (0.0, 0.8)
         assert below.interval == (0.2, 1.0)
 
     def test_ranges(self) -> None:
-        unit, wide = Thresholdout.plan(0.3, 0.05, 3, 1), Thresholdout.plan(3.0, 0.05, 3, 1, low=-5, high=5)
+        unit, wide = Thresholdout.plan(0.3, 3, 1), Thresholdout.plan(3.0, 3, 1, low=-5, high=5)
         assert (wide.n, wide.certified) == (unit.n, True)
         assert wide.threshold == pytest.approx(10 * unit.threshold)
         assert wide.query_means(4.0, 4.0).interval == (1.0, 5.0)
 
     @pytest.mark.parametrize("method", ["best", "single-threshold", "theorem-25", "paper"])
     def test_methods(self, method: str) -> None:
-        holdout = Thresholdout.plan(0.1, 0.05, 1000, 10, method=method)  # type: ignore[arg-type]
+        holdout = Thresholdout.plan(0.1, 1000, 10, method=method)  # type: ignore[arg-type]
         assert holdout.certified
         if method == "single-threshold":
             assert holdout.n < 600_000
@@ -55,28 +55,28 @@ class TestPlan:
     def test_budget_from_rows(self) -> None:
         budgets = []
         for method in ("best", "single-threshold"):
-            holdout = Thresholdout.plan(0.1, 0.05, 1000, n=3_000_000, method=method)  # type: ignore[arg-type]
+            holdout = Thresholdout.plan(0.1, 1000, n=3_000_000, method=method)  # type: ignore[arg-type]
             assert holdout.certified
             assert holdout.n == 3_000_000
             with pytest.raises(GuaranteeUnavailable):
-                Thresholdout.plan(0.1, 0.05, 1000, holdout.budget + 1, n=3_000_000, method=method)  # type: ignore[arg-type]
+                Thresholdout.plan(0.1, 1000, holdout.budget + 1, n=3_000_000, method=method)  # type: ignore[arg-type]
             budgets.append(holdout.budget)
         assert 10 < budgets[0] < budgets[1]
-        assert Thresholdout.plan(0.9, 0.5, 2, n=10**6).budget == 2  # never more than the questions
+        assert Thresholdout.plan(0.9, 2, confidence=0.5, n=10**6).budget == 2  # never more than the questions
 
     def test_too_few_rows_are_said_in_plain_words(self) -> None:
         for budget in (None, 10):
             with pytest.raises(GuaranteeUnavailable, match=r"10000 rows are too few .* Splitting the rows needs"):
-                Thresholdout.plan(0.1, 0.05, 1000, budget, n=10_000)
+                Thresholdout.plan(0.1, 1000, budget, n=10_000)
         with pytest.raises(InvalidParameter, match="budget or n"):
-            Thresholdout.plan(0.1, 0.05, 1000)
+            Thresholdout.plan(0.1, 1000)
         with pytest.raises(InvalidParameter, match="tau"):
-            Thresholdout.plan(-0.1, 0.05, 1000, 1)
+            Thresholdout.plan(-0.1, 1000, 1)
 
     def test_the_grid_never_takes_a_plan_away(self) -> None:
-        for tau, beta, m, b in ((0.9, 0.5, 1, 1), (0.5, 0.01, 10, 5), (0.02, 0.05, 10**6, 3), (0.2, 1e-6, 100, 50)):
-            assert Thresholdout.plan(tau, beta, m, b).certified
-            assert Thresholdout.plan(tau, beta, m, b, method="single-threshold").certified
+        for tau, sure, m, b in ((0.9, 0.5, 1, 1), (0.5, 0.99, 10, 5), (0.02, 0.95, 10**6, 3), (0.2, 0.999999, 100, 50)):
+            assert Thresholdout.plan(tau, m, b, confidence=sure).certified
+            assert Thresholdout.plan(tau, m, b, confidence=sure, method="single-threshold").certified
 
     def test_the_approximate_branch_of_theorem_25(self) -> None:
         # budgets of many thousands: the pure analysis needs more rows than the approximate one

@@ -142,7 +142,7 @@ def attack(holdout: Any, rng: np.random.Generator, n: int, questions: int) -> li
 def test_coverage_against_a_greedy_analyst() -> None:
     """The theorem's event on real rows: with its own parameters no answer is off by tau."""
     rng = np.random.default_rng(3)
-    holdout = Thresholdout.plan(0.3, 0.05, 6, 2, source=Seeded(0))
+    holdout = Thresholdout.plan(0.3, 6, 2, source=Seeded(0))
     for run in range(20):
         told = attack(_again(holdout, run), rng, holdout.n, 6)
         assert len(told) >= 5
@@ -156,7 +156,7 @@ def test_coverage_at_planner_settings(louder: float, holds: bool) -> None:
     The claim allows one run in twenty to fail. With twelve times the planned noise nearly all do.
     """
     tau, questions, budget = 0.1, 1000, 10
-    plan = Thresholdout.plan(tau, 0.05, questions, budget, source=Seeded(0))
+    plan = Thresholdout.plan(tau, questions, budget, source=Seeded(0))
     rng = np.random.default_rng(4)
     failed = 0
     for run in range(40):

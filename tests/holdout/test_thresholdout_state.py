@@ -89,7 +89,7 @@ class TestSecret:
         secure = Thresholdout(100, 0.1, 0.01, 1)
         assert secure.state()["source"] is None
         assert secure.state()["secret"] is True
-        planned = Thresholdout.plan(0.5, 0.05, 10, 1, source=Seeded(1))
+        planned = Thresholdout.plan(0.5, 10, 1, source=Seeded(1))
         again = Thresholdout.from_state(planned.state())
         assert again.certified
         assert again.claim == planned.claim

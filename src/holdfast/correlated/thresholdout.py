@@ -11,6 +11,7 @@ from holdfast import check
 from holdfast.bounds.correlated.algorithm1 import DWORK, ZHAO, NoiseRatios, run_parameters
 from holdfast.bounds.correlated.question import least_records
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms
+from holdfast.bounds.exact import left_to_chance
 from holdfast.correlated.threshold_rules import CorrelatedRules
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout.noise_scales import NoiseScales
@@ -120,10 +121,10 @@ class CorrelatedThresholdout(Thresholdout):
     def plan(  # type: ignore[override]  # dependent records need their quilts to be declared
         cls,
         tau: float,
-        beta: float,
         questions: int,
         budget: int,
         *,
+        confidence: float = 0.95,
         quilt: QuiltTerms | Sequence[QuiltTerms],
         n: int | None = None,
         split: float = 0.5,
@@ -133,7 +134,7 @@ class CorrelatedThresholdout(Thresholdout):
         clamp: bool = False,
         source: Source | None = None,
     ) -> CorrelatedThresholdout:
-        """A run whose answers are all within `tau` of the truth, with probability at least `1 - beta`.
+        """A run whose answers are all within `tau` of the truth, with probability at least `confidence = 1 - beta`.
 
         Theorem 2 of Zhao 2017: `sigma = (1-c) tau/(12 ln(4m/beta))`, `T = (1+c) tau/2`, with the repaired Theorem 1 at
         `(1-c) tau/4` and the exact union bound for the noise. The guarantee covers the questions that are answered;
@@ -143,10 +144,10 @@ class CorrelatedThresholdout(Thresholdout):
         ----------
         tau : float
             Accuracy of every answer.
-        beta : float
-            Probability that any answer is worse.
         questions, budget : int
             Questions `m` and overrulings `B`, at most as many.
+        confidence : float
+            Probability that no answer is worse.
         quilt : QuiltTerms or list of them
             What the declared model says about every record's quilt (`MarkovChain.terms`); of several the one that needs
             fewest records is taken.
@@ -164,16 +165,16 @@ class CorrelatedThresholdout(Thresholdout):
 
         Examples
         --------
-        >>> run = CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=QuiltTerms())
+        >>> run = CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=QuiltTerms())
         >>> run.certified, run.query_means(0.7, 0.72).interval
         (True, (0.6, 0.7999999999999999))
-        >>> CorrelatedThresholdout.plan(0.1, 0.05, 1000, 10, quilt=QuiltTerms(1, 3.58))
+        >>> CorrelatedThresholdout.plan(0.1, 1000, 10, quilt=QuiltTerms(1, 3.58))
         Traceback (most recent call last):
         ...
         holdfast.errors.GuaranteeUnavailable: no number of records is enough for Algorithm 1 to certify 0.1: ...
         """
         low, high = check.value_range(low, high)
-        unit = high - low
+        unit, beta = high - low, left_to_chance(check.probability("confidence", confidence))
         quilts = tuple(quilt) if isinstance(quilt, Iterable) else (quilt,)
         if not quilts or not all(isinstance(one, QuiltTerms) for one in quilts):
             raise InvalidParameter("quilt must be QuiltTerms, or a list of them")

@@ -59,7 +59,7 @@ def _last_told(right: Right, told: float) -> float:
 
 
 def _ladder(design: Design, source: Source) -> Answerer:
-    ladder = Ladder(design.n, design.questions, beta=design.beta, scores="correctness")
+    ladder = Ladder(design.n, design.questions, confidence=design.confidence, scores="correctness")
     return Wrapped(lambda values, guess: ladder.submit(values))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
-from holdfast.bounds.exact import decimal_fraction, float_up, up
+from holdfast.bounds.exact import left_to_chance, up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.accuracy import ladder_width
 from holdfast.bounds.holdout.counting import log_choose
@@ -39,7 +39,7 @@ class Ladder(OneCopy):
     submissions the answer is bottom: `value` and `passed` None.
 
     The interval of an answer holds the best true loss among all submissions so far, at all times at once, with
-    probability at least `1 - beta`:
+    probability at least `confidence = 1 - beta`:
 
     - *fixed-step* (`holdout.ladder-tail`, transcripts counted): `[R - step - e, R + step/2 + e]`. No
       submission is more than a step below `R`, and the leader's own mean is within half a step of it.
@@ -59,8 +59,8 @@ class Ladder(OneCopy):
         Step size of "fixed-step", fixed before the first submission; the one with the narrowest interval unless given.
     mode : str
         "fixed-step" or "parameter-free".
-    beta : float
-        Probability that an interval fails.
+    confidence : float
+        Probability that every interval holds.
     scores : str
         "losses": small is good. "correctness": values are 1 for a correct row, and the score shown is an accuracy.
 
@@ -80,14 +80,15 @@ class Ladder(OneCopy):
         step: float | None = None,
         *,
         mode: Mode = "fixed-step",
-        beta: float = 0.05,
+        confidence: float = 0.95,
         scores: Literal["losses", "correctness"] = "losses",
     ) -> None:
         super().__init__()
         self._n = check.whole("n", n, at_least=1, at_most=10**15)
         self._submissions = check.whole("submissions", submissions, at_least=1, at_most=10**15)
         self._mode = check.choice("mode", mode, ("fixed-step", "parameter-free"))
-        self._beta = check.real("beta", beta, at_least=1e-100, below=1)
+        self._confidence = check.probability("confidence", confidence)
+        self._beta = left_to_chance(self._confidence)
         self._scores = check.choice("scores", scores, ("losses", "correctness"))
         if self._mode == "fixed-step":
             chosen = ladder_width(self._n, self._beta, self._submissions).step if step is None else step
@@ -97,10 +98,7 @@ class Ladder(OneCopy):
             if step is not None:
                 raise InvalidParameter(f"step must be left out in mode parameter-free, got {step}")
             self._step, self._error = 1 / self._n, 0.0
-            confidence = float_up(1 - decimal_fraction(self._beta))  # never less than beta leaves
-            if confidence == 1:
-                raise InvalidParameter(f"beta must be at least 2e-16 in mode parameter-free, got {beta}")
-            self._shares = Shares(confidence, questions=self._submissions)
+            self._shares = Shares(self._confidence, questions=self._submissions)
         self._submitted = self._moves = self._leader = 0
         self._shown: int | None = None  # the score in steps
         self._losses: npt.NDArray[np.float64] | None = None  # of the leader, parameter-free only
@@ -203,7 +201,7 @@ class Ladder(OneCopy):
                     "submissions": self._submissions,
                     "step": self._step if self._mode == "fixed-step" else None,
                     "mode": self._mode,
-                    "beta": self._beta,
+                    "confidence": self._confidence,
                     "scores": self._scores,
                 },
                 "submitted": self._submitted,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast import check
+from holdfast.bounds.exact import left_to_chance
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.median import median_rounds, median_size
 from holdfast.data.values import column
@@ -45,8 +46,8 @@ class MedianMechanism(OneCopy):
         Questions in all, at least 2.
     tau : float
         Accuracy.
-    beta : float
-        Probability that an answer is off by more; certified when the sample has `holdout.median-size` rows.
+    confidence : float
+        Probability that no answer is off by more; certified when the sample has `holdout.median-size` rows.
     method : str
         "best" (corrected) or "paper" (printed radius).
     size : int, optional
@@ -70,7 +71,7 @@ class MedianMechanism(OneCopy):
         questions: int,
         tau: float,
         *,
-        beta: float = 0.05,
+        confidence: float = 0.95,
         method: Literal["best", "paper"] = "best",
         size: int | None = None,
         limit: int = 200_000,
@@ -81,7 +82,8 @@ class MedianMechanism(OneCopy):
             raise InvalidParameter("counts must be one whole number, at least 0, for each of at least two elements")
         self._questions = check.whole("questions", questions, at_least=2, at_most=10**15)
         self._tau = check.real("tau", tau, at_least=1e-3, below=1)
-        self._beta = check.real("beta", beta, at_least=1e-100, below=1)
+        self._confidence = check.probability("confidence", confidence)
+        self._beta = left_to_chance(self._confidence)
         self._method = check.choice("method", method, ("best", "paper"))
         self._alpha = self._tau / 3
         wanted = math.ceil(math.log2(self._questions) / self._alpha**2)
@@ -181,7 +183,7 @@ class MedianMechanism(OneCopy):
                     "counts": np.rint(self._sample * self._n).astype(int).tolist(),
                     "questions": self._questions,
                     "tau": self._tau,
-                    "beta": self._beta,
+                    "confidence": self._confidence,
                     "method": self._method,
                     "size": self._size,
                     "limit": self._limit,

@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy.typing as npt
 
+from holdfast import check
+from holdfast.bounds.exact import left_to_chance
 from holdfast.data.values import Rows
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.noise_scales import NoiseScales, Variant
@@ -130,10 +132,10 @@ class Thresholdout(ThresholdRun):
     def plan(
         cls,
         tau: float,
-        beta: float,
         questions: int,
         budget: int | None = None,
         *,
+        confidence: float = 0.95,
         n: int | None = None,
         method: Method = "best",
         low: float = 0.0,
@@ -142,18 +144,18 @@ class Thresholdout(ThresholdRun):
         clamp: bool = False,
         source: Source | None = None,
     ) -> Thresholdout:
-        """A holdout whose answers are all within `tau` of the truth, with probability at least `1 - beta`.
+        """A holdout whose answers are all within `tau` of the truth, with probability at least `confidence`.
 
         Parameters
         ----------
         tau : float
             Accuracy of every answer, in the unit of the answers.
-        beta : float
-            Probability that any answer is worse.
         questions : int
             Questions at most; later ones are answered but not certified.
         budget : int, optional
             Overfits. If not given, the most that `n` affords.
+        confidence : float
+            Probability that no answer is worse.
         n : int, optional
             Rows at hand. If not given, the least that suffices.
         method : str
@@ -169,18 +171,19 @@ class Thresholdout(ThresholdRun):
 
         Examples
         --------
-        >>> holdout = Thresholdout.plan(tau=0.1, beta=0.05, questions=1000, budget=10)
+        >>> holdout = Thresholdout.plan(tau=0.1, questions=1000, budget=10)
         >>> holdout.n, holdout.certified
         (1737317, True)
         >>> print(holdout.query_means(0.7, 0.72).interval)
         (0.6, 0.7999999999999999)
-        >>> Thresholdout.plan(tau=0.1, beta=0.05, questions=1000, budget=10, method="single-threshold").n
+        >>> Thresholdout.plan(tau=0.1, questions=1000, budget=10, method="single-threshold").n
         515506
-        >>> Thresholdout.plan(tau=0.1, beta=0.05, questions=1000, budget=10, n=10_000)
+        >>> Thresholdout.plan(tau=0.1, questions=1000, budget=10, n=10_000)
         Traceback (most recent call last):
         ...
         holdfast.errors.GuaranteeUnavailable: 10000 rows are too few for Thresholdout to certify 0.1 at 95% for 1000 ...
         """
+        beta = left_to_chance(check.probability("confidence", confidence))
         found = planned(tau, beta, questions, budget, n, method, low, high)
         return cls(
             found.n,

@@ -63,7 +63,15 @@ def _thresholdout_certified(design: Design, source: Source) -> Answerer:
             "overfits: no accuracy below 0.5 is proved"
         )
     return _thresholds(
-        Thresholdout.plan(tau, design.beta, design.questions, design.failures, n=design.n, source=source, clamp=True)
+        Thresholdout.plan(
+            tau,
+            design.questions,
+            design.failures,
+            confidence=design.confidence,
+            n=design.n,
+            source=source,
+            clamp=True,
+        )
     )
 
 
@@ -98,7 +106,7 @@ def _gaussian_thresholdout(design: Design, source: Source) -> Answerer:
 def _ladder(design: Design, source: Source) -> Answerer:
     from holdfast.holdout import Ladder
 
-    ladder = Ladder(design.n, design.questions, beta=design.beta, scores="correctness")
+    ladder = Ladder(design.n, design.questions, confidence=design.confidence, scores="correctness")
     return Wrapped(lambda values, guess: ladder.submit(values), tells_best=True)
 
 
