@@ -55,9 +55,9 @@ class Tree:
         return self._from(rule, np.arange(len(LABELS)), [], Progress(), Kept())
 
     def _from(self, rule: Rule, inside: Any, shown: list[Any], progress: Progress, kept: Kept) -> float:
-        if len(shown) == self.questions or (
-            self.policy.failures is not None and progress.failed > self.policy.failures
-        ):
+        self.courses[len(shown)] = self.courses.get(len(shown), 0) + 1
+        most = self.policy.failures
+        if len(shown) == self.questions or (most is not None and progress.failed > most):
             return 0.0
         counted = Progress(answered=progress.answered) if self.forgetful else progress
         given = rule(shown, self._least(counted))
@@ -153,7 +153,7 @@ def test_a_look_can_tell_a_label() -> None:
     """What a board does not promise: labels are not secret to whoever spends a look on each (docs/leaderboard.md)."""
     tree = Tree(ACCURACY, FAIR, N + 1)
     tree.miss(one_by_one)
-    assert tree.courses == {N: 2**N}  # as many courses as label vectors: each is known after a look at every row
+    assert tree.courses[N] == 2**N  # as many courses as label vectors: each is known after a look at every row
 
 
 def test_learning_labels_one_by_one_breaks_no_interval() -> None:

@@ -8,6 +8,7 @@ everything that is released of it is compared.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -37,8 +38,8 @@ def sums(metric: str) -> list[tuple[int, ...]]:
     if metric == "accuracy":
         return [(k,) for k in range(n + 1)]
     if metric == "f1":
-        counts = product(range(n + 1), repeat=3)
-        return [(predicted, hits, missed) for predicted, hits, missed in counts if hits <= predicted <= n - missed][::2]
+        counts: Iterator[tuple[int, ...]] = product(range(n + 1), repeat=3)
+        return [one for one in counts if one[1] <= one[0] <= n - one[2]][::2]  # predicted, hits, missed
     if metric == "auc":
         sizes = [1, 20, 150, 300, 450]
         return [
@@ -51,7 +52,7 @@ def sums(metric: str) -> list[tuple[int, ...]]:
 
 
 def board(metric: Any, rule: Any, **more: Any) -> Board:
-    ends = {"low": 0.0, "high": 3.0} if metric == "mae" else {}
+    ends: dict[str, Any] = {"low": 0.0, "high": 3.0} if metric == "mae" else {}
     return Board("b", key="id", label="y", metric=metric, rule=rule, **ends, **more)
 
 
