@@ -6,7 +6,7 @@ import pytest
 from holdfast.coherence import Audit, GroupPlan, Lens, Table, Target, run, with_curator
 from holdfast.coherence import curators as cur
 from holdfast.coherence import learners as lrn
-from holdfast.coherence.experiment import prepare
+from holdfast.coherence.audit import prepare
 from holdfast.coherence.split import even_rows
 from holdfast.errors import InvalidParameter
 from tests.coherence.people import ILL, people

@@ -147,7 +147,7 @@ PAPERS = (
         "Demographic Coherence",
         "Enforcing Demographic Coherence: A Harms Aware Framework for Reasoning about Private Data Release",
         (
-            Item("Figure 1", "the coherence experiment, as an algorithm", code="holdfast.coherence.protocol"),
+            Item("Figure 1", "the coherence experiment, as an algorithm", code="holdfast.coherence.experiment"),
             Item("Figure 2", "distances between the halves, people with a cognitive disability", "coherence-section-5"),
             Item("Figure 3", "predictions of one run, sorted, released and not", "coherence-section-5"),
             Item(
