@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from holdfast.correlated.model_check import check_model
+from holdfast.correlated.model_check import model_report
 from holdfast.correlated.series_model import (
     AnyDependence,
     Autoregressive,
@@ -39,7 +39,7 @@ def flips(rng: np.random.Generator, groups: int, k: int, flip: float) -> np.ndar
 def refuted(model: SeriesModel, table: np.ndarray, seed: int = 1) -> bool:
     groups, k = table.shape
     who, when = np.repeat(np.arange(groups), k), np.tile(np.arange(k), groups)
-    report = check_model({"x": table.ravel()}, model, groups=who, times=when, level=LEVEL, source=Seeded(seed))
+    report = model_report({"x": table.ravel()}, model, groups=who, times=when, level=LEVEL, source=Seeded(seed))
     return not report.passed
 
 
@@ -91,20 +91,22 @@ def test_only_rows_of_one_group_are_compared() -> None:
     """The last row of each group is the first of the next one; inside a group all is independent."""
     values = np.random.default_rng(15).standard_normal(1001)
     pairs = np.column_stack([values[:-1], values[1:]])
-    assert check_model({"x": pairs.ravel()}, Independent(), groups=np.repeat(np.arange(1000), 2)).passed
+    assert model_report({"x": pairs.ravel()}, Independent(), groups=np.repeat(np.arange(1000), 2)).passed
 
 
 def test_one_series() -> None:
     rng = np.random.default_rng(13)
     series = autoregressive(rng, 1, 3000, 0.8).ravel()
-    assert check_model({"x": series}, Autoregressive(0.8)).passed
-    assert not check_model({"x": series}, Autoregressive(0.5)).passed
+    assert model_report({"x": series}, Autoregressive(0.8)).passed
+    assert not model_report({"x": series}, Autoregressive(0.5)).passed
     shuffled = rng.permutation(3000)
-    assert not check_model({"x": series[shuffled]}, Autoregressive(0.5), times=shuffled).passed, "times put it in order"
+    assert not model_report({"x": series[shuffled]}, Autoregressive(0.5), times=shuffled).passed, (
+        "times put it in order"
+    )
 
 
 def test_what_cannot_be_tested_is_said() -> None:
-    report = check_model({"x": np.array(["a", "b"]), "y": np.ones(2)}, Independent(), groups=np.arange(2))
+    report = model_report({"x": np.array(["a", "b"]), "y": np.ones(2)}, Independent(), groups=np.arange(2))
     assert report.passed
     assert report.worst is None
     assert len(report.untested) == 3
@@ -116,7 +118,7 @@ def test_few_groups_try_every_sign() -> None:
     """Nine groups that move as one: exactly one of 256 patterns of signs is as extreme."""
     table = np.tile(np.array([0.0, 1.0, -1.0, 2.0]), (9, 1))
     who, when = np.repeat(np.arange(9), 4), np.tile(np.arange(4), 9)
-    report = check_model({"x": table.ravel()}, AnyDependence(), groups=who, times=when)
+    report = model_report({"x": table.ravel()}, AnyDependence(), groups=who, times=when)
     assert report.worst is not None
     assert report.worst.p_value == 1 / 256
 

@@ -14,12 +14,12 @@ import pytest
 
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter
 from holdfast.mechanisms import (
-    Answer,
     Gaussian,
     GaussianSparseVector,
     Laplace,
     LocalGaussian,
     LocalLaplace,
+    SparseAnswer,
     SparseRun,
     numeric_sparse,
     sparse,
@@ -259,7 +259,7 @@ class TestSecrets:
 
 def test_threads_share_one_budget() -> None:
     run = make(5).start(Seeded(13))
-    found: list[Answer] = []
+    found: list[SparseAnswer] = []
 
     def work() -> None:
         try:
@@ -286,7 +286,7 @@ def test_numeric_answers() -> None:
     assert answers.to_dict()["values"][0] is None
     assert [a.value is None for a in answers] == [True, False, False]
     run = mechanism.start(Seeded(15))
-    assert run.ask(-5.0) == Answer(False, None)
+    assert run.ask(-5.0) == SparseAnswer(False, None)
     shown = run.ask(5.0).value
     assert shown == pytest.approx(5.0, abs=1.0)
     assert isinstance(shown, float)

@@ -96,7 +96,7 @@ class ModelReport:
         }
 
 
-def check_model(
+def model_report(
     columns: Mapping[str, npt.ArrayLike],
     model: SeriesModel,
     *,
@@ -125,7 +125,7 @@ def check_model(
     >>> import numpy as np
     >>> from holdfast.correlated.series_model import Independent
     >>> copied = np.repeat(np.arange(200) % 7, 2)  # every value twice in a row: not independent
-    >>> check_model({"x": copied}, Independent()).passed
+    >>> model_report({"x": copied}, Independent()).passed
     False
     """
     level = check.probability("level", level)
@@ -238,4 +238,4 @@ def _order(n: int, groups: Index | None, times: Index | None) -> Index:
     return np.arange(n) if not keys else np.lexsort((np.arange(n), *keys))
 
 
-__all__ = ["Finding", "ModelReport", "check_model"]
+__all__ = ["Finding", "ModelReport", "model_report"]

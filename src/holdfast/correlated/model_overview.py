@@ -26,7 +26,7 @@ from holdfast.correlated.route import Route
 from holdfast.correlated.run_terms import run_terms
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout.families import MeanFamily
-from holdfast.holdout.planning_guess_and_check import Run
+from holdfast.holdout.planning_guess_and_check import PlannedRun
 from holdfast.holdout.planning_use import Use
 
 ONE_BLOCK = "one block"
@@ -285,7 +285,7 @@ def _privacy(
 
 def _holdout(model: Model, use: Use, tau: float | None) -> Holdout:
     rows, rule = dependent_rows(model)
-    run = Run(rows.n, use, _narrowest(rows))
+    run = PlannedRun(rows.n, use, _narrowest(rows))
     after = run.tolerance(run.worst)
     found = rows.effective_n
     needed = records = None
@@ -343,7 +343,7 @@ def _needed(tau: float, use: Use) -> float:
 
     def spare(log_size: float) -> float:
         size = math.exp(log_size)
-        run = Run(math.ceil(size), use, Route("wanted", size).family)
+        run = PlannedRun(math.ceil(size), use, Route("wanted", size).family)
         return tau - run.tolerance(run.worst)
 
     top = math.log(MOST)

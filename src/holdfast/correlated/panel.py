@@ -12,7 +12,7 @@ import numpy.typing as npt
 from holdfast import check
 from holdfast.correlated.dependent_rows import DependentRows
 from holdfast.correlated.holdout import DependentHoldout
-from holdfast.correlated.model_check import ModelReport, check_model
+from holdfast.correlated.model_check import ModelReport, model_report
 from holdfast.correlated.series_model import AnyDependence, Independent, SeriesModel, declared
 from holdfast.correlated.splitting import Split, places, split_groups, split_time
 from holdfast.data.values import summarise
@@ -134,7 +134,7 @@ class Panel:
         times = None if self._time is None else places(self._table.column(self._time), "time")[0][train]
         if not columns:
             return ModelReport(level, (), ("no value columns were named",))
-        return check_model(columns, inside, groups=groups, times=times, level=level, source=source)
+        return model_report(columns, inside, groups=groups, times=times, level=level, source=source)
 
     # What is public ---------------------------------------------------------------------------------------------------
 

@@ -96,7 +96,7 @@ def stationary_law(transition: Array) -> Array:
     [0.8, 0.2]
     """
     states = len(transition)
-    reach = reachable(transition > 0)
+    reach = reachability(transition > 0)
     # a state is recurrent if all it reaches reach it back; one closed class: recurrent states reach each other
     recurrent = np.array([all(reach[y, x] for y in np.flatnonzero(reach[x])) for x in range(states)])
     inside = np.flatnonzero(recurrent)
@@ -122,12 +122,12 @@ def stationary_law(transition: Array) -> Array:
     return law
 
 
-def reachable(edges: Mask) -> Mask:
+def reachability(edges: Mask) -> Mask:
     """Which states can be reached from which, in any number of steps, none included.
 
     Examples
     --------
-    >>> reachable(np.array([[False, True], [False, False]])).tolist()
+    >>> reachability(np.array([[False, True], [False, False]])).tolist()
     [[True, True], [False, True]]
     """
     reach: Mask = edges | np.eye(len(edges), dtype=bool)
@@ -181,6 +181,6 @@ __all__ = [
     "check_law",
     "check_numbers",
     "check_transition",
-    "reachable",
+    "reachability",
     "stationary_law",
 ]

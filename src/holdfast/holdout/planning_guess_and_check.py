@@ -17,7 +17,7 @@ from holdfast.holdout.planning_use import Found, Use, method
 _TABLE = 128
 
 
-class Run:
+class PlannedRun:
     """A run on `n` rows with one family, in units of the range; without a guess at the middle, the worst place.
 
     The family may be one of those for independent rows, by name, or the interval of dependent ones.
@@ -96,7 +96,7 @@ class Run:
 
 
 def _found(n: int, use: Use, family: Family) -> Found:
-    run = Run(n, use, family)
+    run = PlannedRun(n, use, family)
     clean = run.tolerance(0)
     extra = {"before_failures": clean}
     if run.worst > 0:
@@ -107,7 +107,7 @@ def _found(n: int, use: Use, family: Family) -> Found:
 
 
 def _spare(n: int, use: Use, tau: float, family: Family) -> float:
-    run = Run(n, use, family)
+    run = PlannedRun(n, use, family)
     after = run.tolerance(run.worst)
     return math.log(tau / after) if after <= tau else min(math.log(tau / after), -5e-324)
 
@@ -150,4 +150,4 @@ def guess_and_check_binary(n: int, use: Use) -> Found:
     return _found(n, use, "clopper-pearson")
 
 
-__all__ = ["Run"]
+__all__ = ["PlannedRun"]

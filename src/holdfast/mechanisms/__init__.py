@@ -10,8 +10,9 @@ noise is the exponential method's law); AboveThreshold, Sparse and NumericSparse
 
 from holdfast.mechanisms import local
 from holdfast.mechanisms.above_threshold import above_threshold, numeric_sparse, sparse, sparse_vector
+from holdfast.mechanisms.answer import Answer
 from holdfast.mechanisms.auditor import Audit, audit, clopper_pearson
-from holdfast.mechanisms.base import Estimate, Mechanism
+from holdfast.mechanisms.base import LocalEstimate, Mechanism
 from holdfast.mechanisms.exponential import Selection
 from holdfast.mechanisms.gaussian import Gaussian
 from holdfast.mechanisms.gaussian_sparse import GaussianSparseVector
@@ -19,19 +20,18 @@ from holdfast.mechanisms.laplace import Laplace
 from holdfast.mechanisms.local_numbers import LocalGaussian, LocalLaplace
 from holdfast.mechanisms.one_hot import OneHotGaussian, OneHotLaplace
 from holdfast.mechanisms.randomized_response import BitFlip, LeakyResponse, RandomizedResponse
-from holdfast.mechanisms.sparse_run import Answer, Answers, SparseRun
+from holdfast.mechanisms.sparse_run import SparseAnswer, SparseAnswers, SparseRun
 from holdfast.mechanisms.sparse_vector import SparseVector
 
 __all__ = [
     "Answer",
-    "Answers",
     "Audit",
     "BitFlip",
-    "Estimate",
     "Gaussian",
     "GaussianSparseVector",
     "Laplace",
     "LeakyResponse",
+    "LocalEstimate",
     "LocalGaussian",
     "LocalLaplace",
     "Mechanism",
@@ -39,6 +39,8 @@ __all__ = [
     "OneHotLaplace",
     "RandomizedResponse",
     "Selection",
+    "SparseAnswer",
+    "SparseAnswers",
     "SparseRun",
     "SparseVector",
     "above_threshold",

@@ -49,12 +49,12 @@ class Mechanism(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class LocalEstimate:
     """An unbiased estimate from `n` local answers, and the standard error that the noise gives it.
 
     Examples
     --------
-    >>> Estimate(0.5, 0.01, 100).to_dict()
+    >>> LocalEstimate(0.5, 0.01, 100).to_dict()
     {'value': 0.5, 'standard_error': 0.01, 'n': 100}
     """
 

@@ -17,7 +17,7 @@ from holdfast.accounting.costs import ZCDP, PureDP
 from holdfast.bounds.exact import float_up, up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import LOCAL, Estimate, plain
+from holdfast.mechanisms.base import LOCAL, LocalEstimate, plain
 from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational, plain_array, rational
@@ -64,7 +64,7 @@ class _LocalNumbers(ABC):
         assert self.default is not None
         return self.law.release(clipped(values, self.low, self.high, self.default), source=source)
 
-    def estimate(self, answers: npt.ArrayLike) -> Estimate:
+    def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
         """Estimate the mean of the (clipped) numbers of those who answered; the error is that of the noise.
 
         Parameters
@@ -75,7 +75,7 @@ class _LocalNumbers(ABC):
         array = plain_array("answers", answers, "iuf", _ANSWERS)
         if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
             raise InvalidParameter(f"answers must be {_ANSWERS}")
-        return Estimate(float(array.mean()), math.sqrt(self.law.variance / array.size), array.size)
+        return LocalEstimate(float(array.mean()), math.sqrt(self.law.variance / array.size), array.size)
 
 
 @dataclass(frozen=True)

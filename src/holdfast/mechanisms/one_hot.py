@@ -17,7 +17,7 @@ from holdfast.accounting.costs import ZCDP, PureDP
 from holdfast.bounds.exact import float_up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import LOCAL, Estimate, plain
+from holdfast.mechanisms.base import LOCAL, LocalEstimate, plain
 from holdfast.mechanisms.local_numbers import gaussian_mean_half_width, laplace_mean_half_width
 from holdfast.noise.calibrate import GridGaussian, GridLaplace
 from holdfast.noise.entropy import Source
@@ -49,7 +49,7 @@ class _OneHotNoise(ABC):
         """
         return self.law.release(one_hot(values, self.categories)[0], source=source)
 
-    def estimate(self, answers: npt.ArrayLike) -> Estimate:
+    def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
         """Estimate the frequencies of the categories among those who answered: the mean row, without bias.
 
         Parameters
@@ -62,7 +62,7 @@ class _OneHotNoise(ABC):
         if rows.ndim != 2 or rows.shape[1] != self.categories or len(rows) == 0 or not np.isfinite(rows).all():
             raise InvalidParameter(f"answers must be {wanted}")
         error = math.sqrt(self.law.variance / len(rows))
-        return Estimate(rows.mean(axis=0), np.full(self.categories, error), len(rows))
+        return LocalEstimate(rows.mean(axis=0), np.full(self.categories, error), len(rows))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from holdfast.accounting.costs import PointwiseDP, PureDP
 from holdfast.bounds.exact import float_up, up
 from holdfast.bounds.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.base import LOCAL, Estimate, plain
+from holdfast.mechanisms.base import LOCAL, LocalEstimate, plain
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational, plain_array, rational
 from holdfast.noise.local import flip_bits, leaky_response, one_hot, randomized_response
@@ -88,7 +88,7 @@ class RandomizedResponse:
         answers = randomized_response(values, self.categories, self.epsilon, source=source)
         return answers if answers.ndim else int(answers)
 
-    def estimate(self, answers: npt.ArrayLike) -> Estimate:
+    def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
         """Estimate the frequencies of the categories among those who answered, without bias.
 
         Parameters
@@ -103,7 +103,7 @@ class RandomizedResponse:
         # Given the people, those of the category show it with probability lie + contrast and the others with lie.
         share, truth = np.clip(value, 0, 1), lie + self.contrast
         variance = share * truth * (1 - truth) + (1 - share) * lie * (1 - lie)
-        return Estimate(value, np.sqrt(variance / n) / self.contrast, n)
+        return LocalEstimate(value, np.sqrt(variance / n) / self.contrast, n)
 
     def half_width(self, n: int, beta: float) -> float:
         """How far any estimated frequency is from the one among the `n` people, except with probability `beta`.
@@ -171,7 +171,7 @@ class BitFlip:
         """
         return flip_bits(one_hot(values, self.categories)[0], self.epsilon, source=source)
 
-    def estimate(self, answers: npt.ArrayLike) -> Estimate:
+    def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
         """Estimate the frequencies of the categories among those who answered, without bias.
 
         Parameters
@@ -185,7 +185,7 @@ class BitFlip:
             raise InvalidParameter(f"answers must be {wanted}")
         shown, lie = rows.mean(axis=0), (1 - self.contrast) / 2
         error = math.sqrt(lie * (1 - lie) / len(rows)) / self.contrast  # given the people, every bit has this variance
-        return Estimate((shown - lie) / self.contrast, np.full(self.categories, error), len(rows))
+        return LocalEstimate((shown - lie) / self.contrast, np.full(self.categories, error), len(rows))
 
     def half_width(self, n: int, beta: float) -> float:
         """How far any estimated frequency is from the one among the `n` people, except with probability `beta`."""

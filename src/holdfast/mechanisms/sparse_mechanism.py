@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from holdfast.mechanisms.sparse_run import Answers, Rules, SparseRun, replicate
+from holdfast.mechanisms.sparse_run import Rules, SparseAnswers, SparseRun, replicate
 from holdfast.noise.entropy import Source
 from holdfast.noise.grid import Grid
 from holdfast.noise.integers import fits_vector
@@ -40,7 +40,7 @@ class SparseMechanism:
         """Continue a run from its `secret_state()`."""
         return SparseRun.resume(self, state, source)
 
-    def release(self: Rules, values: npt.ArrayLike, source: Source | None = None) -> Answers:
+    def release(self: Rules, values: npt.ArrayLike, source: Source | None = None) -> SparseAnswers:
         """Answer a batch of questions in a run of its own.
 
         Parameters

@@ -69,13 +69,13 @@ class Rules(Protocol):
 
 
 @dataclass(frozen=True)
-class Answer:
+class SparseAnswer:
     """Above the threshold or not; with the noisy value if the mechanism releases it.
 
     Examples
     --------
-    >>> bool(Answer(True, 0.25)), Answer(False)
-    (True, Answer(above=False, value=None))
+    >>> bool(SparseAnswer(True, 0.25)), SparseAnswer(False)
+    (True, SparseAnswer(above=False, value=None))
     """
 
     above: bool
@@ -86,7 +86,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class SparseAnswers:
     """The answers to a batch: one for each question until the run was exhausted.
 
     Attributes
@@ -100,7 +100,7 @@ class Answers:
 
     Examples
     --------
-    >>> found = Answers(np.array([False, True]), np.array([np.nan, 0.25]), False)
+    >>> found = SparseAnswers(np.array([False, True]), np.array([np.nan, 0.25]), False)
     >>> len(found), [answer.above for answer in found]
     (2, [False, True])
     >>> found.to_dict()
@@ -114,9 +114,9 @@ class Answers:
     def __len__(self) -> int:
         return len(self.above)
 
-    def __iter__(self) -> Iterator[Answer]:
+    def __iter__(self) -> Iterator[SparseAnswer]:
         for i, above in enumerate(self.above.tolist()):
-            yield Answer(above, float(self.values[i]) if above and self.values is not None else None)
+            yield SparseAnswer(above, float(self.values[i]) if above and self.values is not None else None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; below is None among the values."""
@@ -165,7 +165,7 @@ class SparseRun(OneCopy):
         """Whether the run is over."""
         return self._left < 1
 
-    def ask(self, value: float) -> Answer:
+    def ask(self, value: float) -> SparseAnswer:
         """Say whether one value is above the threshold.
 
         Parameters
@@ -186,10 +186,10 @@ class SparseRun(OneCopy):
             above = index + noises.sampler(noises.comparison, source=self._source) > self._threshold()
             self._count(1, above)
             if not above or noises.release is None:
-                return Answer(above)
-            return Answer(True, grid.value(index + noises.sampler(noises.release, source=self._source)))
+                return SparseAnswer(above)
+            return SparseAnswer(True, grid.value(index + noises.sampler(noises.release, source=self._source)))
 
-    def ask_all(self, values: npt.ArrayLike) -> Answers:
+    def ask_all(self, values: npt.ArrayLike) -> SparseAnswers:
         """Answer a batch, with the law of asking one after the other; stops where the run ends.
 
         Time: one vectorised draw for the batch, and a scan from each answer above to the next.
@@ -230,7 +230,7 @@ class SparseRun(OneCopy):
                 shown[hits] = grid.values(
                     indices[hits] + noises.sampler(noises.release, len(hits), source=self._source)
                 )
-            return Answers(above, shown, self.exhausted)
+            return SparseAnswers(above, shown, self.exhausted)
 
     def _check_left(self) -> None:
         if self._left < 1:
@@ -359,4 +359,4 @@ def first_above(noisy: npt.NDArray[np.int64], start: int, stop: int, threshold: 
     return None
 
 
-__all__ = ["Answer", "Answers", "Noises", "Rules", "Sampler", "SparseRun", "first_above", "replicate"]
+__all__ = ["Noises", "Rules", "Sampler", "SparseAnswer", "SparseAnswers", "SparseRun", "first_above", "replicate"]
