@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
 
-.PHONY: run test check bench docs clean
+.PHONY: run test bench docs packaging clean
 
 run: $(VENV)/.run
 	$(BIN)/holdfast demo $(ARGS)
@@ -22,10 +22,13 @@ bench: $(VENV)/.test
 	@tools/system-parts
 	$(BIN)/python -m benchmarks --check $(ARGS)
 
-docs: $(VENV)/.docs
+docs: $(VENV)/.test
 	$(BIN)/sphinx-build -q -W --keep-going -b doctest docs build/doctest
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
 	@echo "documentation: build/docs/index.html"
+
+packaging: $(VENV)/.test
+	$(BIN)/python tools/packaging-check $(ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Holdfast needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
@@ -37,11 +40,7 @@ $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt -e '.[plots,test,bench,docs]'
-	@touch $@ $(VENV)/.run $(VENV)/.docs
-
-$(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[plots,server,agents,docs]'
-	@touch $@
+	@touch $@ $(VENV)/.run
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -33,6 +33,10 @@ PACKAGES = {
     "holdfast.errors": "what is raised on purpose",
     "holdfast.integrations.sklearn": "scikit-learn",
     "holdfast.integrations.optuna": "Optuna",
+    "holdfast.integrations.reported_scores": "scores of evaluation harnesses behind a guard",
+    "holdfast.integrations.inspect_ai": "Inspect",
+    "holdfast.integrations.lm_eval": "lm-evaluation-harness",
+    "holdfast.integrations.mlflow": "MLflow",
 }
 
 

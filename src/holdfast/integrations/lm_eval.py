@@ -84,6 +84,19 @@ def guard_task(
     ------
     InvalidParameter
         The task has no such metric, or it is not a mean.
+
+    Examples
+    --------
+    >>> from holdfast.holdout import ReusableHoldout
+    >>> class Parity:                                   # a task of one's own; `TaskManager` loads those of the harness
+    ...     aggregation = staticmethod(lambda: {"acc": mean})
+    ...     higher_is_better = staticmethod(lambda: {"acc": True})
+    ...     process_results = staticmethod(lambda doc, results: {"acc": float(results[0] == doc["parity"])})
+    >>> from lm_eval.api.metrics import mean
+    >>> scores = GuardedScores(ReusableHoldout(n=300, questions=100))
+    >>> task = guard_task(Parity(), scores, metric="acc", guess=0.9, key="id")
+    >>> sorted(task.aggregation())
+    ['acc', 'acc_high', 'acc_low']
     """
     _check(scores)
     known = sorted(task.aggregation())

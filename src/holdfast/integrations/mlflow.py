@@ -47,6 +47,15 @@ class GuardedEvaluator(ModelEvaluator):
         where the guard has the labels: then the predictions are sent, and the data needs no targets.
     key : str, optional
         The column of the data that names each row; by default its place stands for it.
+
+    Examples
+    --------
+    >>> from holdfast.holdout import ReusableHoldout
+    >>> config = {"scores": GuardedScores(ReusableHoldout(n=300, questions=100)), "guess": 0.9}
+    >>> GuardedEvaluator.can_evaluate(model_type="classifier", evaluator_config=config)
+    True
+    >>> GuardedEvaluator.can_evaluate(model_type="classifier", evaluator_config={})   # only where it is configured
+    False
     """
 
     @classmethod
