@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
+from holdfast.bounds.lower_bound import gilbert_varshamov_redundancy
 from holdfast.errors import InvalidParameter
-from holdfast.experiments.bch import BCH, bch, berlekamp_massey, gilbert_varshamov_redundancy
+from holdfast.experiments.bch import BCH, bch, berlekamp_massey
 from holdfast.experiments.codes import Code, integer_of, random_words, rank
 from holdfast.experiments.gf2m import field, multiply_polynomials, remainder_polynomial
 from holdfast.experiments.golay import GENERATOR, golay

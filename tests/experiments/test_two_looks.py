@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.bounds.currency import MaxInformation, compose
 from holdfast.bounds.finite_law import max_information
+from holdfast.bounds.lower_bound import construction, tight_threshold
 from holdfast.errors import InvalidParameter, LedgerConflict
 from holdfast.experiments.bch import bch
 from holdfast.experiments.binomial import agrees
@@ -20,8 +21,6 @@ from holdfast.experiments.two_looks import (
     Looks,
     golay_divergence,
     log2_agreement_p_values,
-    printed_parameters,
-    tight_threshold,
 )
 
 
@@ -49,10 +48,10 @@ def test_printed_parameters_of_the_specification() -> None:
         (1e-3, 2047, 160.5, 5294.6),
         (1e-6, 4095, 319.9, 11516),
     ]:
-        printed = printed_parameters(0.5, delta, n)
+        printed = construction(0.5, delta, n)
         assert printed.distance == pytest.approx(distance, abs=0.05)
         assert printed.redundancy == pytest.approx(redundancy, abs=0.5)
-    assert next(n for n in range(2, 2000) if printed_parameters(0.5, 0.25, n).redundancy < n) == 985
+    assert next(n for n in range(2, 2000) if construction(0.5, 0.25, n).redundancy < n) == 985
 
 
 def test_second_look_is_private_by_enumeration() -> None:

@@ -327,21 +327,20 @@ def answer_probability(n: int, errors: int, redundancy: int, threshold: float, e
     return math.fsum(share / 2**redundancy for share in shares)
 
 
-def tight_threshold(epsilon: float, delta: float) -> tuple[float, int]:
-    """Return `(w, errors)` that suffice: `w = ln(1/(2 delta))/eps`, `errors = ceil(2w)`.
+def tight_threshold(epsilon: float, delta: float) -> float:
+    """Return the least threshold `w = ln(1/(2 delta))/eps` at which the second step returns the sample often enough.
 
-    `delta` is below 1/2. Derived, reviewed.
+    That is with probability `1 - delta`; a code that corrects `ceil(2w)` errors makes the step `(epsilon,
+    delta)`-private. `delta` is below 1/2. Derived, reviewed.
 
     Examples
     --------
-    >>> w, errors = tight_threshold(0.5, 0.01)
-    >>> round(w, 4), errors
-    (7.824, 16)
+    >>> round(tight_threshold(0.5, 0.01), 4)
+    7.824
     """
     epsilon = check.real("epsilon", epsilon, above=0)
     delta = check.real("delta", delta, above=0, below=0.5)
-    w = -math.log(2 * delta) / epsilon
-    return w, math.ceil(2 * w)
+    return -math.log(2 * delta) / epsilon
 
 
 def gilbert_varshamov_redundancy(n: int, distance: int) -> int:

@@ -158,23 +158,4 @@ def bch(m: int, radius: int) -> BCH:
     )
 
 
-def gilbert_varshamov_redundancy(n: int, distance: int) -> int:
-    """The least `r` at which the Gilbert-Varshamov test promises a linear code of this length and distance.
-
-    The test is `sum_{i <= distance-2} C(n-1, i) < 2^r`. It shows existence only; no decoder comes with it.
-
-    Examples
-    --------
-    >>> gilbert_varshamov_redundancy(1023, 33)
-    197
-    """
-    check.whole("n", n, at_least=1)
-    check.whole("distance", distance, at_least=2, at_most=n)
-    term = total = 1
-    for i in range(1, distance - 1):
-        term = term * (n - i) // i
-        total += term
-    return total.bit_length()
-
-
-__all__ = ["BCH", "bch", "berlekamp_massey", "gilbert_varshamov_redundancy"]
+__all__ = ["BCH", "bch", "berlekamp_massey"]

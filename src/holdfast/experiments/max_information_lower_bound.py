@@ -10,20 +10,15 @@ from typing import Any
 import numpy as np
 
 from holdfast.bounds.currency import MaxInformation, compose
+from holdfast.bounds.lower_bound import construction, gilbert_varshamov_redundancy, tight_threshold
 from holdfast.errors import LedgerConflict
-from holdfast.experiments.bch import bch, gilbert_varshamov_redundancy
+from holdfast.experiments.bch import bch
 from holdfast.experiments.binomial import ERROR, agrees, exceeds
 from holdfast.experiments.codes import Code, random_words, rank
 from holdfast.experiments.golay import golay
 from holdfast.experiments.plots import log_axis
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
-from holdfast.experiments.two_looks import (
-    Looks,
-    golay_divergence,
-    log2_agreement_p_values,
-    printed_parameters,
-    tight_threshold,
-)
+from holdfast.experiments.two_looks import Looks, golay_divergence, log2_agreement_p_values
 
 ALPHA = 0.05
 _SLACK = 0.01  # failure probability spent on turning the first look's bits into max-information
@@ -165,7 +160,7 @@ def _codes_table(runs: list[Run]) -> Table:
     rows = []
     for made in runs:
         looks, code = made.looks, made.looks.code
-        printed = printed_parameters(looks.epsilon, looks.delta, code.n)
+        printed = construction(looks.epsilon, looks.delta, code.n)
         rows.append(
             {
                 "instance": made.label,

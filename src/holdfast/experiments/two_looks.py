@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import check
+from holdfast.bounds.lower_bound import acceptance, recovered_information
 from holdfast.errors import InvalidParameter
 from holdfast.experiments.codes import Code, Words
 from holdfast.experiments.golay import golay
@@ -33,6 +34,7 @@ class Looks:
 
     Examples
     --------
+    >>> from holdfast.bounds.lower_bound import tight_threshold
     >>> from holdfast.experiments.golay import golay
     >>> looks = Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25))
     >>> round(looks.recovery, 10), round(looks.unprompted, 10)
@@ -71,9 +73,7 @@ class Looks:
 
     def says(self, distance: int) -> float:
         """`Pr[distance + Lap(1/epsilon) < threshold]`: the probability that `B` says a word at this distance."""
-        gap = self.threshold - distance
-        tail = math.exp(-self.epsilon * abs(gap)) / 2
-        return 1 - tail if gap > 0 else tail
+        return acceptance(distance, self.threshold, self.epsilon)
 
     @property
     def recovery(self) -> float:
@@ -102,6 +102,7 @@ class Looks:
 
         Examples
         --------
+        >>> from holdfast.bounds.lower_bound import tight_threshold
         >>> from holdfast.experiments.golay import golay
         >>> looks = Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25))
         >>> [round(looks.second_max_information(beta), 4) for beta in (0, 0.1, 0.2, 0.25, 0.5)]
@@ -131,59 +132,13 @@ class Looks:
 
     def both_max_information(self, beta: float) -> float:
         """Exact `beta`-approximate max-information of the second look after the first, in bits, for fair bits."""
-        beta = check.probability("beta", beta, zero=True)
-        n, said = self.code.n, self.recovery
-        rest = math.log2((1 - beta) / (1 - said + math.ldexp(said, -n)))
-        return max(n + math.log2(1 - beta / said), rest) if beta < said else rest
+        return recovered_information(self.code.n, beta, self.recovery)
 
     def _log2_heard(self) -> list[float]:
         """For each distance up to the radius: log2 of the probability of lying there and hearing the word."""
         n, redundancy = self.code.n, self.code.redundancy
         distances = range(self.code.radius + 1)
         return [_log2_choose(n, d) - redundancy + math.log2(self.says(d)) for d in distances]
-
-
-def tight_threshold(epsilon: float, delta: float) -> float:
-    """The smallest threshold at which the second look recovers the rows with probability `1 - delta`.
-
-    `ln(1/(2 delta))/epsilon`; a code of radius at least twice it makes the look `(epsilon, delta)`-private.
-
-    Examples
-    --------
-    >>> round(tight_threshold(0.5, 0.01), 4)
-    7.824
-    """
-    epsilon = check.real("epsilon", epsilon, above=0)
-    return math.log(1 / (2 * check.real("delta", delta, above=0, below=0.5))) / epsilon
-
-
-@dataclass(frozen=True)
-class Printed:
-    """The paper's distance `t`, parity bits `r`, threshold `w`, and the length above which its proof holds."""
-
-    distance: float
-    redundancy: float
-    threshold: float
-    length: float
-
-
-def printed_parameters(epsilon: float, delta: float, n: int) -> Printed:
-    """The parameters of Algorithms 1 and 2 as printed, with base-2 logarithms and without rounding.
-
-    `t = 8 log(1/delta)/epsilon + 1`, `r = 3 t log n`, `w = log(1/delta)/epsilon`; the proof needs `n > 2e(t-1)`.
-
-    Examples
-    --------
-    >>> printed = printed_parameters(0.5, 0.25, 2047)
-    >>> printed.distance, round(printed.redundancy), printed.threshold
-    (33.0, 1089, 4.0)
-    """
-    epsilon = check.real("epsilon", epsilon, above=0, at_most=0.5)
-    delta = check.real("delta", delta, above=0, at_most=0.25)
-    n = check.whole("n", n, at_least=2)
-    threshold = math.log2(1 / delta) / epsilon
-    distance = 8 * threshold + 1
-    return Printed(distance, 3 * distance * math.log2(n), threshold, 2 * math.e * (distance - 1))
 
 
 def golay_divergence(looks: Looks) -> float:
@@ -194,6 +149,7 @@ def golay_divergence(looks: Looks) -> float:
 
     Examples
     --------
+    >>> from holdfast.bounds.lower_bound import tight_threshold
     >>> from holdfast.experiments.golay import golay
     >>> round(golay_divergence(Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25))), 10)
     0.2231301601
@@ -250,4 +206,4 @@ def _log2_sum(logs: list[float]) -> float:
     return largest if largest == -math.inf else largest + math.log2(math.fsum(2.0 ** (x - largest) for x in logs))
 
 
-__all__ = ["Looks", "Printed", "golay_divergence", "log2_agreement_p_values", "printed_parameters", "tight_threshold"]
+__all__ = ["Looks", "golay_divergence", "log2_agreement_p_values"]
