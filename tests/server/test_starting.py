@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -25,6 +26,24 @@ def test_a_token_is_not_made_where_it_cannot_be_written(tmp_path: Path) -> None:
         assert done.stderr.startswith("holdfast: "), done.stderr
     assert taken.read_text() == "somebody's notes"
     assert not (folder / "ledger.db").exists()
+
+
+def test_a_token_is_not_made_where_nobody_could_use_it(tmp_path: Path) -> None:
+    """On a port that somebody has, or a host that is elsewhere, the first start would show its token for nothing."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for place, said in (
+            (["--port", port], f"port {port} is in use"),
+            (["--host", "192.0.2.1"], "where this machine"),
+        ):
+            command = [sys.executable, "-m", "holdfast", "serve", "--folder", str(tmp_path / "server"), *place]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            assert (done.returncode, done.stdout) == (2, ""), done.stderr
+            assert said in done.stderr
+            assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "server" / "ledger.db").exists()
 
 
 def test_what_a_server_writes_is_its_own_and_it_ends_in_order(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def serve(
         "open_metrics": open_metrics,
     }
     settings, running = _settings({name: value for name, value in given.items() if value is not None})
+    running.require_free(settings)
     os.umask(
         0o077
     )  # ledgers hold secrets and uploads hold rows: nobody else on this machine reads what a server writes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from holdfast.errors import InvalidParameter
 from holdfast.server import logs
 from holdfast.server.metrics import forget
 from holdfast.server.settings import Settings
@@ -30,6 +32,22 @@ def first_token(settings: Settings, *, another: bool = False) -> str | None:
         return server.tokens.issue("steward", "steward", expires)[0]
     finally:
         server.close()
+
+
+def require_free(settings: Settings) -> None:
+    """Say that the server cannot listen where it shall, before a token is made that would be shown for nothing."""
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, place = found[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            said = f"port {settings.port} is in use, perhaps by another server: give another with --port"
+        else:
+            said = f"host and port must be where this machine can listen, got {settings.host} and {settings.port}"
+        raise InvalidParameter(said) from None
 
 
 def to_environment(settings: Settings) -> dict[str, str]:
@@ -82,4 +100,4 @@ def serve(settings: Settings) -> None:
     Multiprocess(config, sockets=[shared]).run()
 
 
-__all__ = ["first_token", "serve", "to_environment"]
+__all__ = ["first_token", "require_free", "serve", "to_environment"]

@@ -16,7 +16,8 @@ import httpx
 import pytest
 
 from holdfast.errors import InvalidParameter
-from holdfast.server.demo import analysts, playing, sample, serving
+from holdfast.server.demo import analysts, playing, sample
+from holdfast.server.running import require_free
 from holdfast.server.settings import Settings
 from tests.server.live import free_port
 from tests.server.pages.visiting import Visitor
@@ -70,7 +71,7 @@ def test_a_port_in_use_is_said_at_once(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(InvalidParameter, match="is in use"):
-            serving.require_free(Settings(folder=tmp_path, port=taken.getsockname()[1]))
+            require_free(Settings(folder=tmp_path, port=taken.getsockname()[1]))
 
 
 @pytest.fixture(scope="module")

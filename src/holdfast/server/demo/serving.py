@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +13,14 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import HoldfastError
 from holdfast.guard.questions import Score
 from holdfast.server import logs
 from holdfast.server.app import create_app
 from holdfast.server.demo import analysts, audits, board, sample
 from holdfast.server.demo.analysts import Step
 from holdfast.server.roles import Caller
+from holdfast.server.running import require_free
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
 from holdfast.strict_json import to_json
@@ -143,16 +143,4 @@ def play(demo: Demo, ended: threading.Event, pace: float) -> int:
     return answered
 
 
-def require_free(settings: Settings) -> None:
-    """Say at once that somebody else has the port."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((settings.host, settings.port))
-        except OSError:
-            raise InvalidParameter(
-                f"port {settings.port} is in use, perhaps by another demo: give another with --port"
-            ) from None
-
-
-__all__ = ["GUARD", "Demo", "play", "prepare", "require_free", "serve"]
+__all__ = ["GUARD", "Demo", "play", "prepare", "serve"]
