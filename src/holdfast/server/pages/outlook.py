@@ -107,12 +107,15 @@ def history(ledger: Ledger, caller: Caller, before: int | None = None) -> tuple[
     """The latest entries that the caller may see, newest first; and where the page before them begins."""
     end = ledger.head().sequence if before is None else min(before - 1, ledger.head().sequence)
     found: list[dict[str, Any]] = []
+    # A slow question is paid for in one entry and answered in a later one: where both are there, the later says it all.
+    answered = {entry.body.get("paid") for entry in ledger.entries(end + 1, end + 200)} if before is not None else set()
     last = max(0, end - _LOOKED_AT)  # an analyst with few entries among many turns pages, and nobody waits for a scan
     while end > last and len(found) < _SHOWN:
         first = max(1, end - 199)
         for entry in reversed(list(ledger.entries(first, end))):
             end = entry.sequence - 1
-            if caller.steward or entry.analyst == caller.name:
+            answered.add(entry.body.get("paid"))
+            if entry.sequence not in answered and (caller.steward or entry.analyst == caller.name):
                 found.append(item(entry))
                 if len(found) == _SHOWN:
                     break
