@@ -247,7 +247,7 @@ def _show(found: Any, estimate: bool) -> None:
         return
     rows: list[tuple[str, object]] = []
     if found.passed is not None:
-        rows.append(("", "passed" if found.passed else "failed"))
+        rows.append(("outcome", "passed" if found.passed else "failed"))
     if isinstance(found.value, dict):
         rows += [(label, f"{one:.6g} in {_ends(found.interval[label])}") for label, one in found.value.items()]
     elif found.value is not None:

@@ -88,7 +88,8 @@ def leaderboard(
     if as_json:
         output.print_json(found.to_dict())
         return
-    title = f"{found.board.name}: {found.board.metric}, {found.submissions} submissions"
+    many = "1 submission" if found.submissions == 1 else f"{found.submissions:,} submissions"
+    title = f"{found.board.name}: {found.board.metric}, {many}"
     columns = ("rank", "score", "interval", "analyst", "submission", "entry")
     output.table(title, columns, [_row(place) for place in found.places])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from holdfast.cli import output
-from holdfast.errors import HoldfastError, LedgerConflict
+from holdfast.errors import HoldfastError, InvalidParameter, LedgerConflict
 
 if TYPE_CHECKING:
     from holdfast.guard.ledger.receipts import Receipt
@@ -31,6 +31,11 @@ def verify(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Check a ledger's chain, its arithmetic and receipts; exit status 3 when something is wrong."""
+    if ledger.startswith(("http://", "https://")):
+        raise InvalidParameter(
+            "ledger must be a file or a database: a server's ledger is verified by its steward, on the guard's page or "
+            "with `hf.connect(url).guard(name).verify()`"
+        )
     try:
         from holdfast.guard.ledger.verify import verify as check
         from holdfast.guard.replay import GuardReplay

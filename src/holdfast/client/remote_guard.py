@@ -26,7 +26,7 @@ from holdfast.client.submissions import (
     read_submission,
 )
 from holdfast.client.wire import Wire
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
@@ -335,6 +335,10 @@ def fresh_key() -> str:
 
 
 def _plain(question: Asked) -> dict[str, Any]:
+    if not isinstance(question, (Question, Mapping)):
+        raise InvalidParameter(
+            f"a question must be one such as `hf.guard.check(...)`, or a mapping, got a {type(question).__name__}"
+        )
     return question.to_dict() if isinstance(question, Question) else dict(question)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from holdfast.data.expressions import limits, sizes, tree
@@ -156,8 +157,9 @@ class _Checker:
 
     def _name(self, column: str) -> Facts:
         if not isinstance(column, str) or column not in self.schema:
-            near = next((name for name in self.schema.names if name.lower() == str(column).lower()), None)
-            hint = f"; there is {near!r}" if near is not None else ""
+            alike = {name.lower(): name for name in self.schema.names}
+            near = get_close_matches(str(column).lower()[:60], alike, n=1)
+            hint = f"; there is {alike[near[0]]!r}" if near else ""
             raise InvalidParameter(f"expression must name columns of the schema, got {str(column)[:60]!r}{hint}")
         kind = self.kinds[column] = self.schema[column].kind
         if kind == "text" or kind == "boolean":

@@ -89,14 +89,25 @@ def _too_nested() -> InvalidParameter:
     return InvalidParameter(f"expression must have at most {limits.MOST_BRACKETS} brackets inside each other")
 
 
+_WORDS = {"==": "=", "=>": ">=", "=<": "<=", "&&": "and", "||": "or", "&": "and", "|": "or", "!": "not"}
+"""What people write who come from other languages, and what it is here."""
+
+
 def _unreadable() -> InvalidParameter:
-    return InvalidParameter("expression must be one expression of the row language, and this does not read as one")
+    return InvalidParameter(
+        "expression must be one expression of the row language, and this does not read as one; conditions look like "
+        "`age < 30 and city = 'Bern'`"
+    )
 
 
 def _refused(what: Any) -> InvalidParameter:
     shown = str(what)
     shown = shown if len(shown) <= 40 else shown[:40] + "..."
-    return InvalidParameter(f"expression must be one expression of the row language, got something else near {shown!r}")
+    word = _WORDS.get(shown)
+    hint = "" if word is None else f"; write {word}"
+    return InvalidParameter(
+        f"expression must be one expression of the row language, got something else near {shown!r}{hint}"
+    )
 
 
 def _tokens(text: Any) -> list[Any]:

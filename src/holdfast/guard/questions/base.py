@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -193,8 +193,12 @@ class Question(ABC):
         try:
             return made(**values)
         except TypeError:
-            names = ", ".join(field.name for field in fields(made))  # type: ignore[arg-type]
-            raise InvalidParameter(f"a {made.kind} has {names}; got {', '.join(map(str, values))[:200]}") from None
+            every = fields(made)  # type: ignore[arg-type]
+            names = [one.name for one in every]
+            needed = [one.name for one in every if one.default is MISSING and one.name not in values]
+            other = [f"there is no {str(name)[:60]!r}" for name in values if name not in names]
+            wrong = ", ".join([f"{name} is missing" for name in needed] + other)
+            raise InvalidParameter(f"a {made.kind} has {', '.join(names)}; {wrong[:200]}") from None
 
 
 __all__ = ["MIXED", "Bound", "Hidden", "Measured", "Question", "Settled", "Situation"]

@@ -192,8 +192,9 @@ def chosen(boards: Sequence[Board] | None, name: str | None) -> Board:
     """
     fitting = [board for board in boards or () if name in (None, board.name)]
     if len(fitting) != 1:
-        known = ", ".join(board.name for board in boards or ()) or "none"
-        raise InvalidParameter(f"board must name one of the guard's boards: {known}")
+        if not boards:
+            raise InvalidParameter("this guard has no board: a steward declares boards in its policy")
+        raise InvalidParameter(f"board must name one of the guard's boards: {', '.join(one.name for one in boards)}")
     return fitting[0]
 
 

@@ -234,6 +234,8 @@ def aside(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
         return "Only improvements show a score: that is what keeps a ladder honest." if answer["passed"] else ""
     if answer["passed"] is False and asked["kind"] in ("check", "compare", "score"):
         return "Failures like this one make later intervals a little wider, for everybody."
+    if answer["passed"] is True and "guess" not in asked:
+        return "Claims that hold cost next to nothing: later intervals stay as they are."
     if answer["passed"] is True:
         return "Guesses that stand cost next to nothing: later intervals stay as they are."
     if asked["kind"] in ("mean", "histogram"):
