@@ -6,6 +6,7 @@ import gc
 import logging
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,42 @@ def test_a_run_on_some_items_shows_nothing_and_costs_nothing(tmp_path: Path) -> 
     assert holdout.asked == 0
 
 
+def test_nothing_is_asked_before_every_epoch_is_done(tmp_path: Path) -> None:
+    """Inspect computes metrics while samples run, after a first epoch of all items too: one question all the same."""
+    scores = GuardedScores.open(None, "sums", [one.id for one in _items(20)], questions=100, graded=True)
+    tries: dict[int, int] = {}
+
+    def sometimes(i: int) -> bool:
+        time.sleep(0.025)  # so that it does compute them: about once a second
+        tries[i] = tries.get(i, 0) + 1
+        return tries[i] + i % 2 != 2
+
+    found = _metrics(_run(tmp_path, sometimes, guarded(scores, 0.75, epochs=4), items=_items(20), epochs=4))
+    assert (found["score"], found["score_confirmed"], found["score_left"]) == (0.75, 1, 99)
+    assert found["score_low"] <= 0.75 <= found["score_high"]
+    other = _metrics(_run(tmp_path, lambda i: True, guarded(scores, 0.75, epochs=3), items=_items(20), epochs=2))
+    assert math.isnan(other["score"])  # a task with other epochs than were said
+    with pytest.raises(InvalidParameter, match="epochs must be"):
+        guarded(scores, epochs=0)
+
+
+def _named(i: int, epoch: int, value: float) -> SampleScore:
+    return SampleScore(score=Score(value=value), sample_id=f"sum {i}")
+
+
+def test_an_item_is_worth_the_mean_of_its_epochs_and_parts_of_them_nothing() -> None:
+    holdout = ReusableHoldout(20, questions=100)
+    metric: Any = guarded(GuardedScores(holdout), guess=0.9, epochs=2)
+    done = [_named(i, epoch, float(i >= 10 + epoch)) for epoch in range(2) for i in range(20)]
+    for part in (done[:20], done[:30], done + done[:1]):
+        assert math.isnan(metric(part)["score"])
+    assert holdout.asked == 0
+    found = metric(done)
+    assert holdout.asked == 1
+    same = ReusableHoldout(20, questions=100).check([0.0] * 10 + [0.5] + [1.0] * 9, 0.9, low=0, high=1)
+    assert found["score"] == same.value
+
+
 def test_other_items_and_wrong_values_are_one_clear_error(tmp_path: Path) -> None:
     holdout = ReusableHoldout(20, questions=100)
     scores = GuardedScores(holdout)
@@ -139,6 +176,9 @@ def test_a_guard_with_the_labels_is_sent_answers(tmp_path: Path) -> None:
     scores = GuardedScores(guard, board="sums", answers=True)
     found = _metrics(_run(tmp_path, lambda i: i > 0, guarded(scores, guess=0.95), items=_items(20)))
     assert (found["score"], found["score_confirmed"]) == (0.95, 1)
+
+    with pytest.raises(InvalidParameter, match="answers have no mean"):
+        guarded(scores, epochs=2)
 
 
 def test_the_budget_is_a_guarded_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from importlib.util import find_spec
 
+from holdfast import check
 from holdfast.errors import InvalidParameter
 from holdfast.integrations.reported_scores import GuardedScores
 
@@ -14,9 +15,12 @@ if find_spec("inspect_ai") is None:
 from inspect_ai.scorer import Metric, SampleScore, Value, ValueToFloat, metric, value_to_float
 
 
-@metric(name="guarded", scores="reduced")
-def guarded(
-    scores: GuardedScores, guess: float | None = None, name: str = "score", to_float: ValueToFloat | None = None
+def _guarded(
+    scores: GuardedScores,
+    guess: float | None = None,
+    name: str = "score",
+    to_float: ValueToFloat | None = None,
+    epochs: int = 1,
 ) -> Metric:
     """The guarded mean of a scorer's values, for `Task(metrics=[...])`, which takes the place of the plain metrics.
 
@@ -24,9 +28,10 @@ def guarded(
     `score_high`, the interval, `score_confirmed` and `score_left`. What is promised stands with each in `params`. Where
     the guard has the labels it is sent each score's `answer` and grades by itself; else the scorer's grades.
 
-    Inspect also computes metrics while samples still run, to show them; until all items have a score it is NaN and
-    nothing is asked. So it stays for a run with `limit`, or in which samples failed: a score is checked on the whole
-    benchmark. Epochs are reduced to one value an item first.
+    Inspect also computes metrics while samples still run, to show them; until all items have a score of every epoch it
+    is NaN and nothing is asked. So it stays for a run with `limit`, in which samples failed, or with other `epochs`
+    than said here: a score is checked on the whole benchmark. An item's value is the mean over its epochs, whatever
+    reducer the task has.
 
     The log also holds every sample's own score. Who reads those to pick models leaves the guarantee;
     `eval(..., log_samples=False)` does not write them.
@@ -41,6 +46,8 @@ def guarded(
         What the number is called in the log.
     to_float : callable, optional
         How a score's value becomes a number in [0, 1]; by default Inspect's own: C is 1, P is 0.5, I and N are 0.
+    epochs : int
+        The task's epochs. More than one need scores that are opened with `graded=True`, and a guard without labels.
 
     Examples
     --------
@@ -57,15 +64,30 @@ def guarded(
             f"scores must be a GuardedScores, got a {type(scores).__name__}; a log says what was promised and does not "
             "hold the budget, so open it and evaluate again, which is free"
         )
+    epochs = check.whole("epochs", epochs, at_least=1)
+    if scores.answers and epochs > 1:
+        raise InvalidParameter("epochs must be 1 where the guard has the labels: answers have no mean")
     benchmark, number = scores, value_to_float() if to_float is None else to_float
 
     def guarded_mean(scores: list[SampleScore]) -> Value:
-        if len(scores) < benchmark.n:
+        items: dict[object, list[SampleScore]] = {}
+        for one in scores:
+            items.setdefault(one.sample_id, []).append(one)
+        # A part of the epochs has a mean for every item too; to ask about it would spend the budget while samples run.
+        if len(items) < benchmark.n or any(len(item) != epochs for item in items.values()):
             return {name: math.nan}
-        values = [one.score.answer or "" if benchmark.answers else number(one.score.value) for one in scores]
-        return benchmark.report([one.sample_id for one in scores], values, guess).numbers(name)
+        values = [
+            item[0].score.answer or ""
+            if benchmark.answers
+            else math.fsum(number(one.score.value) for one in item) / epochs
+            for item in items.values()
+        ]
+        return benchmark.report(items, values, guess).numbers(name)
 
     return guarded_mean
 
+
+guarded = metric(name="guarded", scores="unreduced")(_guarded)
+guarded.__doc__ = _guarded.__doc__  # which Inspect drops
 
 __all__ = ["guarded"]
