@@ -50,13 +50,14 @@ class Files:
 @contextmanager
 def reading(files: Files | None, *errors: type[BaseException]) -> Iterator[None]:
     """The files as they were opened, before and after; an engine's errors as one that says nothing about rows."""
+    hidden: tuple[type[BaseException], ...] = (*errors, OSError)
     try:
         if files is not None:
             files.check()
         yield
         if files is not None:
             files.check()
-    except (*errors, OSError):
+    except hidden:
         raise SampleUnavailable(
             "the rows could not be read: a file or table is missing, damaged, in use or not what it was declared to be"
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import Request, Response
 from starlette.types import Message
@@ -46,7 +46,7 @@ def quick_route(answer: Quick) -> type[StrictRoute]:
     return QuickRoute
 
 
-def _key(request: Request) -> str | bool | None:
+def _key(request: Request) -> str | Literal[False] | None:
     """The key, None without one, False for one that is not in order."""
     found = [value for name, value in request.scope["headers"] if name == _NAME]
     if not found:
