@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.bounds.search import crossing, first_at_least, minimise, smallest, spaced
+from holdfast.bounds.search import crossing, first_at_least, first_whole, minimise, smallest, spaced
 
 quick = settings(max_examples=100, deadline=None, derandomize=True)
 
@@ -23,6 +23,15 @@ def test_first_at_least_is_the_first(target: float, power: float) -> None:
     if x < 1e308:
         assert f(x) >= target
         assert f(math.nextafter(x, 0.0)) < target
+
+
+@given(st.integers(1, 10**18), st.integers(1, 100), st.integers(1, 10**18))
+@quick
+def test_first_whole_is_the_first(turns: int, start: int, limit: int) -> None:
+    first = max(turns, start)
+    assert first_whole(lambda n: n >= turns, start) == first
+    limit = max(limit, start)
+    assert first_whole(lambda n: n >= turns, start, limit=limit) == (first if first <= limit else None)
 
 
 @given(st.floats(-50, 50), st.floats(0.01, 100), st.booleans())

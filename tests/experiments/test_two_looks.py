@@ -25,11 +25,11 @@ from holdfast.experiments.two_looks import (
 
 
 def _golay_looks() -> Looks:
-    return Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25))
+    return Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25)[0])
 
 
 def _small_looks() -> Looks:
-    return Looks(bch(4, 2), 2.0, 0.2, tight_threshold(2.0, 0.2))
+    return Looks(bch(4, 2), 2.0, 0.2, tight_threshold(2.0, 0.2)[0])
 
 
 def test_vectors_of_the_specification() -> None:
@@ -104,7 +104,7 @@ def test_max_information_of_both_by_enumeration() -> None:
 )
 def test_attack_at_the_rate_of_theory(code: Code, delta: float) -> None:
     """Exact binomial tests at error 1e-6, and the same tests reject a threshold of twice the size."""
-    looks = Looks(code, 0.5, delta, tight_threshold(0.5, delta))
+    looks = Looks(code, 0.5, delta, tight_threshold(0.5, delta)[0])
     rng, trials = np.random.default_rng(13), 3000
     rows = random_words(rng, trials, code.n)
     words, said = looks.second(rows, looks.first(rows), rng)
@@ -135,7 +135,7 @@ def test_p_values_of_agreement() -> None:
 
 def test_a_radius_too_small_for_the_privacy_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="radius 3 is too small"):
-        Looks(golay(), 0.5, 0.1, tight_threshold(0.5, 0.1))
+        Looks(golay(), 0.5, 0.1, tight_threshold(0.5, 0.1)[0])
     with pytest.raises(InvalidParameter, match="delta"):
         Looks(golay(), 0.5, 0.5, 1.0)
 

@@ -39,6 +39,7 @@ from holdfast.bounds.filters_left_side import (
 )
 from holdfast.bounds.gdp import gdp_budget
 from holdfast.bounds.registry import theorem
+from holdfast.bounds.search import first_whole
 from holdfast.bounds.zcdp import zcdp_budget
 
 Name = Literal["basic", "rogers", "rogers-tuned", "whitehouse", "zcdp", "renyi-curve", "gdp"]
@@ -103,13 +104,7 @@ def most_rounds(fits: Callable[[int], bool]) -> int:
     >>> most_rounds(lambda k: k * k <= 50)
     7
     """
-    low, high = 0, 1
-    while fits(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return first_whole(lambda k: not fits(k)) - 1
 
 
 Fits = Callable[[int], bool]

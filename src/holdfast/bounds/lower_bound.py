@@ -15,6 +15,7 @@ from typing import Any, Literal
 from holdfast import check
 from holdfast.bounds.exact import down
 from holdfast.bounds.registry import theorem
+from holdfast.bounds.search import first_whole
 from holdfast.errors import InvalidParameter
 
 
@@ -114,19 +115,11 @@ def minimum_rows(epsilon: float, delta: float) -> int:
     >>> minimum_rows(0.5, 0.25), minimum_rows(0.5, 0.01)
     (985, 3832)
     """
-    high = 2
-    while construction(epsilon, delta, high).problems:
-        high *= 2
-        if high > check.LARGEST_WHOLE:
-            raise InvalidParameter(f"epsilon must be larger: no number of rows below 1e300 is enough, got {epsilon}")
-    low = high // 2  # n - 3 t log2 n increases from n = 3t/ln 2 on, and is negative before it
-    while high - low > 1:
-        middle = (low + high) // 2
-        if construction(epsilon, delta, middle).problems:
-            low = middle
-        else:
-            high = middle
-    return high
+    # n - 3 t log2 n increases from n = 3t/ln 2 on, and is negative before it
+    found = first_whole(lambda n: not construction(epsilon, delta, n).problems, 2, limit=check.LARGEST_WHOLE)
+    if found is None:
+        raise InvalidParameter(f"epsilon must be larger: no number of rows below 1e300 is enough, got {epsilon}")
+    return found
 
 
 @theorem(
@@ -327,20 +320,22 @@ def answer_probability(n: int, errors: int, redundancy: int, threshold: float, e
     return math.fsum(share / 2**redundancy for share in shares)
 
 
-def tight_threshold(epsilon: float, delta: float) -> float:
-    """Return the least threshold `w = ln(1/(2 delta))/eps` at which the second step returns the sample often enough.
+def tight_threshold(epsilon: float, delta: float) -> tuple[float, int]:
+    """Return `(w, errors)` that suffice: `w = ln(1/(2 delta))/eps`, `errors = ceil(2w)`.
 
-    That is with probability `1 - delta`; a code that corrects `ceil(2w)` errors makes the step `(epsilon,
-    delta)`-private. `delta` is below 1/2. Derived, reviewed.
+    At the threshold `w` the second step returns the sample with probability `1 - delta`, and a code that corrects so
+    many errors makes it `(epsilon, delta)`-private. `delta` is below 1/2. Derived, reviewed.
 
     Examples
     --------
-    >>> round(tight_threshold(0.5, 0.01), 4)
-    7.824
+    >>> w, errors = tight_threshold(0.5, 0.01)
+    >>> round(w, 4), errors
+    (7.824, 16)
     """
     epsilon = check.real("epsilon", epsilon, above=0)
     delta = check.real("delta", delta, above=0, below=0.5)
-    return -math.log(2 * delta) / epsilon
+    w = -math.log(2 * delta) / epsilon
+    return w, math.ceil(2 * w)
 
 
 def gilbert_varshamov_redundancy(n: int, distance: int) -> int:

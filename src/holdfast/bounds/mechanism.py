@@ -15,6 +15,7 @@ from scipy.special import erfcinv, ndtri_exp
 from holdfast import check
 from holdfast.bounds.exact import decimal_fraction, float_up, up
 from holdfast.bounds.registry import theorem
+from holdfast.bounds.search import first_whole
 
 _LARGEST_SCALE = 1e300
 _COUNTABLE = 2.0**50
@@ -263,13 +264,8 @@ def noisy_max_gap(scale: float, candidates: int, beta: float) -> int:
         tail = ((k + (1 + q * q) / (gap * (1 + q))) * gap + q) / (1 + q) ** 2
         return math.log(others) + math.log(tail) - k / scale
 
-    low, high = 0, 1
-    while log_failure(high) > math.log(beta):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if log_failure(middle) > math.log(beta) else (low, middle)
-    return high - 1  # worse by `high` or more fails with probability at most beta, so the gap is at most high - 1
+    # Worse by so much or more fails with probability at most beta, so the gap is at most one less.
+    return first_whole(lambda k: log_failure(k) <= math.log(beta)) - 1
 
 
 class ResponseTable(NamedTuple):

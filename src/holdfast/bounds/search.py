@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,6 +159,31 @@ def minimise(
     return best
 
 
+@overload
+def first_whole(holds: Callable[[int], bool], start: int = 1) -> int: ...
+@overload
+def first_whole(holds: Callable[[int], bool], start: int = 1, *, limit: int) -> int | None: ...
+def first_whole(holds: Callable[[int], bool], start: int = 1, *, limit: int | None = None) -> int | None:
+    """The smallest whole number from `start` (at least 1) on at which a predicate that turns true holds.
+
+    By doubling and halving: about `2 log2` of it evaluations. None where it does not hold at `limit`, nor before.
+
+    Examples
+    --------
+    >>> first_whole(lambda n: n * n >= 1000), first_whole(lambda n: n * n >= 1000, limit=31)
+    (32, None)
+    """
+    low, high = start - 1, start
+    while not holds(high):
+        if limit is not None and high >= limit:
+            return None
+        low, high = high, 2 * high if limit is None else min(2 * high, limit)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
 def turning_point(excess: Callable[[int], float], start: int, limit: int = 10**18) -> int:
     """The last whole number in `[0, limit]` at which a rising function is at most 0 (0 if there is none).
 
@@ -206,4 +231,4 @@ def turning_point(excess: Callable[[int], float], start: int, limit: int = 10**1
     return low
 
 
-__all__ = ["crossing", "first_at_least", "minimise", "smallest", "spaced", "turning_point"]
+__all__ = ["crossing", "first_at_least", "first_whole", "minimise", "smallest", "spaced", "turning_point"]

@@ -87,7 +87,7 @@ def run(settings: Settings) -> Outcome:
 
 def _attack(instance: Instance, label: str, quick: bool, rng: np.random.Generator) -> Run:
     code = instance.code()
-    threshold = tight_threshold(EPSILON, instance.delta) if instance.threshold is None else instance.threshold
+    threshold = tight_threshold(EPSILON, instance.delta)[0] if instance.threshold is None else instance.threshold
     looks = Looks(code, EPSILON, instance.delta, threshold)
     trials, alone = (_QUICK_TRIALS, _QUICK_ALONE) if quick else (instance.trials, _ALONE)
     log2_p = log2_agreement_p_values(code.n)

@@ -36,7 +36,7 @@ class Looks:
     --------
     >>> from holdfast.bounds.lower_bound import tight_threshold
     >>> from holdfast.experiments.golay import golay
-    >>> looks = Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25))
+    >>> looks = Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25)[0])
     >>> round(looks.recovery, 10), round(looks.unprompted, 10)
     (0.75, 0.2453646801)
     """
@@ -104,7 +104,7 @@ class Looks:
         --------
         >>> from holdfast.bounds.lower_bound import tight_threshold
         >>> from holdfast.experiments.golay import golay
-        >>> looks = Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25))
+        >>> looks = Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25)[0])
         >>> [round(looks.second_max_information(beta), 4) for beta in (0, 0.1, 0.2, 0.25, 0.5)]
         [13.612, 11.2447, 9.5647, 0.0318, -0.5907]
         """
@@ -151,7 +151,7 @@ def golay_divergence(looks: Looks) -> float:
     --------
     >>> from holdfast.bounds.lower_bound import tight_threshold
     >>> from holdfast.experiments.golay import golay
-    >>> round(golay_divergence(Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25))), 10)
+    >>> round(golay_divergence(Looks(golay(), 0.5, 0.25, tight_threshold(0.5, 0.25)[0])), 10)
     0.2231301601
     """
     code = golay()

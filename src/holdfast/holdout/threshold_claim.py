@@ -11,6 +11,7 @@ from holdfast.bounds.holdout.design import split_size, thresholdout_size
 from holdfast.bounds.holdout.run_failure import thresholdout_failure
 from holdfast.bounds.holdout.single_threshold import single_threshold_size
 from holdfast.bounds.holdout.theorem25 import theorem25_parameters, theorem25_size
+from holdfast.bounds.search import first_whole
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout.noise_scales import NoiseScales
 
@@ -176,14 +177,8 @@ def _most(n: int, share: float, beta: float, questions: int, method: Method) -> 
     def fits(budget: int) -> bool:
         return _design(share, beta, questions, budget, method).least <= n
 
-    low, high = 0, 1
-    while high <= questions and fits(high):
-        low, high = high, 2 * high
-    high = min(high, questions + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    too_many = first_whole(lambda budget: not fits(budget), limit=questions)
+    return questions if too_many is None else too_many - 1
 
 
 __all__ = ["METHODS", "Claim", "Method", "Planned", "planned"]

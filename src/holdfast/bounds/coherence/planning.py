@@ -19,7 +19,7 @@ from holdfast.bounds.coherence.ratio import (
 )
 from holdfast.bounds.exact import down, up
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.search import first_at_least
+from holdfast.bounds.search import first_at_least, first_whole
 
 _MOST_ROWS = 10**15
 _MOST_LOG_RATIO = 1e12
@@ -222,16 +222,8 @@ def pure_dp_rows(
             return _carries(alpha, lam, n, size, epsilon, population)
         return pure_size_at(alpha, lam, n, epsilon, mode, population).size <= share * n
 
-    high = 2
-    while not enough(high):
-        high *= 2
-        if high > _MOST_ROWS:
-            return math.inf
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return 2 * high
+    half = first_whole(enough, 2, limit=_MOST_ROWS)
+    return math.inf if half is None else 2 * half
 
 
 @theorem(

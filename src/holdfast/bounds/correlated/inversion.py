@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from holdfast.bounds.holdout.ranges import MOST
-from holdfast.bounds.search import first_at_least
+from holdfast.bounds.search import first_at_least, first_whole
 
 
 def least_whole(holds: Callable[[int], bool], top: int = MOST) -> float:
@@ -17,15 +17,8 @@ def least_whole(holds: Callable[[int], bool], top: int = MOST) -> float:
     >>> least_whole(lambda n: n * n >= 1000), least_whole(lambda n: False)
     (32, inf)
     """
-    if not holds(top):
-        return math.inf
-    low, high = 0, 1
-    while not holds(high):
-        low, high = high, min(2 * high, top)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    found = first_whole(holds, limit=top) if holds(top) else None
+    return math.inf if found is None else found
 
 
 def most_whole(holds: Callable[[int], bool], top: int = MOST) -> int:

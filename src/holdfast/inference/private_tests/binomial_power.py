@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from holdfast import check
+from holdfast.bounds.search import first_whole
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.binomial_test import ALTERNATIVES, LARGEST_N, Alternative
 from holdfast.inference.private_tests.noisy_binomial import Masses, critical_count
@@ -70,16 +71,10 @@ def rows_for_power(
         found = power(n, theta0, theta1, epsilon=epsilon, delta=delta, alpha=alpha, alternative=alternative)
         return found >= target
 
-    high = 1
-    while not enough(high):
-        high *= 2
-        if high > LARGEST_N:
-            raise InvalidParameter(f"target must be reached with at most {LARGEST_N} records, and {target:g} is not")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    found = first_whole(enough, limit=LARGEST_N)
+    if found is None:
+        raise InvalidParameter(f"target must be reached with at most {LARGEST_N} records, and {target:g} is not")
+    return found
 
 
 __all__ = ["power", "rows_for_power"]

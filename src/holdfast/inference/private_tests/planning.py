@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast import check
+from holdfast.bounds.search import first_whole
 from holdfast.errors import GuaranteeUnavailable
 from holdfast.inference.private_tests.power import Power
 
@@ -94,18 +95,12 @@ def sample_size(predict: Predict, power: float = 0.8, *, at_most: int = _MOST_RE
     def reached(n: int) -> bool:
         return predict(n=n, **setting).power >= target
 
-    high = 2
-    while not reached(high):
-        if high >= most:
-            raise GuaranteeUnavailable(
-                f"no n up to {most} gives power {target:g}: make the alternative larger or the target smaller"
-            )
-        high = min(high * 2, most)
-    low = high // 2 if high > 2 else 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return Planned("n", high, target, predict(n=high, **setting))
+    found = first_whole(reached, 2, limit=most)
+    if found is None:
+        raise GuaranteeUnavailable(
+            f"no n up to {most} gives power {target:g}: make the alternative larger or the target smaller"
+        )
+    return Planned("n", found, target, predict(n=found, **setting))
 
 
 def budget(
