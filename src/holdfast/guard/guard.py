@@ -21,7 +21,6 @@ from holdfast.guard.leaderboard import Leaderboard, leaderboard
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.ledger.store import Store, open_store
 from holdfast.guard.opening import begin
 from holdfast.guard.policy import Policy
@@ -291,9 +290,7 @@ class Guard:
         return self._sample.engine in _SLOW_ENGINES or self._seconds > _SLOW_SECONDS
 
     def _released(self, entry: Entry, repeated: bool) -> GuardedAnswer:
-        key = self._ledger.key
-        receipt = None if key is None else Receipt.of(entry, key).to_dict()
-        return settling.stored_answer(entry, repeated, receipt)
+        return together.released(self._ledger, entry, repeated)
 
     def __repr__(self) -> str:
         return f"Guard({self.dataset[:16]}..., n={self._sample.n}, engine={self._sample.engine})"

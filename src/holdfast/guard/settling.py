@@ -22,7 +22,7 @@ from holdfast.errors import (
 from holdfast.guard.accounts import ANALYSTS, WHOLE, Account, account_of
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.belief import Belief
-from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.entry import Entry, check_name
 from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.progress import Progress
 from holdfast.guard.questions.base import Bound, Hidden, Question, Situation
@@ -48,6 +48,8 @@ class Asked:
 def bind(question: Question | Mapping[str, Any], standing: Standing, analyst: str, key: str | None = None) -> Asked:
     """Check a question and who asks it against the policy and the schema; nothing of the sample is touched."""
     standing.policy.share(analyst)
+    if key is not None:
+        check_name("key", key)  # before it is looked up together with those of others
     made = question if isinstance(question, Question) else Question.from_dict(question)
     if made.kind not in (standing.policy.kinds or ()):
         allowed = ", ".join(standing.policy.kinds or ())

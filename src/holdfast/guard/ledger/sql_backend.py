@@ -81,8 +81,7 @@ class SQLBackend(Backend):
         except LedgerConflict:
             self.rollback()
             raise
-        self._remembered = self._remembered.at(head)
-        self._remembered.learn(keys, questions, found)
+        self._remembered = self._remembered.at(head).learned(keys, questions, found)
         return head
 
     def _locked(self, keys: Keys, questions: Collection[str]) -> tuple[Head, list[Entry]]:

@@ -51,7 +51,11 @@ _SECRET = _SECRET.where(SECRETS.c.ledger == bindparam("ledger"), SECRETS.c.name 
 
 
 class Remembered:
-    """States as they are at one head. It may gain states, and never has another head: a new head is a new object."""
+    """States as they are at one head. It may gain states, and never has another head: a new head is a new object.
+
+    Threads that look share it with the one that writes. So what entries it knows is never changed under them: who
+    learns more gets an object of their own.
+    """
 
     def __init__(
         self,
@@ -76,14 +80,18 @@ class Remembered:
         hidden = self.secrets | {name: (salt, text) for name, (salt, text, _) in changes.secrets.items()}
         return Remembered(changes.head, accounts, hidden)
 
-    def learn(self, keys: Keys, questions: Collection[str], found: Iterable[Entry]) -> None:
-        """Remember what entries have these keys and questions: the latest of `found`, or none."""
-        self.keys, self.questions = dict.fromkeys(keys), dict.fromkeys(questions)
+    def learned(self, keys: Keys, questions: Collection[str], found: Iterable[Entry]) -> Remembered:
+        """The same states, with what entries have these keys and questions: the latest of `found`, or none."""
+        by_key: dict[tuple[str | None, str], Entry | None] = dict.fromkeys(keys)
+        by_question: dict[str, Entry | None] = dict.fromkeys(questions)
         for entry in sorted(found, key=lambda entry: entry.sequence):
-            if entry.key is not None and (entry.analyst, entry.key) in self.keys:
-                self.keys[entry.analyst, entry.key] = entry
-            if entry.question in self.questions:
-                self.questions[entry.question] = entry
+            if entry.key is not None and (entry.analyst, entry.key) in by_key:
+                by_key[entry.analyst, entry.key] = entry
+            if entry.question in by_question:
+                by_question[entry.question] = entry
+        made = Remembered(self.head, None, None, by_key, by_question)
+        made.accounts, made.secrets = self.accounts, self.secrets
+        return made
 
 
 class SQLSource(Source):
@@ -99,9 +107,7 @@ class SQLSource(Source):
 
     def expect(self, keys: Keys, questions: Collection[str]) -> None:
         """Fetch what is going to be looked up, for this source alone: what others remember is not touched."""
-        known = self.remembered
-        self.remembered = Remembered(known.head, known.accounts, known.secrets)
-        self.remembered.learn(keys, questions, self.find_all(keys, questions))
+        self.remembered = self.remembered.learned(keys, questions, self.find_all(keys, questions))
 
     def signature(self) -> str | None:
         """The signature of the head."""

@@ -1,0 +1,244 @@
+"""Questions asked together leave the ledger that the same questions leave when they are asked one by one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import holdfast as hf
+from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
+from holdfast.guard import Guard, Policy
+from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.ledger.verify import verify
+from holdfast.guard.replay import GuardReplay
+from holdfast.guard.together import Request, recall_each
+
+ROWS = [20 + i % 50 for i in range(2000)]
+PEOPLE = ("ann", "bob", "cyd")
+
+
+def sample() -> hf.data.Sample:
+    return hf.data.table({"age": ROWS}, engine="numpy")
+
+
+def check(number: int, guess: float = 0.5) -> dict[str, Any]:
+    return {"kind": "check", "expression": f"age < {45 + number / 1024!r}", "guess": guess}
+
+
+def policy(questions: int = 12) -> Policy:
+    return Policy(questions=questions, analysts={"ann": 0.5, "bob": 0.4, "cyd": 0.1}, failures=2)
+
+
+requests = st.builds(
+    lambda number, guess, who, key: Request(check(number, guess), who, None if key is None else f"k{key}"),
+    st.integers(0, 4),
+    st.sampled_from([0.5, 0.5, 0.9]),  # the last one fails its check: the cap on failures is met
+    st.sampled_from([*PEOPLE, "eve"]),
+    st.one_of(st.none(), st.integers(0, 3)),
+)
+honest = requests.map(lambda one: replace(one, key=one.key and f"{one.key} {json.dumps(one.question)}"[:200]))
+"""Whose keys stand for one question each."""
+acts = st.one_of(
+    st.lists(requests, min_size=1, max_size=7),
+    st.lists(requests, min_size=1, max_size=7),
+    st.sampled_from(["pause", "resume", "override", "close"]),
+)
+
+
+def alone(guard: Guard, request: Request) -> GuardedAnswer | Exception:
+    try:
+        return guard.ask(request.question, analyst=request.analyst, key=request.key)
+    except HoldfastError as error:
+        return error
+
+
+def plain(found: GuardedAnswer | Exception) -> Any:
+    if isinstance(found, Exception):
+        return type(found).__name__, str(found)
+    return {name: value for name, value in found.to_dict().items() if name != "receipt"}
+
+
+def entries(guard: Guard) -> list[tuple[Any, ...]]:
+    return [(e.kind, e.analyst, e.key, e.question, e.body) for e in guard.ledger.entries()]
+
+
+def act(guard: Guard, what: str, times: int) -> str:
+    try:
+        if what == "override":
+            guard.override(policy(30 + times), "more room")
+        else:
+            getattr(guard, what)("because")
+    except HoldfastError as error:
+        return str(error)
+    return ""
+
+
+@given(plan=st.lists(acts, min_size=1, max_size=6))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_together_is_one_by_one(plan: list[Any]) -> None:
+    """Answers, refusals, numbers, what is left, keys, repeats and every entry: the same, whatever was asked with it."""
+    group, single = (Guard.open(None, sample(), policy()) for _ in range(2))
+    for i, step in enumerate(plan):
+        if isinstance(step, str):
+            assert act(group, step, i) == act(single, step, i)
+            continue
+        found = group.ask_each(step)
+        assert [plain(one) for one in found] == [plain(alone(single, one)) for one in step]
+        for request, one in zip(step, found, strict=True):
+            if isinstance(one, GuardedAnswer):
+                assert one.receipt is not None
+                assert one.receipt["sequence"] == one.sequence
+                (entry,) = group.ledger.entries(one.sequence, one.sequence)
+                assert entry.analyst == request.analyst or one.repeated, "nobody gets another's answer as a new one"
+    assert entries(group) == entries(single)
+
+
+@given(plan=st.lists(st.lists(honest, min_size=1, max_size=7), min_size=1, max_size=4))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_slow_rows_cost_the_same_together_and_one_by_one(plan: list[list[Request]]) -> None:
+    """Reservations come before answers, so entries stand in another order; what everybody pays is the same.
+
+    Without failures: then no order can change what fits.
+    """
+    made = Policy(questions=200, analysts={"ann": 0.5, "bob": 0.4, "cyd": 0.1})
+    group, single = (Guard.open(None, sample(), made) for _ in range(2))
+    for guard in (group, single):
+        guard._slow = lambda: True  # type: ignore[method-assign]
+    for step in plan:
+        kinds = [type(one).__name__ for one in group.ask_each(step)]
+        assert kinds == [type(alone(single, one)).__name__ for one in step]
+        for name in PEOPLE:
+            assert group.remaining(name) == single.remaining(name), "a question that two ask at once is paid for once"
+    one, other = ([row for row in entries(guard) if row[0] == "reserved"] for guard in (group, single))
+    assert [row[1:4] for row in one] == [row[1:4] for row in other]
+
+
+@pytest.mark.parametrize("key", ["\ud800", "\0", "", "k" * 300, 5, ["k"]])
+def test_a_key_that_is_none_is_its_own_error(tmp_path: Path, key: Any) -> None:
+    guard = Guard.open(tmp_path / "ledger.db", sample(), policy())
+    found = guard.ask_each([Request(check(0), "ann", "k"), Request(check(1), "bob", key)])
+    assert [type(one) for one in found] == [GuardedAnswer, InvalidParameter]
+    with pytest.raises(InvalidParameter, match="key must be"):
+        guard.ask(check(1), analyst="bob", key=key)
+    guard.shut()
+
+
+def test_rows_that_take_long_to_fail_are_not_tried_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = sample()
+    guard = Guard.open(None, held, Policy(questions=50))
+    tried: list[int] = []
+    moment = [0.0]
+
+    def gone(statistics: Any) -> Any:
+        tried.append(len(statistics))
+        moment[0] += 6.0
+        raise SampleUnavailable("gone")
+
+    monkeypatch.setattr(held, "measure", gone)
+    monkeypatch.setattr("holdfast.guard.together.time.monotonic", lambda: moment[0])
+    found = guard.ask_each([Request(check(i), "ann", f"k{i}") for i in range(20)])
+    assert all(isinstance(one, SampleUnavailable) for one in found)
+    assert len(tried) == 3, "all at once, and then for as long as there is patience"
+    assert guard.remaining()["whole"] == {"questions": 50}
+
+
+def test_what_was_answered_is_recalled_without_rows() -> None:
+    guard = Guard.open(None, sample(), Policy(questions=3))
+    before = guard.ask(check(0), analyst="ann", key="a")
+    asked = [
+        Request(check(0), "ann", "a"),
+        Request(check(0), "bob", "b"),
+        Request(check(1), "bob", "c"),
+        Request(check(1), "ann", "a"),
+        Request(check(2), "eve", "d"),
+    ]
+
+    def allowed(request: Request, _: Policy) -> None:
+        if request.analyst == "eve":
+            raise InvalidParameter("not eve")
+
+    lacking = SampleUnavailable("the file is gone")
+    found = recall_each(guard.ledger, asked, lacking, allowed)
+    assert plain(found[0]) == plain(found[1]) == plain(before) | {"repeated": True}
+    assert isinstance(found[0], GuardedAnswer)
+    assert found[0].receipt == before.receipt
+    assert [type(one).__name__ for one in found[2:]] == ["SampleUnavailable", "LedgerConflict", "InvalidParameter"]
+    assert found[2] is not lacking
+    assert len(list(guard.ledger.entries())) == 2
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_two_servers_of_one_ledger_answer_every_question_once(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    """Two stores as two processes have them; both are asked the same in groups, in other orders, while one pauses."""
+    where = str(tmp_path / "ledger.db") if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    guards = [Guard.open(where, sample(), Policy(questions=40)) for _ in range(2)]
+    wanted = [Request(check(i % 16), PEOPLE[i % 3], f"k{i}") for i in range(32)]
+    done: list[tuple[Request, GuardedAnswer | Exception]] = []
+    stop = threading.Event()
+
+    def ask(guard: Guard, offset: int) -> None:
+        for turn in range(4):
+            part = [wanted[(offset * (turn + 1) + j * (2 * offset + 1)) % len(wanted)] for j in range(16)]
+            done.extend(zip(part, guard.ask_each(part), strict=True))
+
+    def pause() -> None:
+        while not stop.is_set():
+            guards[1].pause("now and then")
+            guards[1].resume("again")
+
+    def read() -> None:
+        while not stop.is_set():
+            for one in wanted[:8]:
+                guards[0].estimate(one.question, analyst=one.analyst)
+
+    threads = [threading.Thread(target=ask, args=(guards[i % 2], i)) for i in range(6)]
+    others = [threading.Thread(target=pause), threading.Thread(target=read)]
+    for thread in [*threads, *others]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stop.set()
+    for thread in others:
+        thread.join()
+    answered: dict[str, int] = {}
+    for one, found in done:
+        if isinstance(found, Exception):
+            assert "paused" in str(found)
+            continue
+        assert answered.setdefault(json.dumps(one.question), found.sequence) == found.sequence
+    paid = [entry for entry in guards[0].ledger.entries() if entry.kind == "answered"]
+    assert len({entry.question for entry in paid}) == len(paid), "each question is answered once"
+    assert guards[0].remaining()["whole"] == {"questions": 40 - len(paid)}
+    for guard in guards:
+        guard.shut()
+    assert verify(where, replay=GuardReplay).ok
+
+
+def test_what_one_looks_up_is_not_changed_under_who_reads_beside(tmp_path: Path) -> None:
+    """Threads that look share what is remembered at a head with the one that locks it, and see nothing half done."""
+    guard = Guard.open(tmp_path / "ledger.db", sample(), policy())
+    first = guard.ask(check(0), analyst="ann", key="k")
+    with guard.ledger._backend.reading() as (_, source):
+        before: Any = source.remembered  # type: ignore[attr-defined]
+        assert guard.ask(check(0), analyst="ann", key="k").sequence == first.sequence
+        with guard.ledger._backend.reading() as (head, other):
+            assert other.by_key("ann", "k") is not None
+            guard.ledger._backend.begin([("ann", "k"), ("ann", "none")], ["none"])
+            try:
+                assert (before.keys, before.questions) == ({}, {})
+                learned: Any = guard.ledger._backend._remembered  # type: ignore[attr-defined]
+                assert learned.head == head == before.head
+                assert learned.accounts is before.accounts, "what is read once still serves all"
+                assert [None if e is None else e.sequence for e in learned.keys.values()] == [first.sequence, None]
+            finally:
+                guard.ledger._backend.rollback()
+    guard.shut()
