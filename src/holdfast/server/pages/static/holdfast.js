@@ -118,20 +118,31 @@ function build(changed) {
   sign.addEventListener("change", need);
   const name = () => /^[A-Za-z_][A-Za-z0-9_]*$/.test(column.value) ? column.value : `"${column.value}"`;
   const literal = (text) => chosen().kind === "text" ? `'${text.trim().replaceAll("'", "''")}'` : text.trim();
+  const written = () => value.value.split(sign.value === "between" ? /,|\band\b|\bto\b/ : sign.value === "in" ? "," : "\n");
+  const wrong = () => {
+    if (value.disabled) return "";
+    if (written().some((one) => !one.trim())) return "Give a value.";
+    if (sign.value === "between" && written().length !== 2) return "Give two numbers, such as 18, 30.";
+    const numbers = chosen().kind === "text" || written().every((one) => Number.isFinite(Number(one)));
+    return numbers ? "" : `${chosen().column} is a number.`;
+  };
   const condition = () => {
-    const parts = value.value.split(",");
+    const parts = written();
     switch (sign.value) {
       case "is null": return `${name()} is null`;
       case "is true": return name();
       case "is false": return `not ${name()}`;
-      case "between": return `${name()} between ${literal(parts[0])} and ${literal(parts[1] || "")}`;
+      case "between": return `${name()} between ${literal(parts[0])} and ${literal(parts[1])}`;
       case "in": return `${name()} in (${parts.map(literal).join(", ")})`;
       case "starts_with": return `starts_with(${name()}, ${literal(value.value)})`;
       default: return `${name()} ${sign.value} ${literal(value.value)}`;
     }
   };
+  const said = made("p", { className: "hint" });
+  said.setAttribute("role", "status");
   const put = () => {
-    if (!value.disabled && !value.value.trim()) { value.focus(); return; }
+    said.textContent = wrong();
+    if (said.textContent) { value.focus(); return; }
     const before = target.value.trim();
     target.value = before ? `${before} and ${condition()}` : condition();
     value.value = "";
@@ -143,7 +154,7 @@ function build(changed) {
   const box = made("fieldset", { className: "builder" });
   const row = made("div", { className: "builder-row" });
   row.append(labelled("Column", column), labelled("Is", sign), labelled("Value", value), add, values);
-  box.append(made("legend", { textContent: "Build a condition" }), row);
+  box.append(made("legend", { textContent: "Build a condition" }), row, said);
   // The builder is outside the form's own fields: nothing of it is sent.
   fields[fields.length - 1].after(box);
   offer();
