@@ -47,6 +47,8 @@ def test_an_override_says_what_it_costs_and_is_recorded(live: Live, steward: Vis
     assert answer["guarantee"]["certified"] is False
     page = steward.get(f"{at}/entries/{answer['sequence']}").text
     assert "<dt>Certified</dt><dd>no" in page
+    assert "<strong>Not certified.</strong>" in page, "beside what it says, not only below"
+    assert "Ask a question" not in steward.get(at).text, "the policy does not name the steward"
     with Visitor(live.url, issue(live, "bob")["token"]) as analyst:
         assert analyst.fill(f"{at}/override", **form, reason="x", sure="yes").status_code == 403
 

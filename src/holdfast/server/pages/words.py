@@ -134,7 +134,7 @@ def question(asked: Mapping[str, Any]) -> str:
             )
         case "score":
             claimed = "" if asked["guess"] is None else f", about {number(asked['guess'])}?"
-            called = asked["name"] or f"{asked['count']:,} predictions"
+            called = asked["name"] or ("1 prediction" if asked["count"] == 1 else f"{asked['count']:,} predictions")
             return f"{called}: {asked['metric']} on {asked['board']}{claimed}"
     return str(kind)
 
