@@ -179,6 +179,10 @@ def _print(found: dict[str, Any], as_json: bool) -> None:
                 "none" if policy["privacy"] is None else f"{_cost(policy['privacy'])} ({policy['accounting']})",
             ),
             ("questions allowed", ", ".join(policy["kinds"])),
+            *(
+                (f"board {one['name']}", f"{one['metric']} of {one['label']} by {one['key']}, {one['rule']}")
+                for one in policy.get("boards") or ()
+            ),
             ("answered", f"{found['progress']['answered']}, {found['progress']['failed']} failed"),
             ("left", _left(found["remaining"])),
             *((f"left for {name}", _left(left)) for name, left in found["analysts"].items()),

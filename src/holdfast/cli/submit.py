@@ -112,7 +112,7 @@ def _submit_here(
         policy = guard.policy
         on = chosen(policy.boards, board)
         if file.suffix.lower() == ".onnx":
-            from holdfast.server.onnx.model import model_in
+            from holdfast.guard.scoring.onnx.model import model_in
 
             given: Any = model_in(file, rows.schema, rows.n, policy, **of_a_model)
         else:
@@ -131,7 +131,7 @@ def _predictions(file: Path, board: Any, schema: Any) -> Any:
 
 def _show(found: Any) -> None:
     details = found.details
-    shown = "nothing" if found.value is None else f"{found.value:.6g}"
+    shown = "not shown" if found.value is None else f"{found.value:.6g}"
     rows: list[tuple[str, object]] = [(str(details["metric"]), shown)]
     if found.interval is not None:
         rows.append(("interval", f"[{found.interval[0]:.6g}, {found.interval[1]:.6g}]"))
