@@ -18,13 +18,15 @@ from holdfast.bounds.one_question import (
     unlike_rows,
 )
 from holdfast.data import table
+from holdfast.data.fingerprint import Texts
 from holdfast.errors import SampleUnavailable
 from holdfast.guard import Board, Policy, score
 from holdfast.guard.belief import Belief
 from holdfast.guard.progress import Progress
 from holdfast.guard.questions.base import MIXED
 from holdfast.guard.questions.submission import ASSUMPTION
-from holdfast.guard.scoring.metrics import metric_of
+from holdfast.guard.scoring.metrics import _area, metric_of
+from holdfast.guard.scoring.predictions import predictions
 
 SHARE = -9.0
 
@@ -104,6 +106,33 @@ def test_a_class_without_rows_leaves_everything_open(metric: str) -> None:
     assert found(metric, [False] * 50, {-1: True} if metric == "f1" else {1: 0.5}).ends(SHARE) == (0.0, 1.0)
 
 
+def test_an_auc_of_very_many_rows_does_not_overflow() -> None:
+    """Counts whose products leave 64 bits: two classes of 2**31 rows in the right order, and in the wrong one."""
+    first, second = np.array([2**31, 0]), np.array([0, 2**31])
+    assert (_area(first, second), _area(second, first)) == (1.0, 0.0)
+
+
+def test_the_moments_of_ranks_are_those_of_all_rows() -> None:
+    """They are means over rows; half of one would narrow the interval."""
+    board = Board("b", key="id", label="y", metric="auc")
+    for ties in (1, 4, 50):
+        sums = tuple([ties] * (200 // ties) * 2)
+        n = 2 * 200
+        low, high = metric_of(board, n).read(sums).ends(SHARE)
+        scores = np.repeat(np.arange(200 // ties), 2 * ties)
+        known = auc_known_scores(0.5, 200, 200, SHARE, "both", *rank_moments(scores))
+        drawn = two_sample_u(0.5, 200, 200, SHARE)
+        assert (low, high) == pytest.approx((min(known.low, drawn.low), max(known.high, drawn.high)), abs=1e-9)
+
+
+def test_a_row_without_a_key_has_no_prediction() -> None:
+    keys, missing = np.array([1, 2, 3]), np.array([False, True, False])
+    one = predictions({1: 1, 2: 1, 3: 1}, "id", "integer", "integer")
+    assert one.places((keys, missing)).tolist() == [0, 3, 2]
+    texts = predictions({"a": 1, "b": 1}, "id", "text", "integer")
+    assert texts.places((Texts.of(["b", None, "a"]), np.array([False, True, False]))).tolist() == [1, 2, 0]
+
+
 def test_accuracies_are_computed_at_the_share_for_rows_that_are_not_alike() -> None:
     board = Board("b", key="id", label="y", metric="accuracy")
     policy = Policy(confidence=0.6, questions=1, failures=0, boards=[board])
@@ -135,3 +164,10 @@ def test_rows_that_went_away_while_they_were_read_are_noticed() -> None:
 
     with pytest.raises(SampleUnavailable):
         bound.gather(Fewer())
+
+
+def test_the_same_predictions_for_other_rows_are_another_submission() -> None:
+    """Else the stored answer to one would be given for the other."""
+    ones = [predictions({i: 1, i + 1: 0}, "id", "integer", "integer").digest for i in range(3)]
+    texts = [predictions({name: 1}, "id", "text", "integer").digest for name in ("a", "b")]
+    assert len({*ones, *texts}) == 5
