@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
-from holdfast.server import apart
+from holdfast.guard import apart
 
 if TYPE_CHECKING:
     from holdfast.server.settings import Settings

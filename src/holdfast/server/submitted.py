@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
+from holdfast.guard import apart
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.tally import prediction_kind
-from holdfast.server import apart, submitted_text
+from holdfast.server import submitted_text
 from holdfast.server.submitted_text import GAPS, PREDICTION, UNREADABLE, WORDS, missing_columns
 
 if TYPE_CHECKING:

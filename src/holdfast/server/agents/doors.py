@@ -14,7 +14,7 @@ from holdfast.guard.estimate import Estimate
 from holdfast.guard.guard import Guard
 from holdfast.guard.scoring.board import chosen
 from holdfast.guard.scoring.files import predictions_in
-from holdfast.server.onnx.model import model_in
+from holdfast.guard.scoring.onnx.model import model_in
 
 Question = Mapping[str, Any]
 

@@ -28,18 +28,19 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from holdfast.data.schema import Schema
-from holdfast.errors import InvalidParameter, QuestionRefused, SampleUnavailable
-from holdfast.guard.answer import GuardedAnswer
+from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.policy import SCORE, Policy
 from holdfast.guard.questions import Score
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.board import chosen as chosen_board
 from holdfast.guard.standing import Standing
+from holdfast.server import models
 from holdfast.server import submission_shapes as shapes
+from holdfast.server.answer_grid import on_grid
+from holdfast.server.asking import ask_all
 from holdfast.server.errors import Problem
-from holdfast.server.onnx import models
-from holdfast.server.onnx.models import MEDIA_TYPE
+from holdfast.server.models import MEDIA_TYPE
 from holdfast.server.responses import StrictJSON
 from holdfast.server.roles import Anyone, Caller
 from holdfast.server.routes import answers
@@ -125,7 +126,8 @@ async def submit(
         finally:
             place.unlink(missing_ok=True)
         question = Score(chosen.name, given, guess, tolerance, name)
-        facts = await server.work(scored, server, guard, caller, question, key)
+        async with on_grid(server.settings.answer_grid):
+            facts = await server.work(scored, server, guard, caller, question, key)
     server.metrics.answer(Score.kind, facts["repeated"])
     return StrictJSON(facts)
 
@@ -186,13 +188,8 @@ def wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tup
 
 def scored(server: Server, guard: str, caller: Caller, question: Score, key: str | None) -> Mapping[str, Any]:
     """Ask, and say what the ledger holds of it."""
-    try:
-        opened = server.guards.guard(guard, caller)
-        answer: GuardedAnswer = opened.ask(question, analyst=caller.name, key=key)
-    except SampleUnavailable:
-        server.guards.renew(guard)
-        raise
-    (entry,) = opened.ledger.entries(answer.sequence, answer.sequence)
+    (answer,) = ask_all(server.guards, guard, caller, [question], None if key is None else [key])
+    (entry,) = server.guards.chain(guard).entries(answer.sequence, answer.sequence)
     return facts_of(entry) | {"repeated": answer.repeated, "receipt": answer.receipt}
 
 

@@ -14,11 +14,11 @@ import pytest
 import holdfast as hf
 from holdfast.cli.main import run
 from holdfast.errors import InvalidParameter, QuestionRefused
-from holdfast.server.onnx.models import turn
+from holdfast.server.models import turn
 from holdfast.server.settings import Settings
+from tests.guard.scoring.onnx import models
+from tests.guard.scoring.onnx.models import linear, model, node
 from tests.server.live import Live, running
-from tests.server.onnx import models
-from tests.server.onnx.models import linear, model, node
 
 N = 1500
 SECONDS = 6.0

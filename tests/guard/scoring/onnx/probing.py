@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 
-from holdfast.server import apart
+from holdfast.guard import apart
 
 
 def main() -> int:

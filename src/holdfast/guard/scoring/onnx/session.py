@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import InvalidParameter
-from holdfast.server.onnx.packing import Columns, Prediction, Wanted
+from holdfast.guard.scoring.onnx.packing import Columns, Prediction, Wanted
 
 _NUMBERS: dict[str, Any] = {
     "tensor(float)": np.float32,

@@ -17,11 +17,11 @@ from holdfast.errors import InvalidParameter
 from holdfast.guard.policy import Policy
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.making import Making
+from holdfast.guard.scoring.onnx import evaluation, packing
+from holdfast.guard.scoring.onnx.evaluation import Limits, Tried
+from holdfast.guard.scoring.onnx.packing import Prediction
 from holdfast.guard.scoring.predictions import Predictions, predictions
 from holdfast.guard.scoring.tally import prediction_kind
-from holdfast.server.onnx import evaluation, packing
-from holdfast.server.onnx.evaluation import Limits, Tried
-from holdfast.server.onnx.packing import Prediction
 from holdfast.strict_json import to_canonical_json
 
 _PROBABILITIES = ("log-loss", "brier")

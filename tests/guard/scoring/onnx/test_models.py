@@ -14,12 +14,12 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import InvalidParameter, QuestionRefused
-from holdfast.server import apart
-from holdfast.server.onnx.admission import admitted
-from holdfast.server.onnx.evaluation import Limits, predict, try_model, wanted
-from holdfast.server.onnx.model import Model, usable_as
-from tests.server.onnx import models
-from tests.server.onnx.models import FLOAT, helper, linear, model, node
+from holdfast.guard import apart
+from holdfast.guard.scoring.onnx.admission import admitted
+from holdfast.guard.scoring.onnx.evaluation import Limits, predict, try_model, wanted
+from holdfast.guard.scoring.onnx.model import Model, usable_as
+from tests.guard.scoring.onnx import models
+from tests.guard.scoring.onnx.models import FLOAT, helper, linear, model, node
 
 TWO = {"a": "number", "b": "number"}
 N = 400
@@ -173,7 +173,7 @@ def test_a_model_that_fails_as_a_whole_predicts_nothing_in_the_same_time(content
 
 def test_the_process_sees_no_secret_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_TOKEN", "hf_secret")
-    done = apart.run("tests.server.onnx.probing", b"", seconds=60)
+    done = apart.run("tests.guard.scoring.onnx.probing", b"", seconds=60)
     assert done.status == 0
     lines = done.answer.decode().splitlines()
     assert lines[0] == "printed elsewhere: no"
@@ -187,10 +187,10 @@ def test_the_process_sees_no_secret_and_no_network(monkeypatch: pytest.MonkeyPat
 
 def test_a_process_that_hangs_or_dies_is_ended_and_told_apart() -> None:
     begun = time.monotonic()
-    assert apart.run("tests.server.onnx.hanging", b"", seconds=1.5).status is None
+    assert apart.run("tests.guard.scoring.onnx.hanging", b"", seconds=1.5).status is None
     assert time.monotonic() - begun < 10
-    assert apart.run("tests.server.onnx.hanging", b"die", seconds=60).status == -signal.SIGSEGV
-    left = subprocess.run(["pgrep", "-f", "tests.server.onnx.hanging"], capture_output=True, check=False).stdout
+    assert apart.run("tests.guard.scoring.onnx.hanging", b"die", seconds=60).status == -signal.SIGSEGV
+    left = subprocess.run(["pgrep", "-f", "tests.guard.scoring.onnx.hanging"], capture_output=True, check=False).stdout
     assert left == b"", "what it started is ended with it"
 
 
@@ -198,7 +198,7 @@ def test_a_process_that_hangs_or_dies_is_ended_and_told_apart() -> None:
 def test_it_works_for_somebody_without_rights() -> None:
     code = (
         "import os, sys; os.setuid(65534)\n"
-        "from holdfast.server.onnx.evaluation import try_model, wanted\n"
+        "from holdfast.guard.scoring.onnx.evaluation import try_model, wanted\n"
         "content = sys.stdin.buffer.read()\n"
         "print(try_model(content, wanted({'a': 'number', 'b': 'number'}, 10)).seconds < 5)\n"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.errors import InvalidParameter
-from holdfast.server.onnx.operators import ALLOWED, SHAPE_INPUTS, SHAPES_ONLY, STANDARD, TREES
+from holdfast.guard.scoring.onnx.operators import ALLOWED, SHAPE_INPUTS, SHAPES_ONLY, STANDARD, TREES
 
 MOST_NODES = 20_000
 DEEPEST = 1000

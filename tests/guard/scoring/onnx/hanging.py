@@ -11,7 +11,7 @@ import time
 def main() -> None:
     if sys.stdin.buffer.read() == b"die":
         ctypes.string_at(0)
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)  # tests.server.onnx.hanging"])
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)  # tests.guard.scoring.onnx.hanging"])
     time.sleep(600)
 
 

@@ -1,4 +1,4 @@
-"""Evaluating a submitted model on hidden rows, from the server's side: try it without rows, then let it predict.
+"""Evaluating a submitted model on hidden rows, from the guard's side: try it without rows, then let it predict.
 
 What a model does while it sees rows is an output too: an error, a crash or a timeout that hangs on a row would tell
 about it, for nothing. So nothing of the kind is told. A row that the model fails on has no prediction, which counts as
@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.server import apart
-from holdfast.server.onnx import packing
-from holdfast.server.onnx.child import REFUSED
-from holdfast.server.onnx.packing import Prediction, Wanted
+from holdfast.guard import apart
+from holdfast.guard.scoring.onnx import packing
+from holdfast.guard.scoring.onnx.child import REFUSED
+from holdfast.guard.scoring.onnx.packing import Prediction, Wanted
 
-_CHILD = "holdfast.server.onnx.child"
+_CHILD = "holdfast.guard.scoring.onnx.child"
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard.scoring.board import Board
+from holdfast.guard.scoring.onnx.evaluation import Limits, available
+from holdfast.guard.scoring.onnx.model import Model
 from holdfast.guard.standing import Standing
 from holdfast.server import logs
 from holdfast.server.errors import Problem, retry_after
-from holdfast.server.onnx.evaluation import Limits, available
-from holdfast.server.onnx.model import Model
 from holdfast.server.roles import Caller
 from holdfast.server.settings import Settings
 

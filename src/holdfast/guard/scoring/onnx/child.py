@@ -1,4 +1,4 @@
-"""The process of a model, `python -m holdfast.server.onnx.child`: it tries the model, or predicts if it is given rows.
+"""The process of a model, `python -m holdfast.guard.scoring.onnx.child`: it tries a model, or predicts for given rows.
 
 Trying comes first and sees made-up rows alone, so it may say what is wrong. Predicting says nothing but predictions.
 """
@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-from holdfast.server import apart
+from holdfast.guard import apart
 
 REFUSED = 3
 ANSWER = 256 << 20
@@ -29,8 +29,8 @@ def main() -> int:
     head = json.loads(content[: content.index(b"\n")])
     apart.limit(head["memory"], seconds=head["seconds"], answer=ANSWER)
     from holdfast.errors import InvalidParameter
-    from holdfast.server.onnx.packing import unpack
-    from holdfast.server.onnx.session import Session
+    from holdfast.guard.scoring.onnx.packing import unpack
+    from holdfast.guard.scoring.onnx.session import Session
 
     wanted, model, columns = unpack(content)
     del content
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _admitted(model: bytes) -> tuple[bytes, int]:
-    from holdfast.server.onnx.admission import admitted
+    from holdfast.guard.scoring.onnx.admission import admitted
 
     return admitted(model)
 
@@ -57,7 +57,7 @@ def _admitted(model: bytes) -> tuple[bytes, int]:
 def _tried(session: Any, wanted: Any, walk: int) -> dict[str, Any]:
     """Ask the model about made-up rows: whether it answers at all, and how long it takes."""
     from holdfast.errors import InvalidParameter
-    from holdfast.server.onnx.session import words
+    from holdfast.guard.scoring.onnx.session import words
 
     fed = session.fed(_made_up(wanted.features))
     answered, first = 0, ""
