@@ -161,13 +161,14 @@ class Scores:
         """A board as it stands now; see `leaderboard`."""
         policy = self._ledger.look(Standing.of).policy
         wanted = policy.board(board)
-        found = self._submissions(wanted.name)
+        found = self.submissions(wanted.name)
         shown = [place for place in found if place.value is not None]
         ranked = ranks(shown if every else best_each(shown, wanted.rising), wanted.rising, most)
         rest = [place for place in found if place.value is None][: most - len(ranked)] if every else []
         return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(found))
 
-    def _submissions(self, board: str) -> list[Place]:
+    def submissions(self, board: str) -> list[Place]:
+        """Every submission to a board in order, not ranked."""
         with self._mutex:
             for entry in self._ledger.entries(self._read + 1):
                 self._read = entry.sequence

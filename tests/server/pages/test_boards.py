@@ -152,4 +152,16 @@ def test_nobody_knows_who_is_better_where_intervals_overlap() -> None:
         ("3", "p3", ""),
     ]
     assert made[1].mine
-    assert summary(made, None) == "p2 and p1 cannot be told apart: their intervals overlap."  # type: ignore[arg-type]
+    assert summary(made) == "p2 and p1 cannot be told apart: their intervals overlap."
+
+
+def test_whoever_is_tenth_is_not_tied_with_the_first() -> None:
+    from holdfast.guard.leaderboard import Place, ranks
+    from holdfast.server.pages.board_view import _row
+    from holdfast.server.roles import Caller
+
+    apart = [Place(i, "", f"p{i}", "", 1 - i / 20, (1 - i / 20, 1 - i / 20), None, True) for i in range(1, 13)]
+    places = ranks(apart, rising=True)
+    made = [_row(place, places, None, Caller("t", "analyst", "p1")) for place in places]
+    assert made[9].rank == "10"
+    assert summary(made) == "p1 leads, and no other interval reaches as far."

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.guard.leaderboard import Leaderboard, Place, best_each, leaderboard, ranks
+from holdfast.guard.leaderboard import Leaderboard, Place, Scores
 from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.scoring.board import Board
 from holdfast.server.roles import Caller
 
 METRICS: dict[str, tuple[str, str]] = {
@@ -36,23 +35,15 @@ class Row:
     mine: bool
 
 
-def boards_of(policy: Mapping[str, Any]) -> list[Board]:
-    """The boards of a policy in plain data; none where it has none."""
-    return [Board.from_dict(one) for one in policy.get("boards") or ()]
-
-
 def view(ledger: Ledger, board: str, caller: Caller) -> dict[str, Any]:
     """What the page needs: rows best first, the scale they are drawn on, and the latest submissions, oldest first.
 
     Everybody who reaches the guard sees every place. Claims are shown to those who made them and to stewards.
     """
-    found = leaderboard(ledger, board, every=True)
-    rising = found.board.rising
-    shown = [place for place in found.places if place.value is not None]
-    best = ranks(best_each(sorted(shown, key=lambda one: one.sequence), rising), rising)[:_PLACES]
-    latest = sorted(found.places, key=lambda one: one.sequence)[-_STRIP:]
-    if not caller.steward:
-        latest = [place for place in latest if place.analyst == caller.name]
+    scores = Scores(ledger)
+    found = scores.leaderboard(board, most=_PLACES)
+    best = found.places
+    latest = [place for place in scores.submissions(board) if _mine(place, caller)][-_STRIP:]
     claims = _claims(ledger, {place.sequence for place in (*best, *latest) if _mine(place, caller)})
     rows = [_row(place, best, claims.get(place.sequence), caller) for place in best]
     scale = _scale(found, [*best, *latest], claims)
@@ -62,15 +53,15 @@ def view(ledger: Ledger, board: str, caller: Caller) -> dict[str, Any]:
         "scale": scale,
         "latest": [(place, claims.get(place.sequence)) for place in reversed(latest)],
         "points": [_point(place, claims.get(place.sequence), scale) for place in latest],
-        "summary": summary(rows, found),
+        "summary": summary(rows),
     }
 
 
-def summary(rows: Sequence[Row], found: Leaderboard) -> str:
+def summary(rows: Sequence[Row]) -> str:
     """One sentence about a board for whoever has no time."""
     if not rows:
         return "Nobody is on it yet."
-    first, others = rows[0].place, [one.place for one in rows[1:] if one.rank.startswith("1")]
+    first, others = rows[0].place, [one.place for one in rows[1:] if one.place.rank and one.place.rank[0] == 1]
     if len(rows) == 1:
         return f"{first.analyst} is alone on it."
     if not others:
@@ -144,4 +135,4 @@ def _share(value: float, low: float, high: float) -> float:
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
-__all__ = ["METRICS", "Row", "boards_of", "summary", "view"]
+__all__ = ["METRICS", "Row", "summary", "view"]
