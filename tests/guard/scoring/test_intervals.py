@@ -17,8 +17,9 @@ from holdfast.bounds.one_question import (
     two_sample_u,
     unlike_rows,
 )
-from holdfast.data import table
+from holdfast.data import Schema, table
 from holdfast.data.fingerprint import Texts
+from holdfast.data.schema import Kind
 from holdfast.errors import SampleUnavailable
 from holdfast.guard import Board, Policy, score
 from holdfast.guard.belief import Belief
@@ -27,6 +28,7 @@ from holdfast.guard.questions.base import MIXED
 from holdfast.guard.questions.submission import ASSUMPTION
 from holdfast.guard.scoring.metrics import _area, metric_of
 from holdfast.guard.scoring.predictions import predictions
+from holdfast.guard.scoring.tally import tally
 
 SHARE = -9.0
 
@@ -171,3 +173,15 @@ def test_the_same_predictions_for_other_rows_are_another_submission() -> None:
     ones = [predictions({i: 1, i + 1: 0}, "id", "integer", "integer").digest for i in range(3)]
     texts = [predictions({name: 1}, "id", "text", "integer").digest for name in ("a", "b")]
     assert len({*ones, *texts}) == 5
+
+
+@pytest.mark.parametrize("metric", ["mae", "brier", "log-loss", "accuracy", "auc", "f1"])
+def test_a_label_that_is_no_number_is_none(metric: Any) -> None:
+    ends: dict[str, Any] = {"low": 0.0, "high": 2.0} if metric == "mae" else {}
+    board = Board("b", key="id", label="y", metric=metric, positive=1.0, **ends)
+    kinds: dict[str, Kind] = {"id": "integer", "y": "number"}
+    one = tally(board, Schema(kinds), {0: 1.0, 1: 1.0})
+    keys = np.array([0, 1]), None
+    nan = one.add(one.start(), keys, (np.array([np.nan, 1.0]), None))
+    gone = one.add(one.start(), keys, (np.array([1.0, 1.0]), np.array([True, False])))
+    assert nan.tolist() == gone.tolist()
