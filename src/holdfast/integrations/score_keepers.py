@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from holdfast.data.values import summarise
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.strict_json import to_canonical_json
 
@@ -40,7 +40,7 @@ class ReportedScore:
     improved : bool or None
         Where there was no guess, on a ladder: whether the best score so far was beaten. If not, only `high` is shown.
     left : float
-        Questions that may still be asked; infinite without a cap.
+        Questions that may still be asked; infinite without a cap, NaN where it is not known.
     guarantee : mapping
         The theorem, its parameters and the assumption.
     refused : str
@@ -89,8 +89,15 @@ class ReportedScore:
 
     @classmethod
     def refusal(cls, error: HoldfastError) -> Self:
-        """No number, and why."""
-        return cls(math.nan, refused=f"{type(error).__name__}: {error}")
+        """No number, and why; nothing is left where the budget is used up, and else it is not known here.
+
+        Examples
+        --------
+        >>> ReportedScore.refusal(BudgetExhausted("all 500 questions were asked")).left
+        0.0
+        """
+        left = 0.0 if isinstance(error, BudgetExhausted) else math.nan
+        return cls(math.nan, left=left, refused=f"{type(error).__name__}: {error}")
 
     def numbers(self, name: str) -> dict[str, float]:
         """What fits into a table of numbers, under `name` and names made of it."""
