@@ -107,6 +107,11 @@ class Guard:
         return self._ledger.dataset
 
     @property
+    def engine(self) -> str:
+        """What reads the rows."""
+        return self._sample.engine
+
+    @property
     def ledger(self) -> Ledger:
         """The chain of everything that went through this door."""
         return self._ledger
@@ -213,7 +218,7 @@ class Guard:
 
     def describe(self) -> dict[str, Any]:
         """Everything about the guard that may be shown: schema, rows, policy, status, progress, what is left."""
-        return stewarding.describe(self._ledger) | {"engine": self._sample.engine}
+        return stewarding.describe(self._ledger) | {"engine": self.engine}
 
     def pause(self, reason: str = "") -> None:
         """Answer nothing until `resume`; recorded."""

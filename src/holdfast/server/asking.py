@@ -5,7 +5,7 @@ Each is decided by itself, as if it had come alone (`Guard.ask_each`). Without l
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -13,7 +13,8 @@ from typing import Any, Self
 from holdfast.errors import SampleUnavailable
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.policy import Policy
-from holdfast.guard.together import Request
+from holdfast.guard.questions.base import Question
+from holdfast.guard.together import Request, recall_each
 from holdfast.server.gathering import Gathered
 from holdfast.server.guards_registry import Guards
 from holdfast.server.roles import Caller
@@ -47,24 +48,53 @@ class Asking:
         """Answer one question."""
         gathered = self._by_guard.get(guard)
         if gathered is None:
-            gathered = self._by_guard[guard] = Gathered(partial(self._work, self._together, guard))
+            # Nothing is left behind when nobody asks any more: addresses that are no guard are for anybody to make up.
+            gathered = self._by_guard[guard] = Gathered(
+                partial(self._work, self._together, guard), when_idle=lambda: self._by_guard.pop(guard, None)
+            )
         # Slow rows are read by as many as there are threads; quick ones are better read for many at once.
         gathered.at_once = self._threads if self._guards.slow(guard) else GROUPS
-        try:
-            return await gathered(asked)
-        finally:
-            if gathered.idle:  # an address that is no guard leaves nothing behind
-                self._by_guard.pop(guard, None)
+        return await gathered(asked)
 
     def _together(self, guard: str, group: list[Asked]) -> Outcomes:
         def allowed(asked: Request, policy: Policy) -> None:
             assert isinstance(asked, Asked)
             self._guards.require(guard, asked.caller, policy)
 
-        found = self._guards.opened_for(guard, [one.caller for one in group]).ask_each(group, allowed)
+        try:
+            opened = self._guards.opened_for(guard, [one.caller for one in group])
+        except SampleUnavailable as lacking:
+            return recall_each(self._guards.chain(guard), group, lacking, allowed)
+        found = opened.ask_each(group, allowed)
         if any(isinstance(one, SampleUnavailable) for one in found):
-            self._guards.renew(guard)
+            self._guards.renew(guard, opened)
         return found
 
 
-__all__ = ["GROUPS", "Asked", "Asking"]
+def ask_all(
+    guards: Guards,
+    guard: str,
+    caller: Caller,
+    questions: Sequence[Question | Mapping[str, Any]],
+    keys: Sequence[str] | None,
+) -> list[GuardedAnswer]:
+    """Answer questions of one caller that were chosen together. Where the rows are out of reach, from the ledger."""
+    try:
+        opened = guards.guard(guard, caller)
+    except SampleUnavailable as lacking:
+        ledger = guards.ledger(guard, caller)
+        wanted = [Request(one, caller.name, None if keys is None else keys[i]) for i, one in enumerate(questions)]
+        found = []
+        for one in recall_each(ledger, wanted, lacking):
+            if isinstance(one, Exception):
+                raise one from None
+            found.append(one)
+        return found
+    try:
+        return opened.ask_all(questions, analyst=caller.name, keys=keys)
+    except SampleUnavailable:
+        guards.renew(guard, opened)
+        raise
+
+
+__all__ = ["GROUPS", "Asked", "Asking", "ask_all"]

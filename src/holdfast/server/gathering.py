@@ -19,7 +19,7 @@ class Gathered(Generic[I, O]):
 
     A call that meets nobody at work is done at once. Others wait until a place is free and are then done together, in
     order, up to `most` at once. At most `at_once` groups are at work. A call that is given up before its turn is not
-    done at all.
+    done at all. `when_idle` is called whenever the last of them has ended.
 
     Examples
     --------
@@ -32,8 +32,10 @@ class Gathered(Generic[I, O]):
     [0, 2, 4, 6]
     """
 
-    def __init__(self, work: Work[I, O], at_once: int = 1, most: int = 64) -> None:
-        self._work, self.at_once, self._most = work, at_once, most
+    def __init__(
+        self, work: Work[I, O], at_once: int = 1, most: int = 64, when_idle: Callable[[], object] | None = None
+    ) -> None:
+        self._work, self.at_once, self._most, self._when_idle = work, at_once, most, when_idle
         self._waiting: deque[tuple[I, asyncio.Future[O]]] = deque()
         self._groups: set[asyncio.Task[None]] = set()
 
@@ -64,6 +66,8 @@ class Gathered(Generic[I, O]):
     def _next(self, task: asyncio.Task[None]) -> None:
         self._groups.discard(task)
         self._start()
+        if self._when_idle is not None and self.idle:
+            self._when_idle()
 
     async def _do(self, group: list[tuple[I, asyncio.Future[O]]]) -> None:
         found: Sequence[O | Exception]
@@ -71,6 +75,10 @@ class Gathered(Generic[I, O]):
             found = await self._work([item for item, _ in group])
         except Exception as error:
             found = [error] * len(group)
+        except BaseException:  # the server ends: nobody shall wait for what will not come
+            for _, future in group:
+                future.cancel()
+            raise
         for (_, future), one in zip(group, found, strict=True):
             if future.done():
                 continue

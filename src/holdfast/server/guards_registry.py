@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ from holdfast.server.store import IDENTITY, Records, Taken, now
 from holdfast.server.tables import GUARDS
 
 _FILES = ("polars", "duckdb")
+_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
+"""Seconds until rows that are out of reach are looked for again: as long as looking took, and again, within these."""
 
 
 class Guards:
@@ -33,6 +36,7 @@ class Guards:
         self._open: dict[str, Guard] = {}
         self._mutex = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
+        self._lacking: dict[str, tuple[float, str]] = {}
 
     def create(
         self, name: str, sample: str, policy: Mapping[str, Any] | None, allow_overlap: str | None = None
@@ -90,11 +94,14 @@ class Guards:
 
     def ledger(self, identity: str, caller: Caller) -> Ledger:
         """The ledger of a guard that the caller reaches; no row of the sample is needed."""
-        row = self.row(identity)
-        ledger = self._store.ledger(row["dataset"])
+        ledger = self.chain(identity)
         if not caller.steward and not caller.reaches(identity, ledger.look(Standing.of).policy):
             raise _absent()
         return ledger
+
+    def chain(self, identity: str) -> Ledger:
+        """The ledger of a guard, for who asks by themselves whether a caller reaches it."""
+        return self._store.ledger(self.row(identity)["dataset"])
 
     def guard(self, identity: str, caller: Caller) -> Guard:
         """A guard that the caller reaches, with its rows."""
@@ -106,7 +113,7 @@ class Guards:
         guard = self._open.get(identity)
         if guard is not None:
             return guard
-        policy = self._store.ledger(self.row(identity)["dataset"]).look(Standing.of).policy
+        policy = self.chain(identity).look(Standing.of).policy
         if not any(caller.reaches(identity, policy) for caller in callers):
             raise _absent()
         return self.opened(identity)
@@ -129,26 +136,44 @@ class Guards:
         with self._mutex:
             opening = self._opening.setdefault(identity, threading.Lock())
         with opening:
-            if identity not in self._open:
-                row = self.row(identity)
-                rows = self._samples.open(row["sample"])
-                guard = Guard.open(self._store, rows)
-                if guard.dataset != row["dataset"]:
-                    guard.shut()
-                    raise SampleUnavailable("the sample no longer has the rows it was registered with")
-                self._open[identity] = guard
-            return self._open[identity]
+            guard = self._open.get(identity)
+            if guard is None:
+                guard = self._open[identity] = self._try(identity)
+            return guard
 
-    def renew(self, identity: str) -> None:
+    def _try(self, identity: str) -> Guard:
+        """Open a guard. Where its rows are out of reach, those who ask next are told so without looking again.
+
+        To look may mean to read all rows; who waits for it one after the other would hold every thread.
+        """
+        until, words = self._lacking.get(identity, (0.0, ""))
+        if time.monotonic() < until:
+            raise SampleUnavailable(words)
+        begun = time.monotonic()
+        try:
+            row = self.row(identity)
+            guard = Guard.open(self._store, self._samples.open(row["sample"]))
+            if guard.dataset != row["dataset"]:
+                guard.shut()
+                raise SampleUnavailable("the sample no longer has the rows it was registered with")
+        except SampleUnavailable as error:
+            ended = time.monotonic()
+            self._lacking[identity] = ended + min(max(2 * (ended - begun), _PAUSE), _LONGEST_PAUSE), str(error)
+            raise
+        self._lacking.pop(identity, None)
+        return guard
+
+    def renew(self, identity: str, failed: Guard) -> None:
         """Open a file's sample again when it is next asked: what was there may be there again.
 
-        A database connects again by itself, and reading all of its rows once more would cost too much.
+        The one that failed is let go of and not shut: others may be reading it, and its files are closed with the last
+        of them. One that was opened since stays. A database connects again by itself, and reading all of its rows once
+        more would cost too much.
         """
-        guard = self._open.get(identity)
-        if guard is not None and guard.describe()["engine"] in _FILES:
+        if failed.engine in _FILES:
             with self._mutex:
-                self._open.pop(identity, None)
-            guard.shut()
+                if self._open.get(identity) is failed:
+                    del self._open[identity]
 
     def close(self) -> None:
         """Let go of every sample."""

@@ -13,6 +13,8 @@ from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.guard import Guard
 from holdfast.guard.questions.base import Question
 from holdfast.guard.standing import Standing
+from holdfast.server.answer_grid import on_grid
+from holdfast.server.asking import ask_all
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.pages import advice, outlook, words
 from holdfast.server.pages.question_form import question_of
@@ -58,7 +60,9 @@ async def ask(request: Request, guard: str) -> Response:
             if part:
                 return show(request, "part_estimate.html", estimate=said)
             return await analyst_page(request, guard, caller, kind, fields, estimate=said)
-        answer = await server.work(lambda: opened.ask(question, analyst=caller.name, key=key))
+        keys = None if key is None else [key]
+        async with on_grid(server.settings.answer_grid):
+            (answer,) = await server.work(ask_all, server.guards, guard, caller, [question], keys)
     except HoldfastError as error:
         problem = problem_of(error)
         if part:

@@ -14,6 +14,7 @@ from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.policy import SCORE
 from holdfast.guard.questions import Score
 from holdfast.guard.standing import Standing
+from holdfast.server.answer_grid import on_grid
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.pages import advice, outlook
 from holdfast.server.pages.board_view import METRICS, view
@@ -49,7 +50,8 @@ async def submit(request: Request, guard: str) -> Response:
     try:
         question = await _question(server, guard, caller, form, fields)
         key = field(form, "key")[:64] or None
-        made = await server.work(scored, server, guard, caller, question, key)
+        async with on_grid(server.settings.answer_grid):
+            made = await server.work(scored, server, guard, caller, question, key)
     except (Problem, HoldfastError) as error:
         problem = error if isinstance(error, Problem) else problem_of(error)
         if problem.code == "not-found":

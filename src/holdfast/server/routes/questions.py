@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from fastapi import Header, Request, Response
 from starlette.responses import StreamingResponse
 
-from holdfast.errors import HoldfastError, SampleUnavailable
+from holdfast.errors import HoldfastError
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.server import shapes
 from holdfast.server.answer_grid import on_grid
-from holdfast.server.asking import Asked
+from holdfast.server.asking import Asked, ask_all
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.quick_route import KEY, LONGEST_KEY, quick_route
 from holdfast.server.responses import StrictJSON
@@ -81,7 +81,8 @@ async def batch(request: Request, guard: str, body: shapes.AskMany, caller: Anyo
     server = server_of(request)
     _check_number(server, body)
     async with on_grid(server.settings.answer_grid):
-        found = await server.work(_batch, server, guard, caller, body.questions, keys_of(key, len(body.questions)))
+        keys = keys_of(key, len(body.questions))
+        found = await server.work(ask_all, server.guards, guard, caller, body.questions, keys)
     _count(server, body.questions, found)
     return StrictJSON({"answers": [answer.to_dict() for answer in found]})
 
@@ -105,7 +106,7 @@ async def stream(request: Request, guard: str, body: shapes.AskMany, caller: Any
     """
     server = server_of(request)
     _check_number(server, body)
-    await server.work(server.guards.guard, guard, caller)  # what is not there is a problem, not a line
+    await server.work(server.guards.ledger, guard, caller)  # what is not there is a problem, not a line
     keys = keys_of(key, len(body.questions))
     number = getattr(request.state, "request_id", None)
     return StreamingResponse(_lines(server, guard, caller, body.questions, keys, number), media_type=NDJSON)
@@ -125,7 +126,7 @@ async def _lines(
         try:
             one = None if keys is None else [keys[i]]
             async with on_grid(server.settings.answer_grid):
-                (answer,) = await server.work(_batch, server, guard, caller, [question], one)
+                (answer,) = await server.work(ask_all, server.guards, guard, caller, [question], one)
         except (HoldfastError, Problem) as error:
             problem = error if isinstance(error, Problem) else problem_of(error)
             yield _line({"event": "refused", "index": i, "problem": problem.to_dict(number)})
@@ -147,16 +148,6 @@ def keys_of(key: str | None, number: int) -> list[str] | None:
     ['k/0', 'k/1']
     """
     return None if key is None else [f"{key}/{i}" for i in range(number)]
-
-
-def _batch(
-    server: Server, guard: str, caller: Caller, questions: list[dict[str, Any]], keys: list[str] | None
-) -> list[GuardedAnswer]:
-    try:
-        return server.guards.guard(guard, caller).ask_all(questions, analyst=caller.name, keys=keys)
-    except SampleUnavailable:
-        server.guards.renew(guard)
-        raise
 
 
 def _check_number(server: Server, body: shapes.AskMany) -> None:

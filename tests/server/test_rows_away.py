@@ -1,0 +1,152 @@
+"""Rows that are out of reach for a while: what was answered is still there, and nobody is hindered by who fails."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.errors import SampleUnavailable
+from holdfast.server import guards_registry
+from holdfast.server.asking import Asked, Asking, ask_all
+from holdfast.server.errors import Problem
+from holdfast.server.roles import Caller
+from holdfast.server.settings import Settings
+from holdfast.server.state import Server
+from tests.server.live import CHECK, PEOPLE, running
+
+ROWS = "a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(2000))
+ANN, EVE = Caller("1", "analyst", "ann"), Caller("2", "analyst", "eve", frozenset())
+
+
+def check(number: int) -> dict[str, Any]:
+    return {"kind": "check", "expression": f"b < {4 + number / 1024!r}", "guess": 4 / 7}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    made = Server(Settings(folder=tmp_path / "here", folders=(tmp_path,)))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def guard(server: Server, tmp_path: Path) -> str:
+    (tmp_path / "rows.csv").write_text(ROWS)
+    sample = server.samples.add("rows", "path", "rows.csv")
+    return str(server.guards.create("rows", sample["id"], {"questions": 50})["id"])
+
+
+def together(server: Server, guard: str, *asked: Asked) -> list[Any]:
+    async def work(*_: Any) -> list[Any]:
+        return []
+
+    return Asking(server.guards, work, 2)._together(guard, list(asked))
+
+
+def test_stored_answers_need_no_rows(tmp_path: Path) -> None:
+    """As a client meets it: the file goes away, and comes back."""
+    at = tmp_path / "people.csv"
+    at.write_text(PEOPLE)
+    with (
+        running(folders=(tmp_path,)) as live,
+        live.client() as steward,
+        live.analyst("ann") as ann,
+        live.analyst("eve", guards=[]) as eve,
+    ):
+        made = steward.post("/api/v1/samples/register", json={"name": "away", "path": at.name})
+        assert made.status_code == 201, made.text
+        body = {"name": "away", "sample": made.json()["id"], "policy": {"questions": 50}}
+        guard = steward.post("/api/v1/guards", json=body).json()["id"]
+        address = f"/api/v1/guards/{guard}"
+        keyed = {"Idempotency-Key": "k"}
+        first = ann.post(f"{address}/ask", json={"question": CHECK}, headers=keyed).json()
+        at.unlink()
+        new = {"question": CHECK | {"guess": 0.51}}
+        for _ in range(3):
+            assert ann.post(f"{address}/ask", json=new).json()["code"] == "sample-unavailable"
+            again = ann.post(f"{address}/ask", json={"question": CHECK}, headers=keyed)
+            assert again.status_code == 200, again.text
+            assert again.json() == first | {"repeated": True}
+            batch = ann.post(f"{address}/batch", json={"questions": [CHECK, CHECK]})
+            assert [one["sequence"] for one in batch.json()["answers"]] == [first["sequence"]] * 2
+            mixed = ann.post(f"{address}/batch", json={"questions": [CHECK, new["question"]]})
+            assert mixed.json()["code"] == "sample-unavailable"
+            assert eve.post(f"{address}/ask", json=new).json()["code"] == "not-found"
+        at.write_text(PEOPLE)
+        time.sleep(1.2)
+        assert ann.post(f"{address}/ask", json=new).status_code == 200
+
+
+def test_who_does_not_reach_a_guard_does_not_hear_that_its_rows_are_gone(
+    server: Server, guard: str, tmp_path: Path
+) -> None:
+    server.guards._open.clear()
+    (tmp_path / "rows.csv").unlink()
+    found = together(server, guard, Asked.by(ANN, check(0), "a"), Asked.by(EVE, check(1), "e"))
+    assert isinstance(found[0], SampleUnavailable)
+    assert isinstance(found[1], Problem)
+    assert found[1].code == "not-found"
+
+
+def test_a_sample_that_failed_for_one_is_not_closed_under_another(server: Server, guard: str) -> None:
+    opened = server.guards.opened(guard)
+    inside, go = threading.Event(), threading.Event()
+
+    def slowly(measure: Any, statistics: Any) -> Any:
+        inside.set()
+        assert go.wait(20)
+        return measure(statistics)
+
+    opened._sample.measure = partial(slowly, opened._sample.measure)  # type: ignore[method-assign]
+    found: list[Any] = []
+    reader = threading.Thread(target=lambda: found.extend(ask_all(server.guards, guard, ANN, [check(0)], None)))
+    reader.start()
+    assert inside.wait(20)
+    server.guards.renew(guard, opened)
+    fresh = server.guards.opened(guard)
+    assert fresh is not opened
+    server.guards.renew(guard, opened)  # somebody else, whose question failed on the old one too
+    assert server.guards.opened(guard) is fresh
+    go.set()
+    reader.join()
+    assert found[0].passed is True
+    del opened._sample.measure
+    gone = weakref.ref(opened._sample)
+    del opened
+    gc.collect()
+    assert gone() is None, "and it is let go of with its last reader"
+
+
+def test_rows_that_are_gone_are_not_looked_for_by_everybody_who_asks(
+    server: Server, guard: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.guards._open.clear()
+    looked: list[float] = []
+
+    def slow(_: str) -> Any:
+        looked.append(time.monotonic())
+        time.sleep(0.2)
+        raise SampleUnavailable("gone")
+
+    monkeypatch.setattr(server.samples, "open", slow)
+    monkeypatch.setattr(guards_registry, "_PAUSE", 5.0)
+    threads = [
+        threading.Thread(target=lambda i=i: together(server, guard, Asked.by(ANN, check(i), None))) for i in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(looked) == 1
+    monkeypatch.undo()
+    server.guards._lacking.clear()
+    assert server.guards.opened(guard).ask(check(0), analyst="ann").passed is True
+    assert not server.guards._lacking
