@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from holdfast.server.asking import Asking
+from holdfast.server.errors import Problem
 from holdfast.server.gathering import Gathered
+from holdfast.server.settings import Settings
+from holdfast.server.state import Server
 from tests.server.live import CHECK, Live
 
 
@@ -62,6 +70,92 @@ def test_errors_are_their_own_unless_all_failed() -> None:
             await Gathered(broken)(1)
 
     asyncio.run(main())
+
+
+def test_addresses_that_nobody_asks_leave_nothing_behind() -> None:
+    """Anybody with a token can make addresses up, as many as they like."""
+
+    class Guards:
+        def slow(self, _: str) -> bool:
+            return False
+
+    async def main() -> None:
+        async def work(_: Any, guard: str, group: list[Any]) -> list[Any]:
+            await asyncio.sleep(0)
+            if guard == "broken":
+                raise LookupError("no such guard")
+            return group
+
+        asking = Asking(Guards(), work, 2)  # type: ignore[arg-type]
+        asked = [asyncio.create_task(asking.ask(f"g{i % 20}", i)) for i in range(60)]  # type: ignore[arg-type]
+        asked[3].cancel()
+        done: list[Any] = await asyncio.gather(*asked, return_exceptions=True)
+        assert [one for i, one in enumerate(done) if i != 3] == [i for i in range(60) if i != 3]
+        with pytest.raises(LookupError):
+            await asking.ask("broken", 1)  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        assert asking._by_guard == {}
+
+    asyncio.run(main())
+
+
+def test_nobody_waits_for_a_group_that_was_ended() -> None:
+    async def main() -> None:
+        async def never(_: list[int]) -> Sequence[int | Exception]:
+            await asyncio.sleep(60)
+            return []
+
+        gathered = Gathered(never)
+        asked = asyncio.create_task(gathered(1))
+        await asyncio.sleep(0.01)
+        for task in gathered._groups:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asked, 5)
+
+    asyncio.run(main())
+
+
+def test_headers_that_say_two_things_are_refused(live: Live) -> None:
+    guard = live.guard("twice")
+    at = f"/api/v1/guards/{guard['id']}/ask"
+    with live.analyst("ann") as ann:
+        right = [("Content-Type", "application/json"), ("Idempotency-Key", "k")]
+        assert ann.post(at, content=json.dumps({"question": CHECK}), headers=right).status_code == 200
+        for more in (
+            ("Idempotency-Key", "other"),
+            ("Content-Type", "text/plain"),
+            ("Authorization", "Bearer hf_0000000000000000_" + "0" * 64),
+        ):
+            body = json.dumps({"question": CHECK | {"guess": 0.52}})
+            headers = [*right, ("Authorization", ann.headers["Authorization"]), more]
+            refused = httpx.post(live.url + at, content=body, headers=headers)
+            assert (refused.status_code, refused.json()["code"]) == (400, "malformed-request"), more
+        packed = [*right, ("Content-Encoding", "gzip"), ("Content-Encoding", "identity")]
+        assert ann.post(at, content=b"{}", headers=packed).status_code == 400
+        assert ann.get(f"/api/v1/guards/{guard['id']}").json()["entries"] == 2, "it was opened and asked once"
+
+
+def test_wrong_tokens_keep_no_right_one_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(Settings(folder=tmp_path))
+    right = server.tokens.issue_for("analyst", "ann", 1)
+    server.tokens.verify(right)
+    go = threading.Event()
+    monkeypatch.setattr(server.tokens, "_argon2", lambda *_: go.wait(20) and False)
+    wrong = [f"{right[:-8]}{i:08x}" for i in range(30)]
+
+    async def main() -> None:
+        tried = [asyncio.create_task(server.caller(one, 0.0)) for one in wrong]
+        await asyncio.sleep(0.2)
+        assert (await asyncio.wait_for(server.caller(right, 0.0), 5)).name == "ann"
+        go.set()
+        assert all(isinstance(one, Problem) for one in await asyncio.gather(*tried, return_exceptions=True))
+
+    try:
+        asyncio.run(main())
+    finally:
+        go.set()
+        server.close()
 
 
 def test_the_quick_way_and_the_general_way_say_the_same(live: Live) -> None:

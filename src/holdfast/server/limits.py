@@ -22,6 +22,8 @@ _LONG = ("/batch", "/stream", "/verify", "/register", "/guards")
 FREE = ("/healthz", "/metrics")
 """What machines read, whatever else is under way."""
 _KEPT = 10_000
+ONCE = frozenset((b"authorization", b"content-encoding", b"content-type", b"idempotency-key"))
+"""Headers that a request has once or not at all; the transport sees to the host and the length."""
 API = "/api/"
 
 
@@ -137,6 +139,9 @@ def _is_upload(scope: Scope) -> bool:
 def check_headers(scope: Scope, most: int) -> None:
     """Refuse bodies that say they are too large, and packed ones, which could unfold into anything."""
     headers = dict(scope["headers"])
+    named = [name for name, _ in scope["headers"] if name in ONCE]
+    if len(named) > len(set(named)):  # which of two is meant, readers would not agree on
+        raise Problem("malformed-request", "a header that says one thing is there twice")
     length = headers.get(b"content-length")
     if length is not None and (not length.isdigit() or int(length[:20]) > most):
         raise too_large(most)

@@ -51,6 +51,7 @@ class Server:
         )
         self._working = Threads(settings.threads, "guard")
         self._checking = Threads(4, "door")
+        self._hashing = Threads(2, "hash")  # few, so that wrong tokens cannot take the memory or every core
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call something that blocks, on one of the bounded threads.
@@ -64,13 +65,17 @@ class Server:
         """Look a token up: short, and on threads of its own, so that slow questions keep nobody at the door."""
         return await self._checking.run(function, *args, **kwargs)
 
+    async def hash(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Verify a secret: long, and apart from what is looked up, so that wrong ones keep no right one waiting."""
+        return await self._hashing.run(function, *args, **kwargs)
+
     async def caller(self, text: str, wait: float) -> Caller:
         """Whose token this is: one of ours, or one of the issuer that the settings name."""
         if self.oidc is not None and self.oidc.takes(text):
             return await self.oidc.run(self.oidc.verify, text, wait)
         # Tokens that are known are looked up together; a new one is hashed, which takes long, and keeps nobody waiting.
         known = await self._recognised(text)
-        return known if known is not None else await self.check(self.tokens.verify, text, wait)
+        return known if known is not None else await self.hash(self.tokens.verify, text, wait)
 
     def close(self) -> None:
         """Let go of samples, connections and files."""
@@ -78,6 +83,7 @@ class Server:
             self.oidc.close()
         self._working.close()
         self._checking.close()
+        self._hashing.close()
         self.guards.close()
         self.metrics.close()
         self.store.close()

@@ -114,7 +114,7 @@ async def sign_in(request: Request, token: str) -> str:
     """The cookie for a token that was typed in, blanks around it forgiven."""
     found = TOKEN.search(token)
     text = found[0] if found else token.strip()
-    return await server_of(request).check(sessions_of(request).begin, text, address_of(request.scope))
+    return await server_of(request).hash(sessions_of(request).begin, text, address_of(request.scope))
 
 
 def set_cookie(request: Request, response: Response, cookie: str) -> None:
