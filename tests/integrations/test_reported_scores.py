@@ -18,7 +18,7 @@ import holdfast as hf
 from holdfast.errors import InvalidParameter, LedgerConflict
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.reported_scores import GuardedScores
-from holdfast.integrations.score_keepers import answer_sheet, boards
+from holdfast.integrations.score_keepers import TRUSTED, answer_sheet, boards
 from tests.integrations.noise_models import ALARM, MODELS, TRUE, NoiseModels, plain_interval
 
 N = 1000
@@ -211,3 +211,15 @@ def test_scores_are_one_budget() -> None:
     with pytest.raises(TypeError, match="not pickled"):
         pickle.dumps(scores)
     assert repr(scores) == "GuardedScores(n=1000)"
+
+
+def test_what_a_score_rests_on_is_said() -> None:
+    """Where the harness is trusted it says so; where the guard has the labels, what the guard says of its boards."""
+    trusted = GuardedScores.open(None, "sums", range(100), questions=10)
+    assert trusted.report(range(100), [True] * 100, guess=1.0).guarantee["assumption"] == TRUSTED
+    board = hf.guard.Board("exam", key="id", label="answer", metric="accuracy")
+    rows = hf.data.table({"id": [str(i) for i in range(100)], "answer": ["A"] * 100})
+    guard = hf.Guard.open(None, rows, hf.guard.Policy(questions=10, boards=[board]))
+    graded_there = GuardedScores(guard, board="exam", answers=True)
+    said = graded_there.report(range(100), ["A"] * 100, guess=1.0).guarantee["assumption"]
+    assert said.startswith("labels independent")
