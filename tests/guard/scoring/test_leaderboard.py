@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.guard.leaderboard import Place, ranks
+from holdfast.guard.leaderboard import Place, best_each, ranks
 
 Intervals = list[tuple[float, float]]
 INTERVALS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), min_size=1, max_size=6).map(
@@ -63,3 +64,11 @@ def test_ties_are_overlaps_and_go_both_ways(intervals: Intervals, rising: bool) 
             overlap = one.interval[0] <= other.interval[1] and other.interval[0] <= one.interval[1]
             assert (other.sequence in one.tied) == (one.sequence in other.tied) == overlap
     assert any(place.rank is not None and place.rank[0] == 1 for place in made.values())
+
+
+@pytest.mark.parametrize(("rising", "best"), [(True, 2), (False, 4)])
+def test_an_analyst_has_the_place_of_their_best_and_the_earliest_of_equals(rising: bool, best: int) -> None:
+    shown = [(1, 0.5), (2, 0.7), (3, 0.7), (4, 0.2), (5, 0.2)]
+    mine = [Place(number, "", "ann", "", value, (value, value), None, None) for number, value in shown]
+    other = Place(6, "", "bob", "", 0.4, (0.4, 0.4), None, None)
+    assert {place.sequence for place in best_each([*mine, other], rising)} == {best, 6}
