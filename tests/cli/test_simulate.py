@@ -112,7 +112,7 @@ WRONG = {
     "confidence": ("--confidence 1", "confidence must be"),
     "runs": ("--runs 0", "runs must be"),
     "seed": ("--seed -1", "seed must be"),
-    "jobs": ("--jobs -1", "jobs must be"),
+    "workers": ("--workers -1", "workers must be"),
     "picture": ("--plot picture.gif", "--plot must be"),
     "folder": ("--plot no/such/folder.svg", "--plot must be"),
     "a word": ("--n many", "--n"),

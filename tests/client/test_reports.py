@@ -36,10 +36,10 @@ def test_what_an_audit_wrote_is_read_by_an_analyst(
     monkeypatch.setenv("HOLDFAST_TOKEN", live.steward_token)
     file = audit.with_suffix(".json")
     capsys.readouterr()
-    assert run(["report", "upload", str(file), "--at", live.url, "--json"]) == 0
+    assert run(["report", "upload", live.url, str(file), "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["name"] == "May release"
-    assert run(["report", "upload", str(file), "--at", live.url, "--publish"]) == 0, "again is the same"
+    assert run(["report", "upload", live.url, str(file), "--publish"]) == 0, "again is the same"
     assert "every analyst" in capsys.readouterr().out
     with hf.connect(live.url, live.steward_token) as steward, live.analyst("reading") as client:
         token = client.headers["Authorization"].removeprefix("Bearer ")
@@ -52,7 +52,7 @@ def test_what_an_audit_wrote_is_read_by_an_analyst(
                 analyst.remove_report(made["id"])
             assert steward.publish_report(made["id"], False)["published"] is None
             assert analyst.reports() == []
-        assert run(["report", "list", "--at", live.url]) == 0
+        assert run(["report", "list", live.url]) == 0
         assert "May release" in capsys.readouterr().out
         steward.remove_report(made["id"])
         assert made["id"] not in str(steward.reports())
@@ -63,10 +63,10 @@ def test_wrong_files_and_addresses(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_TOKEN", live.steward_token)
     (tmp_path / "x.json").write_bytes(file_of(alpha=7))
-    assert run(["report", "upload", str(tmp_path / "x.json"), "--at", live.url]) == 2
+    assert run(["report", "upload", live.url, str(tmp_path / "x.json")]) == 2
     assert "alpha must be from" in capsys.readouterr().err
-    assert run(["report", "upload", str(tmp_path / "x.json"), "--at", "ledger.db"]) == 2
-    assert run(["report", "upload", str(tmp_path / "no.json"), "--at", live.url]) == 1
+    assert run(["report", "upload", "ledger.db", str(tmp_path / "x.json")]) == 2
+    assert run(["report", "upload", live.url, str(tmp_path / "no.json")]) == 1
     with hf.connect(live.url, live.steward_token) as steward:
         with pytest.raises(InvalidParameter, match=r"the \.json that the audit wrote"):
             steward.upload_report("page", tmp_path / "x.html")

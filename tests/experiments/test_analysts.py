@@ -361,7 +361,7 @@ def test_several_processes_give_the_same_numbers() -> None:
     seen: list[float] = []
     given: dict[str, Any] = {"runs": 7, "seed": 3, "look": _last}
     one = simulate(analyst("adversarial").run, answerer("gaussian").make, SMALL, **given, progress=seen.append)
-    two = simulate(analyst("adversarial").run, answerer("gaussian").make, SMALL, **given, jobs=2)
+    two = simulate(analyst("adversarial").run, answerer("gaussian").make, SMALL, **given, workers=2)
     assert one == two
     assert seen == [(i + 1) / 7 for i in range(7)]
 

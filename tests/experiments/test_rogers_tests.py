@@ -245,7 +245,7 @@ def test_another_seed_setting_or_version_is_another_result(tmp_path: Path, monke
 
 def test_processes_do_not_change_the_result() -> None:
     asks = [Ask(NULL, (t.PROJECTED, t.MC_GOF), PART + 10)]
-    assert _counts(run(asks, seed=1, jobs=2)) == _counts(run(asks, seed=1))
+    assert _counts(run(asks, seed=1, workers=2)) == _counts(run(asks, seed=1))
 
 
 def test_a_test_twice_gets_the_larger_number() -> None:

@@ -12,7 +12,7 @@ from holdfast.cli import output
 from holdfast.cli.remote import is_address
 from holdfast.errors import InvalidParameter
 
-_AT = typer.Option(..., "--at", help="The server's address; the token comes from HOLDFAST_TOKEN.")
+_SERVER = typer.Argument(..., help="The server's https:// address; the token comes from HOLDFAST_TOKEN.")
 
 
 def register(app: typer.Typer) -> None:
@@ -24,8 +24,8 @@ def register(app: typer.Typer) -> None:
 
 
 def upload(
+    server: str = _SERVER,
     file: Path = typer.Argument(..., help="The .json that `holdfast audit` wrote beside its page."),  # noqa: B008
-    at: str = _AT,
     name: str = typer.Option(None, "--name", help="What it is called there; by default the file's name."),
     publish: bool = typer.Option(False, "--publish", help="Show it to every analyst at once."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
@@ -33,9 +33,9 @@ def upload(
     """Send an audit's report to a server; the same one again changes nothing. For stewards."""
     from holdfast.client import connect
 
-    with connect(_address(at)) as server:
-        made = server.upload_report(name or named(file), file, publish=publish)
-        where = f"{server.url}/reports/{made['id']}"
+    with connect(_address(server)) as connection:
+        made = connection.upload_report(name or named(file), file, publish=publish)
+        where = f"{connection.url}/reports/{made['id']}"
     if as_json:
         output.print_json(made | {"url": where})
         return
@@ -44,18 +44,19 @@ def upload(
 
 
 def list_(
-    at: str = _AT, as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
+    server: str = _SERVER,
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """List the reports that the token may see."""
     from holdfast.client import connect
 
-    with connect(_address(at)) as server:
-        found = server.reports()
+    with connect(_address(server)) as connection:
+        found = connection.reports()
     if as_json:
         output.print_json({"reports": found})
         return
     rows = [(one["name"], _verdict(one), one["created"][:10], _seen(one), one["id"]) for one in found]
-    output.table(f"Reports at {at}", ("name", "verdict", "uploaded", "seen by", "id"), rows)
+    output.table(f"Reports at {server}", ("name", "verdict", "uploaded", "seen by", "id"), rows)
 
 
 def named(file: Path) -> str:
@@ -70,10 +71,10 @@ def named(file: Path) -> str:
     return re.sub(r" +", " ", kept).strip(" _.@+()-")[:100] or "report"
 
 
-def _address(at: str) -> str:
-    if not is_address(at):
-        raise InvalidParameter("--at must be the address of a server, such as https://holdfast.example.org")
-    return at
+def _address(given: str) -> str:
+    if not is_address(given):
+        raise InvalidParameter("SERVER must be the address of a server, such as https://holdfast.example.org")
+    return given
 
 
 def _verdict(one: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ def simulate(
     confidence: float = typer.Option(0.95, "--confidence", help="Confidence of all answers of a run at once."),
     runs: int = typer.Option(200, "--runs", help="Analyses, each of a fresh sample."),
     seed: int = typer.Option(1, "--seed", help="Where the simulation starts."),
-    jobs: int = typer.Option(0, "--jobs", help="Processes; 0 takes one a core for long simulations."),
+    workers: int = typer.Option(0, "--workers", help="Processes; 0 takes one a core for long simulations."),
     plot: Path = typer.Option(None, "--plot", help="Draw the shares of intervals used: .svg, .png, .html or .json."),  # noqa: B008
     listing: bool = typer.Option(False, "--list", help="Name the analysts and the answerers."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
@@ -72,11 +72,11 @@ def simulate(
     runs = check.whole("runs", runs, at_least=1, at_most=10**7)
     seed = check.whole("seed", seed, at_least=0)
     large = runs * questions * len(chosen) >= _LARGE
-    jobs = check.whole("jobs", jobs, at_least=0, at_most=1024) or (cores() if large else 1)
+    workers = check.whole("workers", workers, at_least=0, at_most=1024) or (cores() if large else 1)
     if plot is not None:
         can_draw(plot)
     with progress_bar(f"{analyst} analyst", shown=not as_json) as progress:
-        found, left_out = _run_all(asks, chosen, design, runs, seed, jobs, progress)
+        found, left_out = _run_all(asks, chosen, design, runs, seed, workers, progress)
     if against in left_out:
         raise GuaranteeUnavailable(left_out[against])
     title = f"{runs} analyses by the {analyst} analyst: {questions} questions about {n} rows, nominal {confidence:g}"
@@ -97,7 +97,7 @@ def simulate(
 
 
 def _run_all(
-    asks: Analyst, chosen: list[Entry], design: Design, runs: int, seed: int, jobs: int, progress: Any
+    asks: Analyst, chosen: list[Entry], design: Design, runs: int, seed: int, workers: int, progress: Any
 ) -> tuple[list[Simulated], dict[str, str]]:
     from holdfast.experiments import simulation
 
@@ -119,7 +119,7 @@ def _run_all(
                     name=entry.name,
                     certified=entry.certified,
                     progress=report,
-                    jobs=jobs,
+                    workers=workers,
                 )
             )
         except GuaranteeUnavailable as error:

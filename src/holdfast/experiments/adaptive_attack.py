@@ -57,7 +57,7 @@ def run(settings: Settings) -> Outcome:
                     certified=entry.certified,
                     look=_look,
                     progress=progress,
-                    jobs=settings.processes,
+                    workers=settings.processes,
                 )
             )
         except GuaranteeUnavailable as error:

@@ -116,7 +116,7 @@ def unpack(packed: str, size: int) -> Decisions:
 
 
 def run(
-    asks: Sequence[Ask], *, seed: int, folder: Path | None = None, jobs: int = 1, progress: Progress = silent
+    asks: Sequence[Ask], *, seed: int, folder: Path | None = None, workers: int = 1, progress: Progress = silent
 ) -> Results:
     """The decisions of every test in every setting asked for.
 
@@ -128,7 +128,7 @@ def run(
         Where the streams start; the results depend on it and on nothing about the machine.
     folder : Path, optional
         Where finished parts are kept.
-    jobs : int
+    workers : int
         Processes.
     progress : callable
         Told the share done, by parts.
@@ -147,7 +147,7 @@ def run(
                 work.setdefault(part, []).append(trial)
     done = total - sum(map(len, work.values()))
     progress(done / max(total, 1), "starting")
-    for part, found in _spread([(part, tuple(trials)) for part, trials in work.items()], jobs):
+    for part, found in _spread([(part, tuple(trials)) for part, trials in work.items()], workers):
         for trial, decisions in found.items():
             kept.put(part, trial, decisions)
         done += len(found)
@@ -163,14 +163,14 @@ def run(
     return results
 
 
-def _spread(work: list[tuple[Part, tuple[Trial, ...]]], jobs: int) -> Iterator[tuple[Part, dict[Trial, Decisions]]]:
+def _spread(work: list[tuple[Part, tuple[Trial, ...]]], workers: int) -> Iterator[tuple[Part, dict[Trial, Decisions]]]:
     """Each part with its decisions, as they are finished."""
-    if jobs == 1 or len(work) <= 1:
+    if workers == 1 or len(work) <= 1:
         for part, trials in work:
             yield part, run_part(part, trials)
         return
-    with pool(min(jobs, len(work))) as workers:
-        waiting: dict[Any, Part] = {workers.submit(run_part, part, trials): part for part, trials in work}
+    with pool(min(workers, len(work))) as processes:
+        waiting: dict[Any, Part] = {processes.submit(run_part, part, trials): part for part, trials in work}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
 

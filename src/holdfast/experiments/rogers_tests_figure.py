@@ -93,7 +93,7 @@ def simulate(panels: Sequence[Panel], settings: Settings) -> Results:
         asks,
         seed=settings.seed,
         folder=settings.out,
-        jobs=settings.processes,
+        workers=settings.processes,
         progress=settings.progress,
     )
 

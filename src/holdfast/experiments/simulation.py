@@ -123,7 +123,7 @@ def simulate(
     certified: bool = True,
     look: Callable[[Run], Mapping[str, float]] | None = None,
     progress: Callable[[float], None] = lambda share: None,
-    jobs: int = 1,
+    workers: int = 1,
 ) -> Simulated:
     """Let one analyst loose on one answerer, `runs` times, each time on a fresh sample.
 
@@ -145,7 +145,7 @@ def simulate(
         What else to measure of each run, by name; the means over the runs join `extra`.
     progress : callable
         Told the share of the runs that are done.
-    jobs : int
+    workers : int
         Processes to use. The result does not depend on it; with more than one, what is handed over must pickle.
 
     Examples
@@ -158,11 +158,11 @@ def simulate(
     """
     runs = check.whole("runs", runs, at_least=1, at_most=10**7)
     seed = check.whole("seed", seed, at_least=0)
-    jobs = check.whole("jobs", jobs, at_least=1, at_most=1024)
+    workers = check.whole("workers", workers, at_least=1, at_most=1024)
     done: list[dict[str, float]] = []
-    size = max(1, math.ceil(runs / (_PARTS * jobs)) if jobs > 1 else 1)
+    size = max(1, math.ceil(runs / (_PARTS * workers)) if workers > 1 else 1)
     parts = [range(start, min(start + size, runs)) for start in range(0, runs, size)]
-    for rows in _spread(partial(_some, analyse, make, design, seed, look), parts, jobs):
+    for rows in _spread(partial(_some, analyse, make, design, seed, look), parts, workers):
         done += rows
         progress(len(done) / runs)
     table = {key: np.array([row[key] for row in done]) for key in done[0]}
@@ -201,13 +201,13 @@ def _some(
     return digests
 
 
-def _spread(work: Callable[[range], list[Any]], parts: list[range], jobs: int) -> Iterator[list[Any]]:
-    """The parts' results in order, from `jobs` processes."""
-    if jobs == 1 or len(parts) == 1:
+def _spread(work: Callable[[range], list[Any]], parts: list[range], workers: int) -> Iterator[list[Any]]:
+    """The parts' results in order, from `workers` processes."""
+    if workers == 1 or len(parts) == 1:
         yield from map(work, parts)
         return
-    with pool(jobs) as workers:
-        yield from workers.map(work, parts)
+    with pool(workers) as processes:
+        yield from processes.map(work, parts)
 
 
 def _digest(run: Run) -> dict[str, float]:
