@@ -14,7 +14,8 @@ import pytest
 import holdfast as hf
 from holdfast.cli.main import run
 from holdfast.errors import InvalidParameter, QuestionRefused
-from holdfast.server.models import turn
+from holdfast.server.errors import Problem
+from holdfast.server.models import answer_grid, turn
 from holdfast.server.settings import Settings
 from tests.guard.scoring.onnx import models
 from tests.guard.scoring.onnx.models import linear, model, node
@@ -162,3 +163,46 @@ def test_a_model_from_the_terminal_and_no_file_stays(
     assert json.loads(capsys.readouterr().out)["count"] == N
     assert not list((live.folder / "uploads").glob("*.onnx"))
     assert "model" in live.logged()
+
+
+def test_a_place_is_taken_until_the_thread_has_ended_that_the_request_left_behind() -> None:
+    """Else who lets requests run out of time has as many models at work as there are threads."""
+    import threading
+
+    settings, board = Settings(models_at_once=1), hf.guard.Board.from_dict(BOARDS[0])
+    inside, go = threading.Event(), threading.Event()
+
+    def slow() -> bool:
+        inside.set()
+        return go.wait(20)
+
+    with turn(settings, board) as taken:
+        thread = threading.Thread(target=taken.during, args=(slow,))
+        thread.start()
+        assert inside.wait(20)
+    with pytest.raises(Problem, match="overloaded"), turn(settings, board):
+        raise AssertionError("it was let in")
+    go.set()
+    thread.join()
+    with turn(settings, board) as taken:
+        assert taken.during(lambda: 7) == 7
+        with pytest.raises(Problem, match="overloaded"), turn(settings, board):
+            raise AssertionError("it was let in")
+
+
+def test_the_clock_does_not_tell_how_many_rows_a_model_answered(live: Live, guard: hf.client.RemoteGuard) -> None:
+    """All rows, none, or a process that died: the answer leaves at the same moment after the evaluation began."""
+    settings = Settings(model_seconds=7.0)
+    assert answer_grid(settings, 0) == 8.0
+    assert answer_grid(settings, 500_000) == 13.0
+    assert answer_grid(Settings(model_seconds=1.0, answer_grid=9.0), 5) == 9.0
+    with live.client() as steward:
+        begun = time.monotonic()
+        done = steward.post(
+            f"/api/v1/guards/{guard.id}/submissions",
+            params={"board": "hits", "guess": 2.0},  # refused before any row is read, which takes no time at all
+            headers={"Content-Type": "application/onnx"},
+            content=linear((0.45, 0.0)),
+        )
+        assert done.status_code == 422, done.text
+        assert time.monotonic() - begun > answer_grid(Settings(model_seconds=SECONDS), N)

@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from types import TracebackType
+from typing import Self
 
 
 class on_grid:
@@ -25,8 +26,12 @@ class on_grid:
     def __init__(self, grid: float) -> None:
         self._grid, self._begun = grid, time.monotonic()
 
-    async def __aenter__(self) -> None:
-        pass
+    async def __aenter__(self) -> Self:
+        return self
+
+    def lift(self) -> None:
+        """Wait for nothing: no row was read."""
+        self._grid = 0.0
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard.scoring.board import Board
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "application/onnx"
 _at_work = 0
+"""Places that are taken. Only the event loop takes one, so that none is taken between looking and taking."""
 _mutex = threading.Lock()
+_AFTER, _AFTER_ROW = 1.0, 1e-5  # seconds, generously
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,24 +41,55 @@ class Submitted:
     entry: int | None
 
 
+class Turn:
+    """A place among the models at work: taken until the request and every thread that works for it have ended.
+
+    A request that runs out of time leaves its thread behind, and the process of the model with it.
+    """
+
+    def __init__(self) -> None:
+        self._users = 0
+
+    def __enter__(self) -> Self:
+        global _at_work
+        with _mutex:
+            _at_work += not self._users
+            self._users += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        global _at_work
+        with _mutex:
+            self._users -= 1
+            _at_work -= not self._users
+
+    def during(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call something, and keep the place until it returns."""
+        with self:
+            return function(*args, **kwargs)
+
+
+def answer_grid(settings: Settings, n: int) -> float:
+    """Seconds after which the answer to a model leaves, whatever became of it.
+
+    Evaluating takes `model_seconds`. Reading what it predicted and joining it to the labels goes by how many rows have
+    a prediction, which is not to be seen by the clock; neither is that its process had to be ended.
+    """
+    return max(settings.answer_grid, settings.model_seconds + _AFTER + n * _AFTER_ROW)
+
+
 @contextmanager
-def turn(settings: Settings, board: Board) -> Iterator[None]:
+def turn(settings: Settings, board: Board) -> Iterator[Turn]:
     """Take a place among the models at work in this worker, or say why there is none. No thread waits for one."""
-    global _at_work
     if not board.models:
         raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
     if not settings.models_at_once or not available():
         raise QuestionRefused("this server evaluates no models; send predictions")
-    with _mutex:
-        if _at_work >= settings.models_at_once:
-            wait = retry_after(settings.model_seconds / 2)
-            raise Problem("overloaded", "another model is being evaluated; send this one again", headers=wait)
-        _at_work += 1
-    try:
-        yield
-    finally:
-        with _mutex:
-            _at_work -= 1
+    if _at_work >= settings.models_at_once:
+        wait = retry_after(settings.model_seconds / 2)
+        raise Problem("overloaded", "another model is being evaluated; send this one again", headers=wait)
+    with Turn() as taken:
+        yield taken
 
 
 def read_model(server: Server, place: Path, made: Submitted) -> Model:
@@ -78,4 +113,4 @@ def read_model(server: Server, place: Path, made: Submitted) -> Model:
     return model
 
 
-__all__ = ["MEDIA_TYPE", "Submitted", "read_model", "turn"]
+__all__ = ["MEDIA_TYPE", "Submitted", "Turn", "answer_grid", "read_model", "turn"]

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -114,20 +115,27 @@ async def submit(
         raise Problem("unsupported-media-type", f"send one of {', '.join((*FORMATS, MEDIA_TYPE))}")
     if kind != MEDIA_TYPE and (output is not None or entry is not None):
         raise InvalidParameter("output and entry must be left out unless a model is submitted")
-    with models.turn(server.settings, chosen) if kind == MEDIA_TYPE else nullcontext():
+    with models.turn(server.settings, chosen) if kind == MEDIA_TYPE else nullcontext() as turn:
         place = server.samples.fresh_file(FORMATS.get(kind, "onnx"))
         try:
             await save(server, request, place)
-            if kind == MEDIA_TYPE:
+            if turn is not None:
                 sent = models.Submitted(guard, caller, output, entry)
-                given: Any = await server.work(models.read_model, server, place, sent)
+                given: Any = await server.work(turn.during, models.read_model, server, place, sent)
             else:
                 given = await server.work(read_predictions, place, FORMATS[kind], chosen, schema, n, server.settings)
         finally:
             place.unlink(missing_ok=True)
         question = Score(chosen.name, given, guess, tolerance, name)
-        async with on_grid(server.settings.answer_grid):
-            facts = await server.work(scored, server, guard, caller, question, key)
+        score = partial(scored, server, guard, caller, question, key)
+        if turn is None:
+            async with on_grid(server.settings.answer_grid):
+                facts = await server.work(score)
+        else:
+            async with on_grid(models.answer_grid(server.settings, n)) as waiting:
+                facts = await server.work(turn.during, score)
+                if facts["repeated"]:
+                    waiting.lift()
     server.metrics.answer(Score.kind, facts["repeated"])
     return StrictJSON(facts)
 

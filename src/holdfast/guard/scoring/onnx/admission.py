@@ -48,6 +48,8 @@ def _check_node(node: Any) -> None:
     if node.op_type not in ALLOWED.get(domain, ()):
         where = f" of {_shown(domain)}" if domain else ""
         raise InvalidParameter(f"the model must use operators that are allowed here, got {_shown(node.op_type)}{where}")
+    if node.op_type == "Dropout" and len(node.input) > 2 and node.input[2]:  # in training it draws at random
+        raise InvalidParameter("the model must be exported for inference: a Dropout has an input for training")
     for attribute in node.attribute:
         if attribute.HasField("g") or attribute.graphs:
             raise InvalidParameter("the model must have no graphs inside its nodes")

@@ -58,6 +58,8 @@ class Session:
     def _laid_out(self) -> list[tuple[str, Any, list[str]]]:
         """For each input of the model its name, the type of its values, and the columns that go into it."""
         given, features = self._session.get_inputs(), dict(self._wanted.features)
+        if not given:
+            raise InvalidParameter("the model must have an input that holds no value of its own")
         whole = len(given) == 1 and (len(features) > 1 or given[0].name not in features)
         if not whole and {one.name for one in given} - set(features):
             raise InvalidParameter(
