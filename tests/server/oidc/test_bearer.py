@@ -306,6 +306,15 @@ def test_names_and_roles_follow_the_settings(provider: OpenID, tmp_path: Any) ->
         server.close()
 
 
+def test_an_address_nobody_verified_is_no_name_however_the_claim_is_written(provider: OpenID, tmp_path: Any) -> None:
+    server = Inside(tmp_path, oidc_issuer=provider.url, oidc_audience=("holdfast-tests",), oidc_name_claim="/email")
+    try:
+        assert server.refused(provider.token("eve")) == (403, "forbidden")
+        assert server.get(provider.token("ann")).json()["name"] == "oidc:ann@example.org"
+    finally:
+        server.close()
+
+
 def test_wrong_tokens_count_against_an_address(inside: Inside, provider: OpenID) -> None:
     from holdfast.server.limits import Failures
 

@@ -49,7 +49,7 @@ def name_of(claims: Mapping[str, Any], settings: OidcSettings) -> str:
     'oidc:248289761001'
     """
     found = claim(claims, settings.oidc_name_claim)
-    if settings.oidc_name_claim == "email" and claims.get("email_verified") is not True:
+    if settings.oidc_name_claim in ("email", "/email") and claims.get("email_verified") is not True:
         found = None  # else whoever types in another's address there would be the other here
     if not isinstance(found, str) or not _NAME.fullmatch(found) or found != found.strip():
         raise Problem("forbidden", f"your token has no {settings.oidc_name_claim} that can be a name here")
