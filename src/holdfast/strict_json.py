@@ -1,4 +1,4 @@
-"""Plain data as strict JSON, numbers without a finite value included."""
+"""Plain data as strict JSON, numbers without a finite value included; and JSON that means the same to everybody."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import math
 from collections.abc import Mapping
 from typing import Any
+
+from holdfast.errors import InvalidParameter
 
 _SIMPLE = frozenset({str, int, bool, type(None)})
 _INFINITE = {"\x00inf\x00": "1e999", "\x00-inf\x00": "-1e999"}
@@ -33,6 +35,55 @@ def to_canonical_json(value: Any) -> str:
     '{"a":"\\u00e9","b":[0.1,1e999]}'
     """
     return _infinite(json.dumps(_plain(value), allow_nan=False, sort_keys=True, separators=(",", ":")))
+
+
+def read_json(text: bytes) -> Any:
+    """Parse JSON that means the same to everybody: no NaN, no name twice, no half characters and no NUL.
+
+    Examples
+    --------
+    >>> read_json(b'{"a": 1}')
+    {'a': 1}
+    >>> read_json(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: a name occurs twice in one object
+    """
+    try:
+        read = json.loads(text.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_twice)
+        if b"\\u" in text or b"\x00" in text:
+            _check_text(read)
+        return read
+    except RecursionError:
+        raise InvalidParameter("it is nested too deeply") from None
+    except InvalidParameter:
+        raise
+    except ValueError:
+        raise InvalidParameter("it is no JSON in UTF-8") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidParameter(f"{name} is no JSON")
+
+
+def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise InvalidParameter("a name occurs twice in one object")
+    return made
+
+
+def _check_text(value: Any) -> None:
+    if isinstance(value, str):
+        if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise InvalidParameter("a text has a NUL or half a character in it")
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            _check_text(name)
+            _check_text(one)
+    elif isinstance(value, list):
+        for one in value:
+            _check_text(one)
 
 
 def _infinite(text: str) -> str:

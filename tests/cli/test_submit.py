@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from holdfast.cli.main import run
+from holdfast.guard.scoring.files import SMALL
 
 N = 3000
 BOARDS = [
@@ -67,6 +68,23 @@ def test_a_file_is_scored_and_placed(place: list[str], nobody: dict[str, str], c
     assert "nobody" in shown
 
 
+def test_a_file_means_what_it_means_to_a_server(place: list[str], tmp_path: Path, capsys: Any) -> None:
+    """Small texts, large texts and lists of objects: one submission in every spelling."""
+    words = ["false", "False", "0"]
+    spelt = {
+        "small.csv": "id,prediction\n" + "".join(f"{i},{words[i % 3]}\n" for i in range(N)),
+        "large.csv": "id,prediction,note\n" + "".join(f"{i},false,{'x' * 600}\n" for i in range(N)),
+        "list.json": json.dumps([{"id": i, "prediction": False} for i in range(N)]),
+    }
+    assert len(spelt["large.csv"]) > SMALL > len(spelt["small.csv"])
+    seen = set()
+    for name, text in spelt.items():
+        (tmp_path / name).write_text(text)
+        assert run(["submit", *place, str(tmp_path / name), "--board", "income", "--guess", "0.75", "--json"]) == 0
+        seen.add(said(capsys)["sequence"])
+    assert len(seen) == 1
+
+
 def test_a_ladder(place: list[str], tmp_path: Path, capsys: Any) -> None:
     for share, words in ((0.25, "beat the best so far"), (0.9, "did not beat the best so far")):
         file = tmp_path / f"{share}.csv"
@@ -92,8 +110,8 @@ def test_what_goes_wrong_spends_nothing(place: list[str], nobody: dict[str, str]
         (nobody["csv"], ["--board", "climb"], 2, "of the kinds that the board takes"),
         (str(odd["half.csv"]), ["--board", "climb", "--guess", "0.5"], 2, "this board is a ladder"),
         (str(odd["odd.csv"]), income, 2, "'id' and 'prediction'"),
-        (str(odd["list.json"]), income, 2, "one JSON object"),
-        (str(odd["no.json"]), income, 2, "one JSON object"),
+        (str(odd["list.json"]), income, 2, "list.json: the predictions must be {"),
+        (str(odd["no.json"]), income, 2, "no JSON in UTF-8"),
         (str(odd["words.txt"]), income, 2, "must end in"),
         (str(odd["twice.csv"]), income, 2, "occur twice"),
         (str(tmp_path / "none.csv"), income, 1, "none.csv"),

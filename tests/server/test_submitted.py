@@ -11,8 +11,10 @@ import pytest
 
 from holdfast.data.schema import Kind
 from holdfast.errors import InvalidParameter
+from holdfast.guard.scoring import texts
+from holdfast.guard.scoring.files import table_in
 from holdfast.guard.scoring.predictions import predictions
-from holdfast.server import submitted, submitted_text
+from holdfast.server import submitted
 
 CASES: list[tuple[str, Kind, Kind, str]] = [
     ("csv", "integer", "boolean", "id,prediction\n01,True\n2,0\n"),
@@ -44,15 +46,14 @@ CASES: list[tuple[str, Kind, Kind, str]] = [
 
 def here(format_: str, key: Kind, kind: Kind, text: str) -> Any:
     body = text.encode()
-    return submitted_text.from_csv(body, "id", key, kind) if format_ == "csv" else submitted_text.from_json(body, "id")
+    return texts.read(body, format_, "id", key, kind)
 
 
 def apart(format_: str, key: Kind, kind: Kind, content: bytes, place: Path, most: int = 100) -> Any:
     import pyarrow as pa
 
     place.write_bytes(content)
-    wanted = {"place": str(place), "format": format_, "key": "id", "kinds": (key, kind), "most": most}
-    table = pa.ipc.open_stream(submitted._read(wanted)).read_all()
+    table = pa.ipc.open_stream(submitted._arrow(table_in(place, format_, "id", (key, kind), most))).read_all()
     return {"keys": submitted._column(table.column(0)), "predictions": submitted._column(table.column(1))}
 
 

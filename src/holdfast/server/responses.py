@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -10,8 +9,9 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse
 
+from holdfast.errors import InvalidParameter
 from holdfast.server.errors import MEDIA_TYPE, Problem
-from holdfast.strict_json import to_json
+from holdfast.strict_json import read_json, to_json
 
 
 class StrictJSON(JSONResponse):
@@ -50,47 +50,9 @@ def strict_loads(body: bytes) -> Any:
     holdfast.server.errors.Problem: ...
     """
     try:
-        read = json.loads(body.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_twice)
-        if b"\\u" in body or b"\x00" in body:
-            _check_text(read)
-        return read
-    except RecursionError:
-        raise _unreadable("it is nested too deeply") from None
-    except ValueError as error:
-        words = str(error) if isinstance(error, _Odd) else "it is no JSON in UTF-8"
-        raise _unreadable(words) from None
-
-
-class _Odd(ValueError):
-    """JSON that parsers read differently, or that cannot be stored."""
-
-
-def _no_constant(name: str) -> Any:
-    raise _Odd(f"{name} is no JSON")
-
-
-def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise _Odd("a name occurs twice in one object")
-    return made
-
-
-def _check_text(value: Any) -> None:
-    if isinstance(value, str):
-        if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise _Odd("a text has a NUL or half a character in it")
-    elif isinstance(value, dict):
-        for name, one in value.items():
-            _check_text(name)
-            _check_text(one)
-    elif isinstance(value, list):
-        for one in value:
-            _check_text(one)
-
-
-def _unreadable(words: str) -> Problem:
-    return Problem("malformed-request", f"the body cannot be read: {words}")
+        return read_json(body)
+    except InvalidParameter as error:
+        raise Problem("malformed-request", f"the body cannot be read: {error}") from None
 
 
 class StrictRoute(APIRoute):

@@ -129,7 +129,7 @@ def test_whoever_does_not_reach_the_guard_finds_nothing(people: dict[str, Visito
 
 
 def test_a_guard_without_boards_has_none(live: Live, people: dict[str, Visitor]) -> None:
-    other = live.guard("no boards", {"questions": 10, "analysts": {"ann": 1.0}})
+    other = live.guard("a page without boards", {"questions": 10, "analysts": {"ann": 1.0}})
     page = people["ann"].get(f"/guards/{other['id']}/board")
     assert page.status_code == 404
     assert "This guard has no leaderboard." in page.text

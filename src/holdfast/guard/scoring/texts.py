@@ -1,6 +1,6 @@
-"""Predictions in small plain texts, CSV or JSON, which are read here: a text unfolds into nothing larger than itself.
+"""Predictions in small plain texts, CSV or JSON: a text unfolds into nothing larger than itself.
 
-Files beyond `max_body`, and Parquet, go to a process of their own (`submitted`), which reads them by the same rules.
+Larger files and Parquet are read as tables (`files`), by the same rules.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.errors import InvalidParameter
-from holdfast.server.errors import Problem
-from holdfast.server.responses import strict_loads
+from holdfast.strict_json import read_json
 
 PREDICTION = "prediction"
 """The name of the column with the predictions; the other one is the key's."""
@@ -23,6 +22,16 @@ WORDS = {"true": True, "false": False, "1": True, "0": False}
 """How CSV says true and false, in small letters."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def read(body: bytes, format_: str, key: str, key_kind: str, kind: str) -> dict[str, list[Any]]:
+    """The keys and predictions of a text, "csv" or "json"."""
+    return from_csv(body, key, key_kind, kind) if format_ == "csv" else from_json(body, key)
+
+
+def too_many(most: int) -> InvalidParameter:
+    """The refusal of a file with more predictions than are taken."""
+    return InvalidParameter(f"the file must have at most {most} predictions")
 
 
 def missing_columns(key: str) -> InvalidParameter:
@@ -71,15 +80,15 @@ def from_json(body: bytes, key: str) -> dict[str, list[Any]]:
     {'keys': [1], 'predictions': [0.5]}
     """
     try:
-        read = strict_loads(body)
-    except Problem as problem:
-        raise InvalidParameter(problem.detail) from None
+        read = read_json(body)
+    except InvalidParameter as error:
+        raise InvalidParameter(f"the predictions cannot be read: {error}") from None
     if isinstance(read, list) and all(isinstance(one, dict) and set(one) == {key, PREDICTION} for one in read):
         return _columns([one[key] for one in read], [one[PREDICTION] for one in read])
     if not isinstance(read, dict):
         raise InvalidParameter(
-            f'the body must be {{"keys": [...], "predictions": [...]}}, keys to predictions, or a list of objects with '
-            f"{key!r} and {PREDICTION!r}"
+            'the predictions must be {"keys": [...], "predictions": [...]}, keys to predictions, or a list of objects '
+            f"with {key!r} and {PREDICTION!r}"
         )
     if set(read) == {"keys", "predictions"} and all(isinstance(one, list) for one in read.values()):
         return _columns(read["keys"], read["predictions"])
@@ -88,7 +97,7 @@ def from_json(body: bytes, key: str) -> dict[str, list[Any]]:
 
 def _columns(keys: list[Any], values: list[Any]) -> dict[str, list[Any]]:
     if len(keys) != len(values):
-        raise InvalidParameter("the body must have one prediction for each key")
+        raise InvalidParameter("the predictions must have one for each key")
     for column in (keys, values):
         kinds = {type(value) for value in column}
         if not kinds <= {int, float} and (len(kinds) != 1 or not kinds <= {str, bool}):
@@ -115,4 +124,4 @@ _READ: dict[str, Callable[[str], Any]] = {
     "text": str,
 }
 
-__all__ = ["GAPS", "PREDICTION", "UNREADABLE", "WORDS", "from_csv", "from_json", "missing_columns"]
+__all__ = ["GAPS", "PREDICTION", "UNREADABLE", "WORDS", "from_csv", "from_json", "missing_columns", "read", "too_many"]
