@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import threading
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+import holdfast as hf
 from holdfast.data.schema import Kind
 from holdfast.errors import InvalidParameter
 from holdfast.guard.scoring import texts
+from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.files import table_in
 from holdfast.guard.scoring.predictions import predictions
 from holdfast.server import submitted
+from holdfast.server.settings import Settings
+from holdfast.server.state import Server
 
 CASES: list[tuple[str, Kind, Kind, str]] = [
     ("csv", "integer", "boolean", "id,prediction\n01,True\n2,0\n"),
@@ -101,3 +107,59 @@ def test_parquet(columns: Any, key: Kind, kind: Kind, right: bool, tmp_path: Pat
     else:
         with pytest.raises(InvalidParameter):
             digest(lambda: apart("parquet", key, kind, out.getvalue(), tmp_path / "file"), key, kind)
+
+
+def test_files_that_take_a_process_are_read_two_at_a_time_and_keep_no_question_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kilobyte of Parquet may unfold up to the limit of memory: analysts shall not multiply that by the threads."""
+    server = Server(Settings(folder=tmp_path / "server", threads=2))
+    lock, inside, most, go = threading.Lock(), 0, 0, threading.Event()
+
+    def slow(place: Path, *_: Any) -> str:
+        nonlocal inside, most
+        if place.suffix == ".parquet":
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            go.wait(20)
+            with lock:
+                inside -= 1
+        return place.name
+
+    monkeypatch.setattr(submitted, "read_predictions", slow)
+    files = [tmp_path / f"{i}.parquet" for i in range(6)]
+    small = tmp_path / "small.csv"
+    for file in (*files, small):
+        file.write_bytes(b"x")
+
+    async def main() -> None:
+        given: Any = None
+        waiting = [asyncio.create_task(submitted.read_on(server, f, "parquet", given, given, 5)) for f in files]
+        await asyncio.sleep(0.1)
+        found = await asyncio.wait_for(submitted.read_on(server, small, "csv", given, given, 5), 10)
+        assert found == small.name
+        assert await asyncio.wait_for(server.work(lambda: 7), 10) == 7
+        go.set()
+        assert await asyncio.gather(*waiting) == [file.name for file in files]
+
+    try:
+        asyncio.run(main())
+    finally:
+        go.set()
+        server.close()
+    assert most == 2
+
+
+def test_what_a_file_unfolds_to_does_not_fill_the_server(tmp_path: Path) -> None:
+    """Texts that repeat are packed to nothing, and handed over they would be as long as they are."""
+    place = tmp_path / "wide.parquet"
+    pl.DataFrame({"id": [str(i) for i in range(40)], "prediction": ["x" * 100_000] * 40}).write_parquet(place)
+    assert place.stat().st_size < 20_000
+    schema = hf.data.Schema.from_dict({"columns": [{"name": n, "kind": "text"} for n in ("id", "y")]})
+    board = Board.from_dict({"name": "b", "key": "id", "label": "y", "metric": "accuracy"})
+    settings = Settings(folder=tmp_path, max_upload=1 << 20)
+    with pytest.raises(InvalidParameter, match="1048576 bytes once it is unpacked"):
+        submitted.read_predictions(place, "parquet", board, schema, 40, settings)
+    found = submitted.read_predictions(place, "parquet", board, schema, 40, Settings(folder=tmp_path))
+    assert len(found["keys"]) == 40

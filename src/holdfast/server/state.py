@@ -51,6 +51,7 @@ class Server:
         )
         self._working = Threads(settings.threads, "guard")
         self._checking = Threads(4, "door")
+        self._reading = Threads(2, "read")  # each may have a process with `memory_mb`
         self._hashing = Threads(2, "hash")  # few, so that wrong tokens cannot take the memory or every core
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -64,6 +65,10 @@ class Server:
     async def check(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Look a token up: short, and on threads of its own, so that slow questions keep nobody at the door."""
         return await self._checking.run(function, *args, **kwargs)
+
+    async def read(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Have an analyst's file read by a process: few at once, so that what unfolds takes no machine."""
+        return await self._reading.run(function, *args, **kwargs)
 
     async def hash(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Verify a secret: long, and apart from what is looked up, so that wrong ones keep no right one waiting."""
@@ -84,6 +89,7 @@ class Server:
         self._working.close()
         self._checking.close()
         self._hashing.close()
+        self._reading.close()
         self.guards.close()
         self.metrics.close()
         self.store.close()

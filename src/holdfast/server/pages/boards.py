@@ -23,9 +23,10 @@ from holdfast.server.pages.rendering import field, form_of, go, member, page_rou
 from holdfast.server.pages.welcome import standing_of
 from holdfast.server.roles import Caller
 from holdfast.server.routes.guards import described
+from holdfast.server.routes.leaderboard import scores_of
 from holdfast.server.routes.submissions import board_of, scored, wanted
 from holdfast.server.state import Server, server_of
-from holdfast.server.submitted import read_predictions
+from holdfast.server.submitted import read_on
 
 router = page_router()
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".json": "json"}
@@ -75,7 +76,7 @@ async def _question(server: Server, guard: str, caller: Caller, form: FormData, 
     place = server.samples.fresh_file(format_)
     try:
         await server.work(_save, place, file.file)
-        given = await server.work(read_predictions, place, format_, board, schema, n, server.settings)
+        given = await read_on(server, place, format_, board, schema, n)
     finally:
         place.unlink(missing_ok=True)
     return Score(board.name, given, numbers["guess"], numbers["tolerance"], fields["name"])
@@ -111,7 +112,7 @@ async def _page(
         # A score is a check of a share here, and as sharp.
         alike = board.rule == "intervals" and board.metric in ("accuracy", "brier")
         sharp = dict(outlook.sharpness(ledger)).get("A check") if alike else None
-        return view(ledger, board.name, caller) | {
+        return view(scores_of(server, ledger), ledger, board.name, caller) | {
             "guard": facts,
             "board": board,
             "boards": named,

@@ -30,6 +30,7 @@ from fastapi import Query, Request, Response
 
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, QuestionRefused
+from holdfast.guard.leaderboard import place_of
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.policy import SCORE, Policy
 from holdfast.guard.questions import Score
@@ -49,7 +50,7 @@ from holdfast.server.routes import router as make_router
 from holdfast.server.routes.questions import Key
 from holdfast.server.routes.samples import save
 from holdfast.server.state import Server, server_of
-from holdfast.server.submitted import FORMATS, read_predictions
+from holdfast.server.submitted import FORMATS, read_on
 
 router = make_router("submissions")
 _REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
@@ -123,7 +124,7 @@ async def submit(
                 sent = models.Submitted(guard, caller, output, entry)
                 given: Any = await server.work(turn.during, models.read_model, server, place, sent)
             else:
-                given = await server.work(read_predictions, place, FORMATS[kind], chosen, schema, n, server.settings)
+                given = await read_on(server, place, FORMATS[kind], chosen, schema, n)
         finally:
             place.unlink(missing_ok=True)
         question = Score(chosen.name, given, guess, tolerance, name)
@@ -166,17 +167,17 @@ async def submissions(
 
 def facts_of(entry: Entry) -> dict[str, Any]:
     """What may be shown of an answered submission to whoever made it."""
-    question, answer = entry.body["question"], entry.body["answer"]
+    question, place = entry.body["question"], place_of(entry)
     names = ("board", "metric", "rule", "name", "predictions", "count", "guess", "tolerance")
     return {
-        "sequence": entry.sequence,
-        "time": entry.time,
-        "analyst": entry.analyst or "",
+        "sequence": place.sequence,
+        "time": place.time,
+        "analyst": place.analyst,
         **{name: question[name] for name in names},
-        **answer,
-        "improved": answer["details"].get("improved"),
-        "confirmed": answer["passed"] if question["rule"] == "intervals" else None,
-        "certified": answer["guarantee"]["certified"],
+        **entry.body["answer"],
+        "improved": place.improved,
+        "confirmed": place.confirmed,
+        "certified": place.certified,
     }
 
 
