@@ -14,12 +14,12 @@ _PACKAGES = ("online", "private_tests")
 _HOME = {
     "AfterLooking": "after_looking",
     "AnswerPlan": "answer_planning",
-    "Choice": "minimisation_answers",
     "Correction": "correction",
     "FilteredAnswers": "filtered_answers",
     "GaussianAnswers": "gaussian_answers",
     "LaplaceAnswers": "laplace_answers",
     "LowSensitivityAnswers": "low_sensitivity_answers",
+    "MinimisationAnswer": "minimisation_answers",
     "MinimisationAnswers": "minimisation_answers",
     "Scores": "scores",
     "Selected": "selection",
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from holdfast.inference.gaussian_answers import GaussianAnswers
     from holdfast.inference.laplace_answers import LaplaceAnswers
     from holdfast.inference.low_sensitivity_answers import LowSensitivityAnswers
-    from holdfast.inference.minimisation_answers import Choice, MinimisationAnswers
+    from holdfast.inference.minimisation_answers import MinimisationAnswer, MinimisationAnswers
     from holdfast.inference.neighbours import from_add_remove
     from holdfast.inference.scores import Scores, covariances, mean_differences, products
     from holdfast.inference.selection import Selected, alternatives, choose
@@ -56,12 +56,12 @@ __getattr__, __dir__ = lazy(__name__, _HOME, _PACKAGES)
 __all__ = [
     "AfterLooking",
     "AnswerPlan",
-    "Choice",
     "Correction",
     "FilteredAnswers",
     "GaussianAnswers",
     "LaplaceAnswers",
     "LowSensitivityAnswers",
+    "MinimisationAnswer",
     "MinimisationAnswers",
     "Scores",
     "Selected",

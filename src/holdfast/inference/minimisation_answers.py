@@ -22,7 +22,7 @@ from holdfast.noise.rounded_gaussian import fine_grid
 
 
 @dataclass(frozen=True)
-class Choice(Answer):
+class MinimisationAnswer(Answer):
     """A selected candidate: `choice` is its place, and its population loss is within `excess` of the least one.
 
     Examples
@@ -110,7 +110,7 @@ class MinimisationAnswers(Answerer):
             "sensitivity": self.bound.sensitivity,
         }
 
-    def minimise(self, losses: npt.ArrayLike) -> Choice:
+    def minimise(self, losses: npt.ArrayLike) -> MinimisationAnswer:
         """Choose a candidate whose loss is nearly the least, given the exact losses on the sample.
 
         Parameters
@@ -128,7 +128,7 @@ class MinimisationAnswers(Answerer):
         self._selection.law.grid.indices(scores)  # refuses numbers too large for the grid before anything is spent
         question = self._take()
         place = self._selection.release(scores, self._source)
-        return Choice(
+        return MinimisationAnswer(
             None,
             None,
             self.bound.guarantee,
@@ -140,4 +140,4 @@ class MinimisationAnswers(Answerer):
         )
 
 
-__all__ = ["Choice", "MinimisationAnswers"]
+__all__ = ["MinimisationAnswer", "MinimisationAnswers"]

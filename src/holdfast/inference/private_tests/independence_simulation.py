@@ -66,11 +66,6 @@ class TestBatch:
         """Share of rejections among all tests: level under the null, power under an alternative."""
         return float(self.reject.mean())
 
-    @property
-    def null_rate(self) -> float:
-        """Share of inconclusive tests."""
-        return float(1 - self.conclusive.mean())
-
 
 def simulate_tables(
     n: int, p: Any, noise: NoiseLaw, trials: int, rng: np.random.Generator, *, noisy: bool = True

@@ -35,12 +35,11 @@ class Row:
     mine: bool
 
 
-def view(ledger: Ledger, board: str, caller: Caller) -> dict[str, Any]:
+def view(scores: Scores, ledger: Ledger, board: str, caller: Caller) -> dict[str, Any]:
     """What the page needs: rows best first, the scale they are drawn on, and the latest submissions, oldest first.
 
     Everybody who reaches the guard sees every place. Claims are shown to those who made them and to stewards.
     """
-    scores = Scores(ledger)
     found = scores.leaderboard(board, most=_PLACES)
     best = found.places
     latest = [place for place in scores.submissions(board) if _mine(place, caller)][-_STRIP:]
