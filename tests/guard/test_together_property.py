@@ -16,6 +16,7 @@ import holdfast as hf
 from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
 from holdfast.guard import Guard, Policy
 from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.verify import verify
 from holdfast.guard.replay import GuardReplay
 from holdfast.guard.together import Request, recall_each
@@ -242,3 +243,49 @@ def test_what_one_looks_up_is_not_changed_under_who_reads_beside(tmp_path: Path)
             finally:
                 guard.ledger._backend.rollback()
     guard.shut()
+
+
+POINTS = (
+    "guard.measured",
+    "guard.reserved",
+    "guard.settled",
+    "ledger.begin",
+    "ledger.locked",
+    "ledger.worked",
+    "ledger.written",
+    "ledger.committed",
+    "ledger.released",
+)
+
+
+@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_group_that_breaks_off_anywhere_is_paid_for_once(
+    tmp_path: Path, point: str, slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each step of the way the process is interrupted; whoever asks again with their keys gets one answer each."""
+    if point == "guard.reserved" and not slow:
+        pytest.skip("only slow rows are reserved")
+    asked = [Request(check(i % 4), PEOPLE[i % 3], f"k{i}") for i in range(6)]
+    reached: list[str] = []
+
+    def reach(name: str) -> None:
+        reached.append(name)
+        if name == point and reached.count(name) == 1:
+            raise KeyboardInterrupt
+
+    guard = Guard.open(tmp_path / "ledger.db", sample(), Policy(questions=20))
+    guard._slow = lambda: slow  # type: ignore[method-assign]
+    monkeypatch.setattr(faults, "reach", reach)
+    with pytest.raises(KeyboardInterrupt):
+        guard.ask_each(asked)
+    monkeypatch.undo()
+    for again in (guard, Guard.open(tmp_path / "ledger.db", sample(), Policy(questions=20))):
+        again._slow = lambda: slow  # type: ignore[method-assign]
+        found = again.ask_each(asked)
+        assert [type(one) for one in found] == [GuardedAnswer] * 6
+        numbers = [one.sequence for one in found if isinstance(one, GuardedAnswer)]
+        assert numbers[:2] == numbers[4:]
+        assert again.remaining()["whole"] == {"questions": 16}, "four questions, paid for once each"
+        again.shut()
+    assert verify(tmp_path / "ledger.db", replay=GuardReplay).ok
