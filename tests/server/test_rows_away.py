@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import SampleUnavailable
-from holdfast.server import guards_registry
+from holdfast.server import guards
 from holdfast.server.asking import Asked, Asking, ask_all
 from holdfast.server.errors import Problem
 from holdfast.server.roles import Caller
@@ -137,7 +137,7 @@ def test_rows_that_are_gone_are_not_looked_for_by_everybody_who_asks(
         raise SampleUnavailable("gone")
 
     monkeypatch.setattr(server.samples, "open", slow)
-    monkeypatch.setattr(guards_registry, "_PAUSE", 5.0)
+    monkeypatch.setattr(guards, "_PAUSE", 5.0)
     threads = [
         threading.Thread(target=lambda i=i: together(server, guard, Asked.by(ANN, check(i), None))) for i in range(6)
     ]

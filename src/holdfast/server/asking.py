@@ -16,7 +16,7 @@ from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
 from holdfast.guard.together import Request, recall_each
 from holdfast.server.gathering import Gathered
-from holdfast.server.guards_registry import Guards
+from holdfast.server.guards import Guards
 from holdfast.server.roles import Caller
 
 GROUPS = 2

@@ -11,7 +11,7 @@ from holdfast.errors import HoldfastError
 from holdfast.guard.ledger.store import open_store
 from holdfast.server.asking import Asking
 from holdfast.server.gathering import Gathered
-from holdfast.server.guards_registry import Guards
+from holdfast.server.guards import Guards
 from holdfast.server.limits import Failures, Rates
 from holdfast.server.metrics import Metrics
 from holdfast.server.reports import Reports
