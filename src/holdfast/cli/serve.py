@@ -112,8 +112,10 @@ def _show(settings: Settings, token: str | None, token_file: Path | None, as_jso
         output.print_json({"address": address, "workers": settings.workers} | ({name: shown} if shown else {}))
     else:
         rows: list[tuple[str, object]] = [("address", address), ("OpenAPI", f"{address}/api/v1/openapi.json")]
-        rows += [("steward's token, shown once", shown)] if shown else []
+        rows += [("steward's token", f"in {shown}" if token_file is not None else "below, shown once")] if shown else []
         output.facts("Holdfast server", rows)
+        if shown and token_file is None:
+            print(shown, flush=True)  # on a line of its own and never folded: whoever copies it must get all of it
 
 
 __all__ = ["register", "serve"]
