@@ -5,6 +5,7 @@ from pathlib import Path
 import typer
 from generated import escape, replace
 
+from holdfast.cli.examples import EXAMPLES
 from holdfast.cli.main import build
 
 HEAD = """# Command line
@@ -35,6 +36,7 @@ def write_cli_page(path: Path) -> None:
     for words, command in commands().items():
         lines += [f"{'#' * (2 + words.count(' '))} `holdfast {words}`", "", *_about(command), ""]
         lines += _table(command)
+        lines += ["```text", *(f"holdfast {line}" for line in EXAMPLES[words]), "```", ""] if words in EXAMPLES else []
     replace(path, "\n".join(lines))
 
 
@@ -61,7 +63,8 @@ def _row(parameter: object) -> str:
         return ""
     argument = type(parameter).__name__.endswith("Argument")
     off = getattr(parameter, "secondary_opts", [])
-    name = (parameter.metavar or parameter.name.upper()) if argument else ", ".join([*parameter.opts, *off])  # type: ignore[attr-defined]
+    metavar = "" if argument or not parameter.metavar else f" {parameter.metavar}"  # type: ignore[attr-defined]
+    name = (parameter.metavar or parameter.name.upper()) if argument else ", ".join([*parameter.opts, *off]) + metavar  # type: ignore[attr-defined]
     default = getattr(parameter, "default", None)
     if getattr(parameter, "required", False):
         shown = "required"

@@ -15,7 +15,7 @@ from holdfast.cli.count_input import numbers
 from holdfast.cli.guard_input import cost_of, open_sample, store_at
 from holdfast.errors import BudgetExhausted, InvalidParameter
 
-_LEDGER = typer.Argument(..., help="The ledger: a file, or a postgresql:// address; or a server's https:// address.")
+_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
 _EXPRESSION = typer.Argument(..., help='A row expression, e.g. "income > 50000 and age < 30".')
 _FILE = typer.Argument(..., help="A JSON file with one question, or a list of questions asked together; - reads it.")
@@ -152,7 +152,9 @@ def histogram(
 def select(
     ledger: str = _LEDGER,
     sample: str = _SAMPLE,
-    candidate: list[str] = typer.Option(..., "--candidate", help="LABEL=EXPRESSION; repeat it."),  # noqa: B008
+    candidate: list[str] = typer.Option(  # noqa: B008
+        ..., "--candidate", metavar="LABEL=EXPRESSION", help="One of those to choose from; repeat."
+    ),
     low: float = _LOW,
     high: float = _HIGH,
     default: float = _DEFAULT,
@@ -175,8 +177,12 @@ def private_test(
     ledger: str = _LEDGER,
     sample: str = _SAMPLE,
     name: str = typer.Argument(..., help="gof or independence."),
-    column: list[str] = typer.Option(..., "--column", help="One column for gof, two for independence."),  # noqa: B008
-    keys: list[str] = typer.Option([], "--keys", help="The categories of each column, in order; repeat it."),  # noqa: B008
+    column: list[str] = typer.Option(  # noqa: B008
+        ..., "--column", metavar="COLUMN", help="One column for gof, two for independence."
+    ),
+    keys: list[str] = typer.Option(  # noqa: B008
+        [], "--keys", metavar="A,B,C", help="The categories of each column, in order; repeat."
+    ),
     p0: str = typer.Option(None, "--p0", help="The null probabilities for gof, with commas between them."),
     alpha: float = typer.Option(0.05, "--alpha", help="The level."),
     spend: str = _SPEND,

@@ -30,7 +30,9 @@ def audit(
     target: str = typer.Option(
         None, "--target", help="What is predicted: COLUMN=VALUE or COLUMN>=NUMBER. Without it: who was released."
     ),
-    not_applicable: list[str] = typer.Option([], "--not-applicable", help="Target value of rows to leave out; repeat."),  # noqa: B008
+    not_applicable: list[str] = typer.Option(  # noqa: B008
+        [], "--not-applicable", metavar="VALUE", help="Target value of rows to leave out; repeat."
+    ),
     group: list[str] = typer.Option([], "--group", metavar="'NAME: RULE'", help=_RULE),  # noqa: B008
     by: list[str] = typer.Option([], "--by", metavar="COLUMN", help="Every value of a column is a group; repeat."),  # noqa: B008
     depth: int = typer.Option(1, "--depth", help="Also intersections of up to this many --by columns."),
@@ -42,7 +44,9 @@ def audit(
     domain: list[str] = typer.Option([], "--domain", metavar="COLUMN=A,B", help="Public values of a column; repeat."),  # noqa: B008
     epsilon: str = typer.Option(None, "--epsilon", help="Of a private built-in curator."),
     time_limit: float = typer.Option(600.0, "--time-limit", help="Seconds that one run of a command may take."),
-    learner: list[str] = typer.Option([], "--learner", help="A name or a dotted scikit-learn class; repeat."),  # noqa: B008
+    learner: list[str] = typer.Option(  # noqa: B008
+        [], "--learner", metavar="NAME", help="A name or a dotted scikit-learn class; repeat."
+    ),
     learner_limit: float = typer.Option(None, "--learner-time-limit", help="Seconds a learner may take for one lens."),
     alpha: float = typer.Option(0.2, "--alpha", help="Tolerated distance in (0, 2): twice the share that may flip."),
     beta: float = typer.Option(0.05, "--beta", help="How often alpha may be exceeded."),

@@ -22,7 +22,8 @@ _SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_opt
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("bound", context_settings=_SETTINGS, add_help_option=False)(bound)
+    short = "List the theorems, or evaluate one."
+    app.command("bound", short_help=short, context_settings=_SETTINGS, add_help_option=False)(bound)
 
 
 def bound(context: typer.Context) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.inference.correction import Correction
 
 _SPENT = (
-    "What was run before the test, in order; repeat it: pure-dp:EPSILON, approx-dp:EPSILON,DELTA, zcdp:RHO, gdp:MU or "
+    "What was run before the test, in order; repeat: pure-dp:EPSILON, approx-dp:EPSILON,DELTA, zcdp:RHO, gdp:MU or "
     "bits:BITS. Privacy is for neighbours that replace one row."
 )
 
@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 def correct(
     n: int = typer.Option(..., "--n", help="The number of rows."),
     p: float = typer.Option(None, "--p", help="The ordinary p-value; without it only the level is shown."),
-    spent: list[str] = typer.Option([], "--spent", help=_SPENT),  # noqa: B008
+    spent: list[str] = typer.Option([], "--spent", metavar="COST", help=_SPENT),  # noqa: B008
     alpha: float = typer.Option(0.05, "--alpha", help="The level to keep."),
     nulls: str = typer.Option("product", "--nulls", help="product: rows independent under the null; any: any law."),
     candidates: int = typer.Option(None, "--candidates", help="Also say what Bonferroni over this many tests gives."),

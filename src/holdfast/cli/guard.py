@@ -14,7 +14,7 @@ from holdfast.cli.guard_input import open_sample, policy_of, read_policy, store_
 from holdfast.cli.stewarded import described, stewarded
 from holdfast.errors import InvalidParameter
 
-_LEDGER = typer.Argument(..., help="The ledger: a file, or a postgresql:// address; or a server's https:// address.")
+_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows.")
 _DATASET = typer.Option(
     None,
@@ -53,7 +53,9 @@ def open_(
     answers: str = typer.Option(None, "--answers", help="mixed, or means: the narrowest intervals for means alone."),
     questions: int = typer.Option(None, "--questions", help="Cap on the number of questions."),
     failures: int = typer.Option(None, "--failures", help="Cap on failed checks that show a value."),
-    analyst: list[str] = typer.Option([], "--analyst", help="NAME=SHARE; repeat it."),  # noqa: B008
+    analyst: list[str] = typer.Option(  # noqa: B008
+        [], "--analyst", metavar="NAME=SHARE", help="Who may ask, and their share of the budget; repeat."
+    ),
     expires: str = typer.Option(None, "--expires", help="When it stops answering, e.g. 2030-01-31T12:00 (UTC)."),
     row_key: str = typer.Option(None, "--row-key", help="The column that names the person behind each row."),
     allow_overlap: str = typer.Option(None, "--allow-overlap", help="Why a sample that shares rows may be opened."),

@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from holdfast import __version__
+from holdfast.cli.examples import epilog
 from holdfast.errors import (
     BudgetExhausted,
     GuaranteeUnavailable,
@@ -71,11 +72,17 @@ def build() -> typer.Typer:
 
     for name in COMMANDS:
         importlib.import_module(f"holdfast.cli.{name}").register(app)
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            group.short_help = _short(str(group.typer_instance.info.help))
+            _shorten(group.typer_instance)
+    _shorten(app)
+    return app
+
+
+def _shorten(app: typer.Typer) -> None:
     for command in app.registered_commands:
         command.short_help = command.short_help or _short((command.callback and command.callback.__doc__) or "")
-    for group in app.registered_groups:
-        group.short_help = _short(str(group.typer_instance.info.help)) if group.typer_instance else None
-    return app
 
 
 def _short(told: str) -> str:
@@ -138,12 +145,14 @@ def _call(arguments: Sequence[str]) -> int:
 
 
 def _command() -> Any:
-    """The application as a command whose positional arguments are called as the help texts call them: LEDGER."""
-    made = typer.main.get_command(build())
-    waiting: list[Any] = [made]
+    """The application as a command: in order, with examples, and arguments called as help texts call them: LEDGER."""
+    made: Any = typer.main.get_command(build())
+    made.commands = dict(sorted(made.commands.items()))
+    waiting: list[tuple[str, Any]] = [("", made)]
     while waiting:
-        command = waiting.pop()
-        waiting += getattr(command, "commands", {}).values()
+        words, command = waiting.pop()
+        waiting += [(f"{words} {name}".strip(), below) for name, below in getattr(command, "commands", {}).items()]
+        command.epilog = epilog(words)
         for parameter in command.params:
             if parameter.param_type_name == "argument" and parameter.metavar is None:
                 parameter.metavar = str(parameter.name).upper()

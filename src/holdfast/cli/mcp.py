@@ -9,7 +9,7 @@ import typer
 from holdfast.cli.guard_input import open_sample, store_at
 from holdfast.errors import InvalidParameter
 
-_LEDGER = typer.Argument(..., help="The ledger: a file, or a postgresql:// address; or a server's https:// address.")
+_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(None, help="The .csv or .parquet file with the rows; with a server, the guard's name.")
 
 

@@ -35,6 +35,10 @@ def plan(
     """Compare what every kind of holdout certifies, best first; exit status 3 when none does what was asked."""
     from holdfast.holdout.planning import plan as make
 
+    if n is None and half_width is None:
+        raise InvalidParameter(
+            "give --n (how many rows), --half-width (what is wanted), or both; `holdfast plan --n 10000`"
+        )
     if no_guess and guess is not None:
         raise InvalidParameter(f"--guess and --no-guess exclude each other, got --guess {guess:g}")
     if plot is not None:

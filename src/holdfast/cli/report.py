@@ -12,7 +12,7 @@ from holdfast.cli import output
 from holdfast.cli.remote import is_address
 from holdfast.errors import InvalidParameter
 
-_SERVER = typer.Argument(..., help="The server's https:// address; the token comes from HOLDFAST_TOKEN.")
+_SERVER = typer.Argument(..., help="The server's http(s):// address; the token comes from HOLDFAST_TOKEN.")
 
 
 def register(app: typer.Typer) -> None:

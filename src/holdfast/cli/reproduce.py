@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("reproduce")(reproduce)
+    app.command("reproduce", short_help="Re-create figures and tables of the papers, or list them.")(reproduce)
 
 
 def reproduce(

@@ -29,10 +29,13 @@ def serve(
     port: int = typer.Option(None, "--port", help="Port to listen on; 8321 if not given."),
     workers: int = typer.Option(None, "--workers", help="Processes that share the ledger."),
     allow_folder: list[Path] = typer.Option(  # noqa: B008
-        [], "--allow-folder", help="A folder whose .csv and .parquet files may be registered; repeat it."
+        [], "--allow-folder", metavar="FOLDER", help="Its .csv and .parquet files may be registered; repeat."
     ),
     allow_source: list[str] = typer.Option(  # noqa: B008
-        [], "--allow-source", help="NAME=FILE, NAME=FILE.duckdb#TABLE or NAME=postgresql://...#TABLE; repeat it."
+        [],
+        "--allow-source",
+        metavar="NAME=PLACE",
+        help="PLACE: FILE, FILE.duckdb#TABLE or postgresql://...#TABLE; repeat.",
     ),
     open_metrics: bool = typer.Option(None, "--open-metrics/--closed-metrics", help="Show /metrics without a token."),
     new_steward: bool = typer.Option(False, "--new-steward", help="Make one more steward's token."),

@@ -14,7 +14,7 @@ from holdfast.errors import HoldfastError, InvalidParameter
 if TYPE_CHECKING:
     from holdfast.guard.leaderboard import Leaderboard, Place
 
-_LEDGER = typer.Argument(..., help="The ledger: a file, or a postgresql:// address; or a server's https:// address.")
+_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
 _FILE = typer.Argument(
     ..., help="Predictions: .csv, .parquet or .json with the row keys and a column `prediction`; or an .onnx model."

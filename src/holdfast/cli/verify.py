@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     ledger: str = typer.Argument(..., help="A ledger file, a postgresql:// address, or an export in JSON."),
-    receipt: list[Path] = typer.Option([], "--receipt", help="A file with receipts, or answers with them; repeat it."),  # noqa: B008
+    receipt: list[Path] = typer.Option([], "--receipt", metavar="FILE", help="Receipts, or answers with them; repeat."),  # noqa: B008
     public_key: str = typer.Option(None, "--public-key", help="The only key that may have signed, 64 hex digits."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:

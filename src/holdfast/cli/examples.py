@@ -1,0 +1,87 @@
+"""What a newcomer may type: the examples that stand below each command's help, in the reference, and in a test.
+
+Files that are named here are the reader's own: `rows.csv` with the columns `id`, `age`, `income` and `arm`.
+"""
+
+from __future__ import annotations
+
+_SERVER = "https://holdfast.example"
+_AT_THE_GUARD = "ledger.db rows.csv"
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "": ("demo --once", "plan --n 10000 --questions 1000", "guard open ledger.db rows.csv --questions 500"),
+    "ask check": (f'ask check {_AT_THE_GUARD} "age < 40" --guess 0.45',),
+    "ask claim": (f'ask claim {_AT_THE_GUARD} "age < 40" --at-least 0.3',),
+    "ask compare": (f'ask compare {_AT_THE_GUARD} "age < 50" "age < 30" --margin 0.1',),
+    "ask histogram": (f"ask histogram {_AT_THE_GUARD} age --edges 18,40,65,90",),
+    "ask mean": (
+        f"ask mean {_AT_THE_GUARD} income --low 0 --high 100000 --estimate",
+        f"ask mean {_AT_THE_GUARD} income --low 0 --high 100000 --key income-1",
+    ),
+    "ask question": (f"ask question {_AT_THE_GUARD} question.json",),
+    "ask select": (f'ask select {_AT_THE_GUARD} --candidate "young=age < 30" --candidate "old=age > 60"',),
+    "ask test": (f"ask test {_AT_THE_GUARD} gof --column arm --keys drug,none --p0 1/2,1/2",),
+    "ask validate": (f'ask validate {_AT_THE_GUARD} "age < 120" --at-least 0.8',),
+    "audit": (
+        "audit people.csv --target ill=1 --by sex --out report.html",
+        'audit people.csv --target ill=1 --by sex --curator "python $PWD/generator.py {train} {release}"',
+    ),
+    "bound": ("bound max-information.pure-dp --epsilon 0.01 --n 1000 --beta 0.05",),
+    "correct": ("correct --n 1000 --p 0.001 --spent pure-dp:0.02 --candidates 100",),
+    "correlated": ("correlated docs/models/meter.toml",),
+    "demo": ("demo --once",),
+    "epsilon": (
+        "epsilon --alpha 0.2 --n 2000000 --size 100000 --groups 20 --mode sharp",
+        "epsilon --alpha 0.2 --n 2000000 --epsilon 0.01 --group everyone=1000000 --group deaf=3500",
+    ),
+    "guard close": ('guard close ledger.db --reason "the study is over"',),
+    "guard list": ("guard list ledger.db",),
+    "guard log": ("guard log ledger.db --last 5",),
+    "guard open": (
+        "guard open ledger.db rows.csv --questions 500",
+        "guard open ledger.db rows.csv --questions 500 --privacy pure-dp:1 --spend pure-dp:0.05",
+        f"guard open {_SERVER} rows.csv --policy policy.json --name contest",
+    ),
+    "guard override": ('guard override ledger.db --policy policy.json --reason "a second wave of questions"',),
+    "guard pause": ('guard pause ledger.db --reason "an audit"',),
+    "guard resume": ("guard resume ledger.db",),
+    "guard show": ("guard show ledger.db",),
+    "leaderboard": ("leaderboard board.db", f"leaderboard {_SERVER} --dataset contest"),
+    "mcp": ("mcp ledger.db rows.csv",),
+    "plan": ("plan --n 10000 --questions 1000", "plan --half-width 0.05 --questions 1000"),
+    "report list": (f"report list {_SERVER}",),
+    "report upload": (f"report upload {_SERVER} report.json",),
+    "reproduce": ("reproduce", "reproduce dwork-figure-2 --quick", "reproduce all --quick"),
+    "serve": ("serve --folder records",),
+    "simulate": ("simulate --analyst adversarial --against all --runs 10", "simulate --list"),
+    "submit": (
+        'submit board.db rows.csv predictions.csv --guess 0.81 --name "my first"',
+        f'submit {_SERVER} contest predictions.csv --name "my first"',
+    ),
+    "test all-pairs": ("test all-pairs rows.csv --categories categories.json --rho 0.1",),
+    "test gof": ("test gof --counts 520,150,170,160 --p0 1/2,1/6,1/6,1/6 --rho 0.01",),
+    "test gwas": ("test gwas --counts '250,167;125,167;125,166' --rho 0.5",),
+    "test independence": ("test independence --counts '255,193;301,251' --rho 0.01",),
+    "test local-gof": ("test local-gof --answers 2900,2350,2420,2330 --randomizer randomized-response --epsilon 1",),
+    "test local-independence": ("test local-independence --counts '2550,1930;3010,2510' --epsilon 1",),
+    "test which": ("test which --n 20000 --d 4 --rho 0.00125",),
+    "verify": ("verify ledger.db",),
+}
+
+
+def epilog(words: str) -> str | None:
+    """The examples of a command as they stand below its help, each on a line of its own.
+
+    Examples
+    --------
+    >>> epilog("verify").splitlines()[-1]
+    '  holdfast verify ledger.db'
+    """
+    lines = EXAMPLES.get(words, ())
+    if not lines:
+        return None
+    head = "Example:" if len(lines) == 1 else "Examples:"
+    return "\n".join(["\b", head, *(f"  holdfast {line}" for line in lines)])
+
+
+__all__ = ["EXAMPLES", "epilog"]
