@@ -289,3 +289,98 @@ def test_a_group_that_breaks_off_anywhere_is_paid_for_once(
         assert again.remaining()["whole"] == {"questions": 16}, "four questions, paid for once each"
         again.shut()
     assert verify(tmp_path / "ledger.db", replay=GuardReplay).ok
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_nothing_remembered_outlives_what_another_process_wrote(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    """Step by step: budget, pause, keys and answers of one are there for the other with its next look and commit."""
+    where = str(tmp_path / "ledger.db") if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    one, other = (Guard.open(where, sample(), Policy(questions=6)) for _ in range(2))
+    assert isinstance(one.ask_each([Request(check(0), "ann", "k")])[0], GuardedAnswer)
+    for i in (1, 2):
+        assert isinstance(other.ask_each([Request(check(i), "ann", f"o{i}")])[0], GuardedAnswer)
+    assert one.remaining("ann")["whole"] == {"questions": 3}
+    (mine,) = one.ask_each([Request(check(3), "bob", "k")])  # the key is bob's, whatever ann has under it
+    assert isinstance(mine, GuardedAnswer)
+    assert mine.remaining["whole"] == {"questions": 2}
+    (again,) = other.ask_each([Request(check(3), "bob", "k")])
+    assert isinstance(again, GuardedAnswer)
+    assert (again.sequence, again.repeated) == (mine.sequence, True)
+    other.pause("stop")
+    assert "paused" in str(one.ask_each([Request(check(4), "ann", "p")])[0])
+    other.resume("go on")
+    both = [Request(check(4), "ann", "p"), Request(check(5), "ann", "q"), Request(check(6), "ann", "r")]
+    kinds = [type(found).__name__ for found in one.ask_each(both)]
+    assert kinds == ["GuardedAnswer", "GuardedAnswer", "BudgetExhausted"]
+    for guard in (one, other):
+        guard.shut()
+    assert verify(where, replay=GuardReplay).ok
+
+
+@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize(
+    ("act_", "words"), [("pause", "paused"), ("close", "closed"), ("override", "changed the policy")]
+)
+def test_what_a_steward_does_while_rows_are_read_holds_for_the_whole_group(act_: str, words: str, slow: bool) -> None:
+    guard = Guard.open(None, sample(), policy())
+    guard.ask(check(9), analyst="ann")
+    guard._slow = lambda: slow  # type: ignore[method-assign]
+    done: list[str] = []
+
+    def hook(name: str) -> None:
+        if name == "guard.measured" and not done:
+            done.append(act(guard, act_, 0))
+
+    faults.set_hook(hook)
+    try:
+        found = guard.ask_each([Request(check(0), "ann", "a"), Request(check(9), "bob", "b"), Request(check(1), "bob")])
+    finally:
+        faults.set_hook(None)
+    assert done == [""]
+    assert words in str(found[0])
+    assert words in str(found[2])
+    assert isinstance(found[1], GuardedAnswer), "what was answered before stays answered"
+    assert [entry.kind for entry in guard.ledger.entries()].count("answered") == 1
+
+
+def test_who_follows_the_same_question_needs_no_room_of_their_own() -> None:
+    guard = Guard.open(None, sample(), Policy(questions=50, analysts={"ann": 0.98, "bob": 0.02}))
+    guard.ask(check(0), analyst="bob")
+    found = guard.ask_each(
+        [Request(check(1), "ann", "a"), Request(check(1), "bob", "b"), Request(check(2), "bob", "c")]
+    )
+    assert [type(one).__name__ for one in found] == ["GuardedAnswer", "GuardedAnswer", "BudgetExhausted"]
+    assert isinstance(found[1], GuardedAnswer)
+    assert found[1].repeated
+
+
+def test_rows_are_not_read_for_who_follows_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = sample()
+    guard = Guard.open(None, held, Policy(questions=1))
+    guard.ask(check(0), analyst="ann")
+    monkeypatch.setattr(held, "measure", lambda _: pytest.fail("rows were read"))
+    found = guard.ask_each([Request(check(1), "ann", "a"), Request(check(1), "bob", "b")])
+    assert [type(one).__name__ for one in found] == ["BudgetExhausted"] * 2
+
+
+def test_what_was_reserved_while_rows_were_slow_is_paid_for_when_they_are_quick(tmp_path: Path) -> None:
+    guard = Guard.open(tmp_path / "ledger.db", sample(), Policy(questions=9))
+    asked = [Request(check(i), "ann", f"k{i}") for i in range(3)]
+
+    def hook(name: str) -> None:
+        if name == "guard.reserved":
+            raise KeyboardInterrupt
+
+    guard._slow = lambda: True  # type: ignore[method-assign]
+    faults.set_hook(hook)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            guard.ask_each(asked)
+    finally:
+        faults.set_hook(None)
+    guard._slow = lambda: False  # type: ignore[method-assign]
+    assert all(isinstance(one, GuardedAnswer) for one in guard.ask_each(asked))
+    assert guard.remaining()["whole"] == {"questions": 6}
+    guard.shut()
