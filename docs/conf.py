@@ -16,12 +16,13 @@ from holdfast import __version__  # noqa: E402
 project = "Holdfast"
 author = "The Holdfast authors"
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.doctest", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.doctest", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["build"]
 html_theme = "furo"
 html_title = "Holdfast"
+html_math_renderer = "mathml"
 doctest_test_doctest_blocks = ""
 suppress_warnings = ["myst.header", "ref.python"]  # words of a type that several classes have as a name
 

@@ -75,7 +75,7 @@ def test_plot_is_written(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixt
     ("words", "message"),
     [
         ("--n 0", "n must be a whole number, at least 1"),
-        ("", "n must be a whole number, at least 1, or half_width must be given"),
+        ("", "give --n (how many rows), --half-width (what is wanted), or both"),
         ("--n 100 --questions 5 --failures 6", "failures must be a whole number, at least 0 and at most 5"),
         ("--n 100 --confidence 2", "confidence must be a number in (0, 1), got 2"),
         ("--n 100 --guess 0.5 --no-guess", "--guess and --no-guess exclude each other"),
