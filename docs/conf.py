@@ -1,4 +1,4 @@
-"""Sphinx settings; the theorem catalogue, the API reference and the command line are written before each build."""
+"""Sphinx settings; the catalogue, the API reference, the command line and settings are written before each build."""
 
 import sys
 from pathlib import Path
@@ -10,6 +10,7 @@ from api_pages import write_api_pages  # noqa: E402
 from catalogue_page import write_catalogue_page  # noqa: E402
 from cli_page import write_cli_page  # noqa: E402
 from house_diagrams import write_house_diagrams  # noqa: E402
+from settings_page import write_settings_page  # noqa: E402
 
 from holdfast import __version__  # noqa: E402
 
@@ -23,6 +24,8 @@ exclude_patterns = ["build"]
 html_theme = "furo"
 html_title = "Holdfast"
 html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["copy.css"]
 doctest_test_doctest_blocks = ""
 suppress_warnings = ["myst.header", "ref.python"]  # words of a type that several classes have as a name
 
@@ -37,6 +40,7 @@ napoleon_use_ivar = True
 write_catalogue_page(HERE / "catalogue.md")
 write_api_pages(HERE / "api")
 write_cli_page(HERE / "cli.md")
+write_settings_page(HERE / "settings.md")
 
 
 def _skip(app, what, name, found, skip, options):

@@ -15,7 +15,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-MADE = {"catalogue.md": "catalogue_page", "cli.md": "cli_page", "api/index.md": "api_pages"}
+MADE = {
+    "catalogue.md": "catalogue_page",
+    "cli.md": "cli_page",
+    "settings.md": "settings_page",
+    "api/index.md": "api_pages",
+}
 """Pages that are made from the code when the site is built, and what makes them."""
 
 sys.path.insert(0, str(DOCS))
@@ -75,6 +80,10 @@ def _made(name: str) -> str:
             import cli_page
 
             cli_page.write_cli_page(path)
+        elif name == "settings.md":
+            import settings_page
+
+            settings_page.write_settings_page(path)
         else:
             import api_pages
 

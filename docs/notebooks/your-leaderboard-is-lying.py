@@ -81,6 +81,7 @@ print(f"believed {believed[-1]:.3f}, true {true[-1]:.3f}: off by {100 * (believe
 
 # %%
 board = hf.guard.Board("cifar", key="image", label="right", metric="accuracy", rule="ladder", step=0.01)
+# What was published is whether a model is right. So a "prediction" is right or wrong here, and the label is always right.
 rows = hf.data.table({"image": list(range(1000)), "right": [True] * 1000})
 guard = hf.Guard.open(None, rows, hf.guard.Policy(questions=1000, failures=60, boards=[board]))
 shown = []

@@ -31,9 +31,9 @@ class Settings(OidcSettings):
     key: Path | None = Field(
         default=None, description="The file of the signing key; servers that share a ledger share it"
     )
-    host: str = "127.0.0.1"
-    port: int = Field(default=PORT, ge=0, le=65535)
-    workers: int = Field(default=1, ge=1, le=256)
+    host: str = Field(default="127.0.0.1", description="The address to listen on")
+    port: int = Field(default=PORT, ge=0, le=65535, description="The port to listen on; 0 takes a free one")
+    workers: int = Field(default=1, ge=1, le=256, description="Processes that share the ledger")
     proxies: str = Field(default="", description="Addresses of reverse proxies whose X-Forwarded-For is believed")
     public_url: str | None = Field(default=None, description="How the server is reached from outside, for links")
 
