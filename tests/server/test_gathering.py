@@ -15,6 +15,7 @@ import pytest
 from holdfast.server.asking import Asking
 from holdfast.server.errors import Problem
 from holdfast.server.gathering import Gathered
+from holdfast.server.roles import Caller
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
 from tests.server.live import CHECK, Live
@@ -181,3 +182,27 @@ def test_the_quick_way_and_the_general_way_say_the_same(live: Live) -> None:
         assert ann.post(at, json={"question": CHECK}, headers={"Idempotency-Key": "a b"}).status_code == 422
         assert ann.post(at + "?x=1", json={"question": CHECK}).status_code == 422
         assert ann.post(at, content=b"{}", headers={"Content-Type": "text/plain"}).status_code == 415
+
+
+def test_tokens_that_are_looked_up_together_are_told_apart(tmp_path: Path) -> None:
+    """A secret that is right for one opens no other, and what ended since is ended."""
+    server = Server(Settings(folder=tmp_path))
+    try:
+        ann, bob, eve = (server.tokens.issue_for("analyst", name, 1) for name in ("ann", "bob", "eve"))
+        assert list(server.tokens.recognise([ann, bob])) == [None, None], "not seen before: to be hashed"
+        for text in (ann, bob, eve):
+            server.tokens.verify(text)
+        server.tokens.revoke(eve.split("_")[1])
+        crossed = f"hf_{ann.split('_')[1]}_{bob.split('_')[2]}"
+        flipped = ann[:-1] + ("0" if ann[-1] != "0" else "1")
+        found = server.tokens.recognise([bob, crossed, flipped, "", "junk", ann, eve, ann])
+        names = [one.name if isinstance(one, Caller) else one for one in found]
+        assert [names[i] for i in (0, 5, 7)] == ["bob", "ann", "ann"]
+        assert names[1:5] == [None] * 4
+        assert names[6] is None or isinstance(names[6], Problem)
+        assert not isinstance(found[6], Caller)
+        for text in (crossed, flipped):
+            with pytest.raises(Problem, match="unauthenticated"):
+                server.tokens.verify(text)
+    finally:
+        server.close()

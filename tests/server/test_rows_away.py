@@ -150,3 +150,12 @@ def test_rows_that_are_gone_are_not_looked_for_by_everybody_who_asks(
     server.guards._lacking.clear()
     assert server.guards.opened(guard).ask(check(0), analyst="ann").passed is True
     assert not server.guards._lacking
+
+
+def test_rows_are_not_opened_for_who_does_not_reach_the_guard(
+    server: Server, guard: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.guards._open.clear()
+    monkeypatch.setattr(server.samples, "open", lambda _: pytest.fail("rows were opened"))
+    with pytest.raises(Problem, match="not-found"):
+        together(server, guard, Asked.by(EVE, check(0), None))
