@@ -51,9 +51,7 @@ class Metrics:
         """Count a request and its time."""
         self.add(_REQUESTS, method=method, route=route, status=str(status))
         with self._mutex:
-            row = self._held.setdefault(_SECONDS, {}).setdefault(
-                _text((("route", route),)), [0.0] * (len(BUCKETS) + 2)
-            )
+            row = self._held.setdefault(_SECONDS, {}).setdefault(_text((("route", route),)), [0.0] * (len(BUCKETS) + 2))
             row[bisect_left(BUCKETS, seconds)] += 1
             row[-1] += seconds
 
