@@ -15,7 +15,7 @@ from settings_page import write_settings_page  # noqa: E402
 from holdfast import __version__  # noqa: E402
 
 project = "Holdfast"
-author = "The Holdfast authors"
+author = copyright = "The Holdfast authors"
 version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.doctest", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -25,7 +25,7 @@ html_theme = "furo"
 html_title = "Holdfast"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
-html_css_files = ["copy.css"]
+html_css_files = ["site.css"]
 doctest_test_doctest_blocks = ""
 suppress_warnings = ["myst.header", "ref.python"]  # words of a type that several classes have as a name
 
