@@ -18,6 +18,7 @@ from holdfast.guard import Guard, Policy, check, mean
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.verify import verify
 from holdfast.guard.replay import GuardReplay
+from tests.guard.ledger.stores import page_limit
 from tests.services.postgres import Server
 
 N = 2000
@@ -98,21 +99,14 @@ def test_rows_that_change_under_a_running_guard(tmp_path: Path, happens: Callabl
 def test_a_full_disk(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     guard = Guard.open(ledger, hf.data.table(frame()), policy())
-    connection: Any = guard.ledger._backend._connection  # type: ignore[attr-defined]
-
-    def pages(limit: int) -> None:
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {limit}")
-        connection.rollback()
-
+    set_limit = page_limit(guard._store.engine)  # type: ignore[union-attr]
     guard.ask(mean("x < 0.5"))
-    count = connection.exec_driver_sql("PRAGMA page_count").scalar()
-    connection.rollback()
-    pages(count)
+    set_limit(None)
     large = {f"a candidate with a long name {i} {'x' * 150}": f"x < {i / 100}" for i in range(99)}
     with pytest.raises(LedgerUnavailable, match=r"disk that holds the ledger is full.*nothing was written"):
         guard.ask(hf.guard.select(large), key="k")
     assert guard.remaining()["whole"]["epsilon"] == 0.09
-    pages(10**6)
+    set_limit(10**6)
     assert guard.ask(hf.guard.select(large), key="k").remaining["whole"]["epsilon"] == 0.08
     assert guard.ask(hf.guard.select(large), key="k").repeated
     guard.shut()

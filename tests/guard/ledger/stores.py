@@ -57,3 +57,24 @@ def check_spent(store: Store, limit: int, released: list[int] | None = None) -> 
 
 
 __all__ = ["DATASET", "KINDS", "check_spent", "open_store", "spend", "spend_all"]
+
+
+def page_limit(engine: Any) -> Callable[[int | None], None]:
+    """Sets how many pages a SQLite file may have, on every connection that is used from then on; None for as it is."""
+    from sqlalchemy import event
+
+    most: list[int] = []
+
+    def limited(connection: Any, *_: Any) -> None:
+        if most:
+            connection.execute(f"PRAGMA max_page_count = {most[0]}").close()
+
+    event.listen(engine, "checkout", limited)
+
+    def set_limit(pages: int | None) -> None:
+        if pages is None:
+            with engine.connect() as connection:
+                pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        most[:] = [pages or 1]
+
+    return set_limit

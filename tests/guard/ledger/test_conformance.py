@@ -225,6 +225,14 @@ def test_chains_of_data_sets_are_apart(store: Store) -> None:
     assert store.datasets() == [DATASET, "b" * 64]
 
 
+def test_many_more_chains_than_connections_are_written_in_one_process(store: Store) -> None:
+    chains = [store.ledger(f"{number:064x}") for number in range(40)]
+    for turn in range(2):
+        for number, chain in enumerate(chains):
+            chain.submit(spend(f"{number}-{turn}", 10**6))
+    assert [chain.head().sequence for chain in chains] == [2] * 40
+
+
 def test_two_stores_on_one_ledger_see_each_other(opened: Reopen) -> None:
     first, second = opened().ledger(DATASET), opened().ledger(DATASET)
     for number in range(6):

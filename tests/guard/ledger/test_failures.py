@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from sqlalchemy import Connection
 
 from holdfast.errors import InvalidParameter, LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger import faults
@@ -22,7 +23,7 @@ from holdfast.guard.ledger.signing import SigningKey
 from holdfast.guard.ledger.store import open_store
 from holdfast.guard.ledger.transaction import Transaction
 from holdfast.guard.ledger.verify import verify
-from tests.guard.ledger.stores import DATASET, check_spent, spend
+from tests.guard.ledger.stores import DATASET, check_spent, page_limit, spend
 from tests.services.postgres import Server
 
 
@@ -47,11 +48,8 @@ def test_a_full_sqlite_file(tmp_path: Path) -> None:
     with open_store(path) as store:
         ledger = store.ledger(DATASET)
         assert ledger.submit(spend("k1", 99)) == 1
-        connection: Any = ledger._backend._connection  # type: ignore[attr-defined]
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.rollback()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-        connection.rollback()
+        set_limit = page_limit(store.engine)  # type: ignore[attr-defined]
+        set_limit(None)
 
         def large(transaction: Transaction) -> None:
             transaction.append("answered", {"answer": "x" * 100_000}, key="large")
@@ -59,8 +57,7 @@ def test_a_full_sqlite_file(tmp_path: Path) -> None:
         with pytest.raises(LedgerUnavailable, match=r"disk that holds the ledger is full.*nothing was written"):
             ledger.submit(large)
         check_spent(store, 1)
-        ledger._backend._connection.exec_driver_sql("PRAGMA max_page_count = 1000000")  # type: ignore[attr-defined]
-        ledger._backend._connection.rollback()  # type: ignore[attr-defined]
+        set_limit(1_000_000)
         assert ledger.submit(spend("k2", 99)) == 2  # room again: it goes on
         check_spent(store, 2)
     assert verify(path).ok
@@ -148,15 +145,15 @@ def test_a_commit_whose_outcome_the_server_could_not_report(
     with open_store(postgres_url, key=SigningKey.generate()) as store:
         ledger = store.ledger(DATASET)
         ledger.submit(spend("k1", 9))
-        connection: Any = ledger._backend._connection  # type: ignore[attr-defined]
-        genuine = connection.commit
+        genuine = Connection.commit
 
-        def commit_and_break() -> None:
-            genuine()
+        def commit_and_break(connection: Connection) -> None:
+            monkeypatch.undo()
+            genuine(connection)
             postgres_server.end_connections(database)
             connection.exec_driver_sql("SELECT 1")  # raises, as the commit would have
 
-        monkeypatch.setattr(connection, "commit", commit_and_break)
+        monkeypatch.setattr(Connection, "commit", commit_and_break)
         assert ledger.submit(spend("k2", 9)) == 2
         check_spent(store, 2)
         assert ledger.submit(spend("k3", 9)) == 3

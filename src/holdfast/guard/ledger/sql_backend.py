@@ -148,6 +148,7 @@ class SQLBackend(Backend):
             self._drop()
             if not self._took_place(last):
                 self._fail(error, ASK_AGAIN)
+        self._give_back()
         if self._coming is not None:
             self._remembered, self._coming = self._remembered.after(self._coming), None
 
@@ -175,6 +176,7 @@ class SQLBackend(Backend):
             self._connection.rollback()
         except SQLAlchemyError:
             self._drop()
+        self._give_back()
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -246,6 +248,12 @@ class SQLBackend(Backend):
         if self._connection is None:
             raise LedgerUnavailable(f"the connection to the ledger was lost; {NOTHING_WRITTEN}")
         return self._connection
+
+    def _give_back(self) -> None:
+        """Let other chains of the store have the connection: there may be more chains than connections."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
