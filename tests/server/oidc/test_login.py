@@ -18,6 +18,8 @@ from tests.server.live import Live
 from tests.server.oidc.provider import CLIENT, SECRET, OpenID
 from tests.server.pages.visiting import Visitor
 
+pytestmark = pytest.mark.xdist_group("oidc-login")  # the last test is about all that the others did
+
 START = "/sign-in/oidc"
 
 
