@@ -105,7 +105,7 @@ def place(text: str) -> int | None:
 
 def history(ledger: Ledger, caller: Caller, before: int | None = None) -> tuple[list[dict[str, Any]], int | None]:
     """The latest entries that the caller may see, newest first; and where the page before them begins."""
-    end = ledger.head().sequence if before is None else min(before - 1, ledger.head().sequence)
+    end = ledger.head().sequence if before is None else max(0, min(before - 1, ledger.head().sequence))
     found: list[dict[str, Any]] = []
     # A slow question is paid for in one entry and answered in a later one: where both are there, the later says it all.
     answered = {entry.body.get("paid") for entry in ledger.entries(end + 1, end + 200)} if before is not None else set()

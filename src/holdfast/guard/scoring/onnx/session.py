@@ -27,7 +27,8 @@ class Session:
     """A model that was admitted.
 
     It takes either one input of shape (1, columns), with the columns in order, or an input of shape (1, 1) for each
-    column, under its name. It gives one prediction a row.
+    column, under its name. It gives one prediction a row. It is for a process of its own: from then on the thread that
+    made it takes numbers that are nearly zero for zero, in all its arithmetic.
     """
 
     def __init__(self, model: bytes, wanted: Wanted) -> None:
