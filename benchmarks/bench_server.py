@@ -28,7 +28,8 @@ FLAT = 1.10
 QUESTIONS = int(os.environ.get("HOLDFAST_BENCH_QUESTIONS", "100000"))
 PAIRS = int(os.environ.get("HOLDFAST_BENCH_PAIRS", "5000"))
 
-_ROUNDS, _EACH = 5, 2000
+_ROUNDS = int(os.environ.get("HOLDFAST_BENCH_ROUNDS", "5"))
+_EACH = int(os.environ.get("HOLDFAST_BENCH_EACH", "2000"))
 _POLICY = {"privacy": {"kind": "pure-dp", "epsilon": 1000.0}, "spend": {"kind": "pure-dp", "epsilon": 0.0001}}
 _EMPTY = """
 import uvicorn
