@@ -1,13 +1,35 @@
-"""Fixtures that tests of several packages share."""
+"""Fixtures that tests of several packages share, and which tests run in one process."""
+
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.services.postgres import postgres_server, postgres_url
 from tests.services.spark import spark_session
 
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
+
 __all__ = ["postgres_server", "postgres_url", "spark_session"]
+
+LONGEST = ("tests/test_docs.py", "tests/data/test_spark_sample.py", "tests/test_packaging.py")
+"""Files that begin first: one that begins last would leave the other processes idle while it ends."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Know the marker that keeps tests of one service in one process, also where tests run without pytest-xdist."""
     config.addinivalue_line("markers", "xdist_group(name): run in one process with the others of this group")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, each in its own order."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "LoadScopeScheduling":
+    """Hand out whole files, or the groups that `xdist_group` names, so that what their tests share is made once."""
+    from tests.scheduling import Files
+
+    config.option.loadscopereorder = False
+    return Files(config, log)

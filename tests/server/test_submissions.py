@@ -99,9 +99,12 @@ def test_a_ladder_shows_improvements_only(guard: dict[str, Any], ann: httpx.Clie
     assert [place["name"] for place in board["places"]] == ["base rate"]
 
 
-def test_stewards_see_every_submission_and_analysts_their_own(live: Live, guard: dict[str, Any]) -> None:
+def test_stewards_see_every_submission_and_analysts_their_own(
+    live: Live, guard: dict[str, Any], ann: httpx.Client
+) -> None:
     with live.analyst("eve") as eve, live.client() as steward:
-        assert submit(eve, guard, "id,prediction\n1,true\n", board="income", guess=0.0).status_code == 200
+        for row, sender in enumerate((ann, eve, eve), 1):
+            assert submit(sender, guard, f"id,prediction\n{row},true\n", board="income", guess=0.0).status_code == 200
         at = f"/api/v1/guards/{guard['id']}"
         own = eve.get(f"{at}/submissions").json()["submissions"]
         assert {one["analyst"] for one in own} == {"eve"}
