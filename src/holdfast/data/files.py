@@ -41,6 +41,11 @@ class Files:
         """The paths of the files."""
         return [name for name, *_ in self.state]
 
+    @property
+    def size(self) -> int:
+        """Bytes of all files together."""
+        return sum(size for _, size, *_ in self.state)
+
     def check(self) -> None:
         """Refuse to go on where the files are not those that were opened."""
         if _state(self.path) != self.state:

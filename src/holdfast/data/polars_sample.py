@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from holdfast.data import arrow_batches
 from holdfast.data.expressions import polars_columns
@@ -24,12 +24,16 @@ ROWS = 1 << 17
 """Rows in one batch for fingerprints."""
 GROUPINGS = 16
 """Passes with cells of their own that share one reading of the rows."""
+HELD = 1 << 24
+"""Bytes of a CSV file up to which it is parsed once and held, instead of anew for every question."""
+SMALL = 1 << 17
+"""Rows up to which what is held is not streamed: to set a stream up takes longer than to add them up."""
 _EXACT_AS_DOUBLE = 2**22
 """Up to this many rows sums of whole numbers up to 2**30 stay below 2**53, so doubles add them exactly, and faster."""
 
 
 class PolarsSample(Sample):
-    """Rows behind a polars frame. Files are streamed, so that they may be larger than memory."""
+    """Rows behind a polars frame. Files are streamed, so that they may exceed memory; small CSV files are held."""
 
     engine = "polars"
     at_once = 200
@@ -39,6 +43,8 @@ class PolarsSample(Sample):
     ) -> None:
         super().__init__(schema, n, row_key)
         self._frame, self._files = frame, files
+        held = files is None or _is_held(files)
+        self._how: Literal["in-memory", "streaming"] = "in-memory" if held and n <= SMALL else "streaming"
 
     @classmethod
     def open(
@@ -56,6 +62,8 @@ class PolarsSample(Sample):
                 # Every cell is read once, so that one that is not of its kind is found now and not by a question.
                 counted += [pl.col(name).null_count() for name in schema.names]
             n = int(frame.select(counted).collect(engine="streaming")[""][0])
+            if files is not None and _is_held(files):
+                frame = frame.select(schema.names).collect().lazy()
         return cls(frame, schema, n, row_key, files)
 
     def _add_up(self, work: Sequence[Pass]) -> Sums:
@@ -87,7 +95,7 @@ class PolarsSample(Sample):
         import polars as pl
 
         with _reading(self._files):
-            return pl.collect_all(queries, engine="streaming")
+            return pl.collect_all(queries, engine=self._how)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows some at a time, as they stream by."""
@@ -120,6 +128,10 @@ def scan(files: Files, declared: Declared) -> pl.LazyFrame:
     types = {"number": pl.Float64, "integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
     overrides = {name: types[kind] for name, kind in kinds.items()}
     return pl.scan_csv(files.path, infer_schema_length=None, schema_overrides=overrides, glob=False)
+
+
+def _is_held(files: Files) -> bool:
+    return files.format == "csv" and files.size <= HELD
 
 
 def _reading(files: Files | None) -> AbstractContextManager[None]:
