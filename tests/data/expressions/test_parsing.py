@@ -16,6 +16,7 @@ from holdfast.data.expressions import (
     limits,
     numpy_columns,
     parse,
+    parsing,
     polars_columns,
     python_rows,
     to_json,
@@ -185,6 +186,23 @@ def test_a_fuzzer_finds_no_escape() -> None:
     wanted = [[python_rows.evaluate(one, row) for row in held] for one in accepted]
     assert engines.by_numpy(held, accepted) == wanted
     assert engines.by_polars(held, accepted) == wanted
+
+
+def test_the_short_way_reads_plain_comparisons_as_the_grammar_does() -> None:
+    """Spellings of `column sign number`, right and nearly right: what the short way reads, the grammar reads alike."""
+    random = Random(3)
+    names = ["age", "Age", "_x", "a1", "null", "NOT", "case", "select", "current_date", "e1"]
+    signs = ["=", "<>", "!=", "<", "<=", ">", ">=", "==", "=<", "< ="]
+    numbers = ["0", "-0", "-0.0", "00", "7", "-7", "1.5", "-1.50", "1.", ".5", "1e5", "- 3", "9" * 400, "1_0", "0x1"]
+    read = 0
+    for _ in range(4_000):
+        parts = [random.choice(some) for some in (names, ["", " ", "\n"], signs, ["", " ", "\t"], numbers)]
+        text = random.choice(["", " ", "\f"]) + "".join(parts) + random.choice(["", " ", "\v", " and a = 1", " -- x"])
+        short = parsing._plain_comparison(text)
+        if short is not None:
+            read += 1
+            assert repr(parsing._parsed(text)) == repr(short), text
+    assert read > 200
 
 
 def test_compilers_take_checked_expressions_of_the_schema_only() -> None:

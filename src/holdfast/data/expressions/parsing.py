@@ -23,6 +23,11 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\Z", re.ASCII)
 _OUTSIDE = re.compile(r"[ \t\r\n!-~]*\Z", re.ASCII)
 WORDS = {"and", "or", "not", "in", "between", "is", "null", "true", "false", "case", "when", "then", "else", "end"}
+_COMPARED = re.compile(
+    r"[ \t\r\n]*([A-Za-z_][A-Za-z0-9_]*)[ \t\r\n]*(=|<>|<=?|>=?)[ \t\r\n]*(-?[0-9]+(?:\.[0-9]+)?)[ \t\r\n]*\Z",
+    re.ASCII,
+)
+"""A column compared with a number: what is asked most. It reads as the whole grammar reads it, many times faster."""
 _SIGNS = {
     "(": "L_PAREN",
     ")": "R_PAREN",
@@ -54,7 +59,8 @@ def parse(text: str) -> tree.Node:
     Returns
     -------
     Node
-        Not yet checked against a schema. Time: a few tenths of a millisecond.
+        Not yet checked against a schema. Time: a few tenths of a millisecond; microseconds for a column compared with
+        a number.
 
     Raises
     ------
@@ -70,6 +76,17 @@ def parse(text: str) -> tree.Node:
     ...
     holdfast.errors.InvalidParameter: expression must be one expression of the row language, and this does not ...
     """
+    return _plain_comparison(text) or _parsed(text)
+
+
+def _plain_comparison(text: Any) -> tree.Comparison | None:
+    found = _COMPARED.match(text) if isinstance(text, str) and len(text) <= limits.LONGEST_TEXT else None
+    if found is None or found[1].lower() in WORDS:
+        return None
+    return tree.Comparison(found[2], tree.Name(found[1]), tree.Number(float(found[3])))  # type: ignore[arg-type]
+
+
+def _parsed(text: Any) -> tree.Node:
     tokens = _tokens(text)
     parser = _dialect()
     from sqlglot.errors import SqlglotError
