@@ -10,6 +10,8 @@ from typing import Any
 from holdfast.errors import InvalidParameter
 
 _SIMPLE = frozenset({str, int, bool, type(None)})
+_READABLE = json.JSONEncoder(allow_nan=False)
+_CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))
 _INFINITE = {"\x00inf\x00": "1e999", "\x00-inf\x00": "-1e999"}
 
 
@@ -21,7 +23,7 @@ def to_json(value: Any) -> str:
     >>> to_json({"value": float("inf")})
     '{"value": 1e999}'
     """
-    return _infinite(json.dumps(_plain(value), allow_nan=False))
+    return _written(_READABLE, value)
 
 
 def to_canonical_json(value: Any) -> str:
@@ -34,7 +36,7 @@ def to_canonical_json(value: Any) -> str:
     >>> to_canonical_json({"b": [0.1, float("inf")], "a": "é"})
     '{"a":"\\u00e9","b":[0.1,1e999]}'
     """
-    return _infinite(json.dumps(_plain(value), allow_nan=False, sort_keys=True, separators=(",", ":")))
+    return _written(_CANONICAL, value)
 
 
 def read_json(text: bytes) -> Any:
@@ -84,6 +86,13 @@ def _check_text(value: Any) -> None:
     elif isinstance(value, list):
         for one in value:
             _check_text(one)
+
+
+def _written(encoder: json.JSONEncoder, value: Any) -> str:
+    try:
+        return encoder.encode(value)  # nearly everything is plain already, and to find that out takes longer than this
+    except (TypeError, ValueError):
+        return _infinite(encoder.encode(_plain(value)))
 
 
 def _infinite(text: str) -> str:
