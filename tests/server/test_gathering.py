@@ -54,6 +54,26 @@ def test_who_waits_is_done_together_in_order() -> None:
     asyncio.run(main())
 
 
+def test_a_group_has_a_head_start_and_then_holds_nobody_up() -> None:
+    async def main() -> None:
+        work = Slow()
+        gathered = Gathered(work, at_once=2)
+        gathered.head_start = 0.05
+        asked = [asyncio.create_task(gathered(item)) for item in range(3)]
+        await asyncio.sleep(0.01)
+        assert work.groups == [[0]], "those that come now wait for it, or for one another"
+        asked.append(asyncio.create_task(gathered(3)))
+        await asyncio.sleep(0.2)
+        assert work.groups == [[0], [1, 2, 3]], "the first is slow: the others go on without it"
+        work.go.set()
+        assert await asyncio.gather(*asked) == [0, 10, 20, 30]
+        await asyncio.sleep(0)
+        assert gathered.idle
+        assert gathered._timer is None
+
+    asyncio.run(main())
+
+
 def test_errors_are_their_own_unless_all_failed() -> None:
     async def main() -> None:
         work = Slow()

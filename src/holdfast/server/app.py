@@ -21,7 +21,9 @@ from holdfast.server import logs, pages
 from holdfast.server.door import Authenticated, Numbered
 from holdfast.server.errors import Problem, problem_of
 from holdfast.server.limits import Bodies, Limits
+from holdfast.server.quick_questions import QuickQuestions
 from holdfast.server.refusals import refusal
+from holdfast.server.routes import questions
 from holdfast.server.settings import Settings
 from holdfast.server.shapes import ProblemFacts
 from holdfast.server.state import Server
@@ -64,6 +66,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     pages.add_to(app, server)
     _handle_errors(app)
     # The last one added is the first that a request meets.
+    app.add_middleware(QuickQuestions, server=server, answered=questions.answered)
     app.add_middleware(Bodies, settings=server.settings)
     app.add_middleware(Authenticated, server=server)
     app.add_middleware(Limits, settings=server.settings)

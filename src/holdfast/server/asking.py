@@ -19,8 +19,8 @@ from holdfast.server.gathering import Gathered
 from holdfast.server.guards import Guards
 from holdfast.server.roles import Caller
 
-GROUPS = 2
-"""Groups of one guard at work: while one waits for the disk, the next is checked and measured."""
+GROUPS, HEAD_START = 2, 0.1
+"""Groups of one guard at work, and seconds that one is alone: large ones cost less, a slow one holds nobody up."""
 
 Outcomes = list[GuardedAnswer | Exception]
 
@@ -53,7 +53,8 @@ class Asking:
                 partial(self._work, self._together, guard), when_idle=lambda: self._by_guard.pop(guard, None)
             )
         # Slow rows are read by as many as there are threads; quick ones are better read for many at once.
-        gathered.at_once = self._threads if self._guards.slow(guard) else GROUPS
+        slow = self._guards.slow(guard)
+        gathered.at_once, gathered.head_start = (self._threads, 0.0) if slow else (GROUPS, HEAD_START)
         return await gathered(asked)
 
     def _together(self, guard: str, group: list[Asked]) -> Outcomes:

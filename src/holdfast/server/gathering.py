@@ -18,8 +18,9 @@ class Gathered(Generic[I, O]):
     """One call at a time from outside, many at a time inside.
 
     A call that meets nobody at work is done at once. Others wait until a place is free and are then done together, in
-    order, up to `most` at once. At most `at_once` groups are at work. A call that is given up before its turn is not
-    done at all. `when_idle` is called whenever the last of them has ended.
+    order, up to `most` at once. At most `at_once` groups are at work, and a group begins beside others only when none
+    of them began less than `head_start` seconds ago. A call that is given up before its turn is not done at all.
+    `when_idle` is called whenever the last of them has ended.
 
     Examples
     --------
@@ -38,6 +39,9 @@ class Gathered(Generic[I, O]):
         self._work, self.at_once, self._most, self._when_idle = work, at_once, most, when_idle
         self._waiting: deque[tuple[I, asyncio.Future[O]]] = deque()
         self._groups: set[asyncio.Task[None]] = set()
+        self.head_start = 0.0
+        self._begun = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def idle(self) -> bool:
@@ -52,22 +56,36 @@ class Gathered(Generic[I, O]):
         return await future
 
     def _start(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting and len(self._groups) < self.at_once:
+            if self._groups and loop.time() < self._begun + self.head_start:
+                if self._timer is None:
+                    self._timer = loop.call_at(self._begun + self.head_start, self._start_later)
+                return
             group: list[tuple[I, asyncio.Future[O]]] = []
             while self._waiting and len(group) < self._most:
                 one = self._waiting.popleft()
                 if not one[1].done():  # not given up meanwhile
                     group.append(one)
             if group:
+                self._begun = loop.time()
                 task = asyncio.create_task(self._do(group))
                 self._groups.add(task)
                 task.add_done_callback(self._next)
 
+    def _start_later(self) -> None:
+        self._timer = None
+        self._start()
+
     def _next(self, task: asyncio.Task[None]) -> None:
         self._groups.discard(task)
         self._start()
-        if self._when_idle is not None and self.idle:
-            self._when_idle()
+        if self.idle:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if self._when_idle is not None:
+                self._when_idle()
 
     async def _do(self, group: list[tuple[I, asyncio.Future[O]]]) -> None:
         found: Sequence[O | Exception]

@@ -73,7 +73,7 @@ def serve(settings: Settings) -> None:
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port,
-        "http": "h11",  # the only one that bounds headers
+        "http": "holdfast.server.whole_writes:WholeWrites",  # over h11, the only one that bounds headers
         "log_config": None,
         "access_log": False,
         "server_header": False,

@@ -14,9 +14,9 @@ from holdfast.server import shapes
 from holdfast.server.answer_grid import on_grid
 from holdfast.server.asking import Asked, ask_all
 from holdfast.server.errors import Problem, problem_of
-from holdfast.server.quick_route import KEY, LONGEST_KEY, quick_route
+from holdfast.server.quick_questions import KEY, LONGEST_KEY
 from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Caller, caller_of
+from holdfast.server.roles import Anyone, Caller
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.state import Server, server_of
@@ -39,29 +39,18 @@ Key = Annotated[
 _REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
 
 
-async def _answered(server: Server, guard: str, caller: Caller, question: dict[str, Any], key: str | None) -> Response:
+async def answered(server: Server, guard: str, caller: Caller, question: dict[str, Any], key: str | None) -> Response:
+    """The answer to one question, as a response."""
     async with on_grid(server.settings.answer_grid):
         answer = await server.asking.ask(guard, Asked.by(caller, question, key))
     _count(server, [question], [answer])
     return StrictJSON(answer.to_dict())
 
 
-async def _quick(request: Request, question: dict[str, Any], key: str | None) -> Response:
-    return await _answered(server_of(request), request.path_params["guard"], caller_of(request), question, key)
-
-
+@router.post("/guards/{guard}/ask", responses=answers(shapes.AnswerFacts, *_REFUSALS))
 async def ask(request: Request, guard: str, body: shapes.Ask, caller: Anyone, key: Key = None) -> Response:
     """Answer one question. Nothing is released that is not paid for, durably."""
-    return await _answered(server_of(request), guard, caller, body.question, key)
-
-
-router.add_api_route(
-    "/guards/{guard}/ask",
-    ask,
-    methods=["POST"],
-    responses=answers(shapes.AnswerFacts, *_REFUSALS),
-    route_class_override=quick_route(_quick),
-)
+    return await answered(server_of(request), guard, caller, body.question, key)
 
 
 @router.post("/guards/{guard}/estimate", responses=answers(shapes.EstimateFacts, *_REFUSALS))
@@ -165,4 +154,4 @@ def _line(event: dict[str, Any]) -> str:
     return to_json(event) + "\n"
 
 
-__all__ = ["keys_of", "router"]
+__all__ = ["answered", "keys_of", "router"]
