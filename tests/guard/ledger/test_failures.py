@@ -212,6 +212,15 @@ def test_if_the_commit_fails_nobody_who_shared_it_gets_anything(
         check_spent(store, 2)
 
 
+@pytest.fixture
+def interruptible() -> Any:
+    """SIGINT raises KeyboardInterrupt, also where it is ignored: a shell does that to what it starts with `&`."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_in_the_middle_frees_the_ledger(tmp_path: Path, at_point: Any) -> None:
     with open_store(tmp_path / "ledger.db") as store:
         ledger = store.ledger(DATASET)

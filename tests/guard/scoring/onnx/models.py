@@ -76,7 +76,7 @@ def looping(times: int = 10**12) -> bytes:
 def tree(depth: int, *, circle: bool = False) -> bytes:
     """A regression tree that is one long path: a row with x0 > depth walks all of it."""
     nodes = 2 * depth + 1
-    inner = [i for i in range(nodes) if i % 2 == 0 and i < 2 * depth]
+    inner = range(0, 2 * depth, 2)
     modes = ["BRANCH_GT" if i in inner else "LEAF" for i in range(nodes)]
     true = [i + 2 if i in inner else 0 for i in range(nodes)]
     if circle:
