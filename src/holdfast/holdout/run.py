@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 from holdfast import check
 from holdfast.bounds.interval.width import MOST
@@ -11,12 +11,18 @@ from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.holdout.shares import Shares
 from holdfast.holdout.transcript import Transcript
 from holdfast.mechanisms.answer import Answer
+from holdfast.mechanisms.shared import Shared
 
 _FORMAT = 1
 
 
-class Run:
+class Run(Shared):
     """The plan, what was asked, and what is left. Nothing in it is secret."""
+
+    _not_pickled = (
+        "a {name} is not pickled: two copies would spend one confidence twice; "
+        "hand the run over with state() and from_state()"
+    )
 
     def __init__(
         self, n: int, questions: int | None, confidence: float, failures: int | None, low: float, high: float
@@ -139,18 +145,6 @@ class Run:
         if plan.failures is not None and self.failed > plan.failures:
             failures = f"ended by a failure after the {plan.failures} planned"
         return f"{type(self).__name__}(n={self._n}, confidence={plan.confidence:g}: {questions}, {failures})"
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            f"a {type(self).__name__} is not pickled: two copies would spend one confidence twice; "
-            "hand the run over with state() and from_state()"
-        )
 
 
 __all__ = ["Run"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,9 +28,10 @@ from holdfast.integrations.score_keepers import (
     answer_sheet,
     boards,
 )
+from holdfast.mechanisms.shared import Shared
 
 
-class GuardedScores:
+class GuardedScores(Shared):
     """The scores of models on one benchmark, each checked before it is told.
 
     `report` takes one value in [0, 1] for each item, by the item's id, and a guess of the score that did not come from
@@ -72,6 +73,11 @@ class GuardedScores:
     >>> scores.report(right.keys(), right.values(), guess=0.76).left == score.left    # the same again is free
     True
     """
+
+    _not_pickled = (
+        "guarded scores are not pickled: a copy in another process would spend the same budget twice; "
+        "GuardedScores.open the same ledger there"
+    )
 
     def __init__(
         self,
@@ -242,18 +248,6 @@ class GuardedScores:
 
     def __repr__(self) -> str:
         return f"GuardedScores(n={self.n})"
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            "guarded scores are not pickled: a copy in another process would spend the same budget twice; "
-            "GuardedScores.open the same ledger there"
-        )
 
 
 def _names(ids: Iterable[object]) -> list[str]:

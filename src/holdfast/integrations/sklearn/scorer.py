@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, NoReturn, Self
+from typing import Any
 
 from holdfast.errors import InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.sklearn.metric import Metric, metric
 from holdfast.integrations.sklearn.overlap import overlap
 from holdfast.mechanisms.answer import Answer
+from holdfast.mechanisms.shared import Shared
 
 
-class HoldoutScorer:
+class HoldoutScorer(Shared):
     """Score estimators on guarded rows: the score on the rows that scikit-learn hands over is only the guess.
 
     Called as `scorer(estimator, X, y)`, as `GridSearchCV`, `cross_val_score` and others call what they get as
@@ -47,6 +48,11 @@ class HoldoutScorer:
     >>> len(scorer.answers), scorer.answers[0].passed
     (8, True)
     """
+
+    _not_pickled = (
+        "a HoldoutScorer is not pickled: a copy in another process would spend the same confidence twice; "
+        "use n_jobs=1, threads (joblib.parallel_config('threading')) or ReusableHoldoutSearch"
+    )
 
     def __init__(
         self,
@@ -94,18 +100,6 @@ class HoldoutScorer:
 
     def __repr__(self) -> str:
         return f"HoldoutScorer({self._holdout!r}, metric={self._metric.name!r})"
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            "a HoldoutScorer is not pickled: a copy in another process would spend the same confidence twice; "
-            "use n_jobs=1, threads (joblib.parallel_config('threading')) or ReusableHoldoutSearch"
-        )
 
 
 def _resolve(which: str | Metric) -> Metric:
