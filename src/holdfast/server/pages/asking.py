@@ -21,8 +21,8 @@ from holdfast.server.pages.question_form import question_of
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show
 from holdfast.server.pages.welcome import standing_of
 from holdfast.server.roles import Caller
-from holdfast.server.routes.guards import described
 from holdfast.server.state import server_of
+from holdfast.server.views.guards import described
 
 router = page_router()
 FIELDS = (

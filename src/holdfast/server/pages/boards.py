@@ -22,11 +22,10 @@ from holdfast.server.pages.policy_form import number_of
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show
 from holdfast.server.pages.welcome import standing_of
 from holdfast.server.roles import Caller
-from holdfast.server.routes.guards import described
-from holdfast.server.routes.leaderboard import scores_of
-from holdfast.server.routes.submissions import board_of, scored, wanted
 from holdfast.server.state import Server, server_of
 from holdfast.server.submitted import read_on
+from holdfast.server.views.boards import board_of, scored, scores_of, wanted
+from holdfast.server.views.guards import described
 
 router = page_router()
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".json": "json"}

@@ -16,9 +16,8 @@ from holdfast.server.pages.rendering import field, form_of, go, member, page_rou
 from holdfast.server.pages.welcome import standing_of
 from holdfast.server.responses import StrictJSON
 from holdfast.server.roles import Caller
-from holdfast.server.routes.guards import described
-from holdfast.server.routes.ledger import verified
 from holdfast.server.state import Server, server_of
+from holdfast.server.views.guards import described, verified
 
 router = page_router()
 _ACTS: dict[str, Any] = {"pause": "paused", "resume": "open", "close": "closed"}

@@ -15,8 +15,8 @@ from holdfast.server.pages.rendering import field, form_of, go, member, page_rou
 from holdfast.server.pages.samples import name_of
 from holdfast.server.reports import MEDIA_TYPE
 from holdfast.server.roles import Caller
-from holdfast.server.routes.reports import page_of
 from holdfast.server.state import Server, server_of
+from holdfast.server.views.reports import page_of
 
 router = page_router()
 

@@ -20,8 +20,8 @@ from holdfast.server.pages.session import (
     sign_in,
 )
 from holdfast.server.roles import Caller
-from holdfast.server.routes.guards import described
 from holdfast.server.state import Server, server_of
+from holdfast.server.views.guards import described
 
 router = page_router()
 _REPORTS = 3

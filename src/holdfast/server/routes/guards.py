@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -16,6 +15,7 @@ from holdfast.server.roles import Anyone, Caller, Steward
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.state import Server, server_of
+from holdfast.server.views.guards import described
 
 router = make_router("guards")
 
@@ -131,17 +131,4 @@ def _show(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
     return described(server, server.guards.row(guard), caller)
 
 
-def described(server: Server, row: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-    """What a caller may see of a guard. An analyst sees the whole's totals and no other analyst's."""
-    ledger = server.store.ledger(row["dataset"])
-    found = {name: row[name] for name in ("id", "name", "sample", "created")} | stewarding.describe(ledger)
-    if not caller.steward:
-        found["sample"] = None
-        found["analysts"] = {k: v for k, v in found["analysts"].items() if k == caller.name}
-        named = found["policy"]["analysts"]
-        if named is not None:
-            found["policy"] = found["policy"] | {"analysts": {k: v for k, v in named.items() if k == caller.name}}
-    return found
-
-
-__all__ = ["described", "router"]
+__all__ = ["router"]

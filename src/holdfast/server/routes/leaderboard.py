@@ -13,12 +13,9 @@ the names of all who are on it. `every` lists every submission, and is the stewa
 from __future__ import annotations
 
 from typing import Annotated, Any
-from weakref import WeakKeyDictionary
 
 from fastapi import Query, Request, Response
 
-from holdfast.guard.leaderboard import Scores
-from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.standing import Standing
 from holdfast.server import submission_shapes as shapes
 from holdfast.server.errors import Problem
@@ -26,11 +23,11 @@ from holdfast.server.responses import StrictJSON
 from holdfast.server.roles import Anyone
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
-from holdfast.server.routes.submissions import BoardName, board_of
-from holdfast.server.state import Server, server_of
+from holdfast.server.routes.submissions import BoardName
+from holdfast.server.state import server_of
+from holdfast.server.views.boards import board_of, scores_of
 
 router = make_router("submissions")
-_KEPT: WeakKeyDictionary[Server, dict[str, Scores]] = WeakKeyDictionary()
 
 
 @router.get("/guards/{guard}/leaderboard", responses=answers(shapes.LeaderboardFacts))
@@ -54,12 +51,6 @@ async def leaderboard(
     return StrictJSON(await server.work(work))
 
 
-def scores_of(server: Server, ledger: Ledger) -> Scores:
-    """What a guard's ledger says about its boards; each worker keeps what it has read of a ledger."""
-    kept = _KEPT.setdefault(server, {})
-    return kept.setdefault(ledger.dataset, Scores(ledger))
-
-
 @router.get("/guards/{guard}/boards", responses=answers(shapes.Boards))
 async def boards(request: Request, guard: str, caller: Anyone) -> Response:
     """The boards that predictions are scored on here."""
@@ -72,4 +63,4 @@ async def boards(request: Request, guard: str, caller: Anyone) -> Response:
     return StrictJSON({"boards": await server.work(work)})
 
 
-__all__ = ["router", "scores_of"]
+__all__ = ["router"]

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
 
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.receipts import Receipt
-from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow
-from holdfast.guard.ledger.verify import verify_snapshot
-from holdfast.guard.replay import GuardReplay
 from holdfast.server import shapes
 from holdfast.server.errors import Problem
 from holdfast.server.responses import StrictJSON
 from holdfast.server.roles import Anyone, Caller, Steward
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
-from holdfast.server.state import Server, server_of
+from holdfast.server.state import server_of
+from holdfast.server.views.guards import verified
 
 router = make_router("ledger")
 _LARGEST = 2**62
@@ -75,38 +72,8 @@ async def verify(request: Request, guard: str, caller: Steward) -> Response:
     return StrictJSON(await server.work(verified, server, guard, caller))
 
 
-def verified(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
-    """What `holdfast verify` says about one guard's chain."""
-    ledger = server.guards.ledger(guard, caller)
-    key = None if ledger.key is None else ledger.key.public
-    with server.store.snapshot() as rows:
-        return verify_snapshot(_One(rows, ledger.dataset), public_key=key, replay=GuardReplay).to_dict()
-
-
-class _One:
-    """The rows of one chain of a store."""
-
-    def __init__(self, rows: Snapshot, dataset: str) -> None:
-        self._rows, self._dataset = rows, dataset
-
-    def problems(self) -> list[str]:
-        return self._rows.problems()
-
-    def heads(self) -> list[HeadRow]:
-        return [row for row in self._rows.heads() if row.dataset == self._dataset]
-
-    def entries(self, name: Any) -> Iterator[Entry]:
-        return self._rows.entries(name)
-
-    def accounts(self, name: Any) -> list[StateRow]:
-        return self._rows.accounts(name)
-
-    def secrets(self, name: Any) -> list[StateRow] | None:
-        return self._rows.secrets(name)
-
-
 def _own(entry: Entry, caller: Caller) -> bool:
     return caller.steward or entry.analyst == caller.name
 
 
-__all__ = ["router", "verified"]
+__all__ = ["router"]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
-from starlette.responses import HTMLResponse
 
 from holdfast.server import shapes
 from holdfast.server.errors import Problem
@@ -15,10 +12,11 @@ from holdfast.server.limits import too_large
 from holdfast.server.report_schema import EXAMPLE, REPORT
 from holdfast.server.reports import MEDIA_TYPE
 from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Caller, Steward
+from holdfast.server.roles import Anyone, Steward
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
-from holdfast.server.state import Server, server_of
+from holdfast.server.state import server_of
+from holdfast.server.views.reports import page_of
 
 router = make_router("reports")
 _BODY: dict[str, Any] = {
@@ -112,31 +110,4 @@ async def body_of(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-async def page_of(request: Request, report: str, caller: Caller) -> HTMLResponse:
-    """The library's own page of a report. Only its own style applies, by its hash; nothing else does anything."""
-    server = server_of(request)
-    made = await server.work(_page, server, report, caller)
-    return HTMLResponse(made, headers=view_headers())
-
-
-def view_headers() -> dict[str, str]:
-    """What a report's page is sent with: no script, no form, no frame, no address, and a sandbox around the rest."""
-    from holdfast.coherence.report.style import STYLE
-
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
-    return {
-        "Content-Security-Policy": policy + "frame-ancestors 'none'; sandbox allow-top-navigation-by-user-activation",
-        "Cache-Control": "no-store",
-        "Cross-Origin-Opener-Policy": "same-origin",
-        "Cross-Origin-Resource-Policy": "same-origin",
-    }
-
-
-def _page(server: Server, report: str, caller: Caller) -> str:
-    from holdfast.coherence.report import html
-
-    return html(server.reports.report(report, caller))
-
-
-__all__ = ["body_of", "page_of", "router", "view_headers"]
+__all__ = ["body_of", "router"]

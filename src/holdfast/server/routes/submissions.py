@@ -21,26 +21,19 @@ The file is deleted as soon as it was read. The ledger keeps the digest of the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from holdfast.data.schema import Schema
-from holdfast.errors import InvalidParameter, QuestionRefused
-from holdfast.guard.leaderboard import place_of
+from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger.entry import Entry
-from holdfast.guard.policy import SCORE, Policy
 from holdfast.guard.questions import Score
-from holdfast.guard.scoring.board import Board
-from holdfast.guard.scoring.board import chosen as chosen_board
 from holdfast.guard.standing import Standing
 from holdfast.server import models
 from holdfast.server import submission_shapes as shapes
 from holdfast.server.answer_grid import on_grid
-from holdfast.server.asking import ask_all
 from holdfast.server.errors import Problem
 from holdfast.server.models import MEDIA_TYPE
 from holdfast.server.responses import StrictJSON
@@ -49,8 +42,9 @@ from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.routes.questions import Key
 from holdfast.server.routes.samples import save
-from holdfast.server.state import Server, server_of
+from holdfast.server.state import server_of
 from holdfast.server.submitted import FORMATS, read_on
+from holdfast.server.views.boards import facts_of, scored, wanted
 
 router = make_router("submissions")
 _REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
@@ -165,43 +159,6 @@ async def submissions(
     return StrictJSON(await server.work(work))
 
 
-def facts_of(entry: Entry) -> dict[str, Any]:
-    """What may be shown of an answered submission to whoever made it."""
-    question, place = entry.body["question"], place_of(entry)
-    names = ("board", "metric", "rule", "name", "predictions", "count", "guess", "tolerance")
-    return {
-        "sequence": place.sequence,
-        "time": place.time,
-        "analyst": place.analyst,
-        **{name: question[name] for name in names},
-        **entry.body["answer"],
-        "improved": place.improved,
-        "confirmed": place.confirmed,
-        "certified": place.certified,
-    }
-
-
-def board_of(policy: Policy, name: str | None) -> Board:
-    """The board that a request names, or the only one."""
-    return chosen_board(policy.boards, name)
-
-
-def wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tuple[Board, Schema, int]:
-    """The board, and what its columns are: everything that the file is read by."""
-    standing = server.guards.ledger(guard, caller).look(Standing.of)
-    if SCORE not in (standing.policy.kinds or ()):
-        raise QuestionRefused("predictions are not scored here: the policy has no board, or does not allow scores")
-    standing.require_open()
-    return board_of(standing.policy, board), standing.schema, standing.n
-
-
-def scored(server: Server, guard: str, caller: Caller, question: Score, key: str | None) -> Mapping[str, Any]:
-    """Ask, and say what the ledger holds of it."""
-    (answer,) = ask_all(server.guards, guard, caller, [question], None if key is None else [key])
-    (entry,) = server.guards.chain(guard).entries(answer.sequence, answer.sequence)
-    return facts_of(entry) | {"repeated": answer.repeated, "receipt": answer.receipt}
-
-
 def _shown(entry: Entry, caller: Caller, board: str | None) -> bool:
     if entry.kind != "answered" or not (caller.steward or entry.analyst == caller.name):
         return False
@@ -209,4 +166,4 @@ def _shown(entry: Entry, caller: Caller, board: str | None) -> bool:
     return question.get("kind") == Score.kind and board in (None, question["board"])
 
 
-__all__ = ["BoardName", "board_of", "facts_of", "router", "scored", "wanted"]
+__all__ = ["BoardName", "router"]
