@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 def serve(
     folder: Path = typer.Option(None, "--folder", help="Where uploads and the ledger are kept."),  # noqa: B008
     ledger: str = typer.Option(None, "--ledger", help="A SQLite file or a postgresql:// address."),
-    key: Path = typer.Option(None, "--key", help="The file of the signing key; made if it is not there."),  # noqa: B008
+    key: Path = typer.Option(None, "--signing-key", help="The file of the signing key; made if it is not there."),  # noqa: B008
     host: str = typer.Option(None, "--host", help="Address to listen on; loopback if not given."),
     port: int = typer.Option(None, "--port", help="Port to listen on; 8321 if not given."),
     workers: int = typer.Option(None, "--workers", help="Processes that share the ledger."),
