@@ -65,6 +65,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "test local-gof": ("test local-gof --answers 2900,2350,2420,2330 --randomizer randomized-response --epsilon 1",),
     "test local-independence": ("test local-independence --counts '2550,1930;3010,2510' --epsilon 1",),
     "test which": ("test which --n 20000 --d 4 --rho 0.00125",),
+    "token issue": (f"token issue {_SERVER} ann", f"token issue {_SERVER} bob --guard contest --expires 2030-01-31"),
+    "token list": (f"token list {_SERVER}",),
+    "token revoke": (f"token revoke {_SERVER} 0123456789abcdef",),
     "verify": ("verify ledger.db",),
 }
 

@@ -42,6 +42,7 @@ COMMANDS = (
     "simulate",
     "submit",
     "test",
+    "token",
     "verify",
 )
 

@@ -30,6 +30,13 @@ def connected(where: str, guard: str | None = None) -> Connection:
     return connect(where, guard=guard)
 
 
+def at_server(where: str) -> Connection:
+    """A connection to what must be a server."""
+    if not is_address(where):
+        raise InvalidParameter("SERVER must be the address of a server, such as https://holdfast.example.org")
+    return connected(where)
+
+
 def ask(
     where: str, guard: str, questions: Sequence[Any], analyst: str, key: str | None, *, estimate: bool
 ) -> list[Any]:
@@ -61,4 +68,4 @@ def open_guard(where: str, name: str, file: str, row_key: str | None, policy: An
             raise
 
 
-__all__ = ["ask", "connected", "is_address", "open_guard", "token_says_who"]
+__all__ = ["ask", "at_server", "connected", "is_address", "open_guard", "token_says_who"]

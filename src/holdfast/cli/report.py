@@ -8,9 +8,7 @@ from typing import Any
 
 import typer
 
-from holdfast.cli import output
-from holdfast.cli.remote import is_address
-from holdfast.errors import InvalidParameter
+from holdfast.cli import output, remote
 
 _SERVER = typer.Argument(..., help="The server's http(s):// address; the token comes from HOLDFAST_TOKEN.")
 
@@ -31,9 +29,7 @@ def upload(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Send an audit's report to a server; the same one again changes nothing. For stewards."""
-    from holdfast.client import connect
-
-    with connect(_address(server)) as connection:
+    with remote.at_server(server) as connection:
         made = connection.upload_report(name or named(file), file, publish=publish)
         where = f"{connection.url}/reports/{made['id']}"
     if as_json:
@@ -48,9 +44,7 @@ def list_(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """List the reports that the token may see."""
-    from holdfast.client import connect
-
-    with connect(_address(server)) as connection:
+    with remote.at_server(server) as connection:
         found = connection.reports()
     if as_json:
         output.print_json({"reports": found})
@@ -69,12 +63,6 @@ def named(file: Path) -> str:
     """
     kept = re.sub(r"[^A-Za-z0-9 _.@+()-]+", " ", file.stem)
     return re.sub(r" +", " ", kept).strip(" _.@+()-")[:100] or "report"
-
-
-def _address(given: str) -> str:
-    if not is_address(given):
-        raise InvalidParameter("SERVER must be the address of a server, such as https://holdfast.example.org")
-    return given
 
 
 def _verdict(one: dict[str, Any]) -> str:

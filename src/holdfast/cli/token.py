@@ -1,0 +1,74 @@
+"""`holdfast token`: a steward gives tokens to people who ask at a server, lists them, and ends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from holdfast.cli import output, remote
+
+_SERVER = typer.Argument(..., help="The server's http(s):// address; the steward's token comes from HOLDFAST_TOKEN.")
+_JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help="Tokens of a server, for its stewards: issue, list, revoke.", no_args_is_help=True)
+    for name, command in (("issue", issue), ("list", list_), ("revoke", revoke)):
+        group.command(name)(command)
+    app.add_typer(group, name="token")
+
+
+def issue(
+    server: str = _SERVER,
+    name: str = typer.Argument(..., help="Whose it is: the analyst's name in policies and ledgers."),
+    role: str = typer.Option("analyst", "--role", help="analyst, or steward."),
+    guard: list[str] = typer.Option(  # noqa: B008
+        [], "--guard", metavar="GUARD", help="The only guards that it reaches, by name or id; repeat."
+    ),
+    expires: str = typer.Option(None, "--expires", help="When it ends, e.g. 2030-01-31T12:00Z."),
+    as_json: bool = _JSON,
+) -> None:
+    """Make a token. Its text is shown now and never again."""
+    with remote.at_server(server) as connection:
+        guards = [connection.guard(one).id for one in guard] or None
+        made = connection.issue_token(role, name, expires=expires, guards=guards)
+    if as_json:
+        output.print_json(made)
+        return
+    output.facts(f"A token for {made['name']}, shown once", [("token", made["token"]), *_facts(made)])
+
+
+def list_(server: str = _SERVER, as_json: bool = _JSON) -> None:
+    """List all tokens, without their texts."""
+    with remote.at_server(server) as connection:
+        found = connection.tokens()
+    if as_json:
+        output.print_json({"tokens": found})
+        return
+    rows = [(one["name"], *(value for _, value in _facts(one))) for one in found]
+    output.table(f"Tokens at {server}", ("name", "role", "reaches", "until", "id"), rows)
+
+
+def revoke(
+    server: str = _SERVER,
+    token: str = typer.Argument(..., help="The token's id, as `list` shows it; not its text."),
+    as_json: bool = _JSON,
+) -> None:
+    """End a token at once. What it asked stays on the ledger."""
+    with remote.at_server(server) as connection:
+        ended = connection.revoke_token(token)
+    if as_json:
+        output.print_json(ended)
+        return
+    output.facts(f"Ended the token of {ended['name']}", _facts(ended))
+
+
+def _facts(token: dict[str, Any]) -> list[tuple[str, str]]:
+    until = token["expires"][:10] if token["revoked"] is None else f"revoked {token['revoked'][:10]}"
+    reached = "every guard its name may ask" if token["guards"] is None else ", ".join(token["guards"])
+    return [("role", token["role"]), ("reaches", reached), ("until", until), ("id", token["id"])]
+
+
+__all__ = ["register"]

@@ -1,0 +1,65 @@
+"""`holdfast token`: a steward's tokens from the terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from holdfast.cli.main import run
+from tests.server.live import Live
+
+
+@pytest.fixture(autouse=True)
+def steward(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_TOKEN", live.steward_token)
+
+
+def me(live: Live, token: str) -> httpx.Response:
+    return httpx.get(f"{live.url}/api/v1/me", headers={"Authorization": f"Bearer {token}"})
+
+
+def test_a_token_is_made_shown_once_listed_and_ended(live: Live, capsys: Any) -> None:
+    guard = live.guard("token commands")
+    words = ["token", "issue", live.url, "tess", "--guard", guard["name"], "--expires", "2027-01-31T12:00Z", "--json"]
+    assert run(words) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["role"], made["guards"], made["expires"][:10]) == ("analyst", [guard["id"]], "2027-01-31")
+    assert me(live, made["token"]).json()["name"] == "tess"
+
+    assert run(["token", "list", live.url]) == 0
+    shown = capsys.readouterr().out
+    assert "tess" in shown
+    assert made["id"] in shown
+    assert made["token"].split("_")[2] not in shown
+    assert run(["token", "list", live.url, "--json"]) == 0
+    assert made["id"] in [one["id"] for one in json.loads(capsys.readouterr().out)["tokens"]]
+
+    assert run(["token", "revoke", live.url, made["id"]]) == 0
+    assert "revoked" in capsys.readouterr().out
+    assert me(live, made["token"]).status_code == 401
+
+
+def test_without_options_it_is_an_analysts_for_every_guard(live: Live, capsys: Any) -> None:
+    assert run(["token", "issue", live.url, "uma"]) == 0
+    shown = capsys.readouterr().out
+    assert "shown once" in shown
+    assert "every guard its name may ask" in shown
+    (text,) = [word for word in shown.split() if word.startswith("hf_")]
+    assert me(live, text).json()["role"] == "analyst"
+
+
+def test_what_is_wrong_is_said(live: Live, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(["token", "list", "ledger.db"]) == 2
+    assert "SERVER must be the address of a server" in capsys.readouterr().err
+    assert run(["token", "issue", live.url, "vic", "--guard", "no such"]) == 2
+    assert "guard must name a guard" in capsys.readouterr().err
+    assert run(["token", "issue", live.url, "vic", "--role", "king"]) == 2
+    assert run(["token", "issue", live.url, "vic", "--expires", "yesterday"]) == 2
+    with live.analyst("wes") as wes:
+        monkeypatch.setenv("HOLDFAST_TOKEN", wes.headers["authorization"].split()[1])
+    capsys.readouterr()
+    assert run(["token", "issue", live.url, "vic"]) == 1
+    assert "steward's token" in capsys.readouterr().err
