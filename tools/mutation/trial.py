@@ -31,6 +31,7 @@ HEAVY = (
     "numpy.testing",
     "opendp.prelude",
     "polars",
+    "psycopg",
     "rich.console",
     "scipy.integrate",
     "scipy.linalg",
@@ -131,10 +132,15 @@ class _Changed(importlib.abc.Loader, importlib.abc.MetaPathFinder):
 class Chosen:
     """A pytest plugin that keeps the chosen tests, in their order, and notes the first that fails."""
 
-    def __init__(self, chosen: Sequence[str]) -> None:
+    def __init__(self, chosen: Sequence[str], changed: importlib.abc.MetaPathFinder) -> None:
+        self.changed = changed
         self.order = {name: place for place, name in enumerate(chosen)}
         self.killer = ""
         self.ran = 0
+
+    def pytest_sessionstart(self) -> None:
+        """Put the changed module before pytest's own import of the files that it was asked to run."""
+        sys.meta_path.insert(0, self.changed)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -157,7 +163,7 @@ def attempt(module: str, file: Path, tree: ast.Module, chosen: Sequence[str]) ->
     """Run the chosen tests with one module changed; say which test noticed, if one did."""
     changed = _Changed(module, file, tree)
     sys.meta_path.insert(0, changed)
-    plugin = Chosen(chosen)
+    plugin = Chosen(chosen, changed)
     files = list(dict.fromkeys(name.partition("::")[0] for name in chosen))
     code = pytest.main([*files, *OPTIONS], plugins=[plugin])
     return {"code": int(code), "killer": plugin.killer, "ran": plugin.ran, "loaded": changed.loaded}
