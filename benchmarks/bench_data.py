@@ -151,13 +151,14 @@ def _memory() -> list[Row]:
         size = path.stat().st_size
         for engine in ("polars", "duckdb"):
             found = peak_of(path, engine)
-            name = f"nine questions over {LARGE_ROWS:,} rows of Parquet, {engine}: {found['peak'] / 1e6:.0f} MB at most"
+            name = f"nine questions over {LARGE_ROWS:,} rows of Parquet, {engine}"
+            shown = f"{found['peak'] / 1e6:.0f} MB at most"
             claim = f"in less memory than {LARGE_MB} MB, the file's {size / 1e6:.0f} MB"
             ok = found["peak"] < LARGE_MB * 1_000_000 <= size
             start = time.perf_counter()
             pl.scan_parquet(path).select(pl.all().mean()).collect(engine="streaming")
             by_hand = time.perf_counter() - start
-            measured.append(Row(name, found["seconds"], "polars, eight float means", by_hand, claim, ok))
+            measured.append(Row(name, found["seconds"], "polars, eight float means", by_hand, claim, ok, shown))
     return measured
 
 
@@ -180,6 +181,6 @@ def _fingerprints() -> list[Row]:
     for what, schema, held, most in cases:
         ours = best_of(lambda s=schema, h=held: Content.of(s, h), repeats=5) / count  # type: ignore[misc]
         claim = "recorded" if most == float("inf") else f"at most {most:g} ns"
-        name = f"fingerprint of {what}: {ours * 1e9:.0f} ns"
-        found.append(Row(name, ours, "SHA-256 of 8 bytes in bulk", theirs, claim, ours * 1e9 <= most))
+        name, shown = f"fingerprint of {what}", f"{ours * 1e9:.0f} ns"
+        found.append(Row(name, ours, "SHA-256 of 8 bytes in bulk", theirs, claim, ours * 1e9 <= most, shown))
     return found

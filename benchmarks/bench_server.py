@@ -120,8 +120,8 @@ def _rates(name: str, live: Live, empty: tuple[str, int], least: float | None) -
         ours, theirs = _alternating(live.url, path + end, empty[0], make, clients)
         spent = processor(live.process.pid) - before[0], processor(empty[1]) - before[1]
         each = [1e3 * seconds / sum(len(load.latencies) for load in ours) / many for seconds in spent]
-        words = f"{name}: {what} takes {each[0]:.2f} ms of processor ({each[1]:.2f})"
-        found.append(_row(words, ours, theirs, clients, many, claimed))
+        cost = f"{each[0]:.2f} ms of processor ({each[1]:.2f})"
+        found.append(_row(f"{name}: {what}, {clients} clients", cost, ours, theirs, many, claimed))
     return found
 
 
@@ -137,18 +137,18 @@ def _alternating(
     return ours, theirs
 
 
-def _row(name: str, ours: list[Load], theirs: list[Load], clients: int, many: int, least: float | None) -> Row:
+def _row(name: str, cost: str, ours: list[Load], theirs: list[Load], many: int, least: float | None) -> Row:
     ratios = sorted(a.rate / b.rate for a, b in zip(ours, theirs, strict=True))
     middle = sorted(ours, key=lambda load: load.rate)[len(ours) // 2]
     peer = sorted(theirs, key=lambda load: load.rate)[len(theirs) // 2]
     shown = (
-        f"{name}, {clients} clients: {middle.rate * many:.0f}/s, p50 {middle.quantile(0.5) * 1e3:.0f} ms, "
+        f"{cost}, {middle.rate * many:.0f}/s, p50 {middle.quantile(0.5) * 1e3:.0f} ms, "
         f"p99 {middle.quantile(0.99) * 1e3:.0f} ms; ratio {ratios[len(ratios) // 2]:.2f} "
         f"({ratios[0]:.2f} to {ratios[-1]:.2f})"
     )
     claim = "none: shown only" if least is None else f"at least {least:g} of its rate"
     holds = least is None or ratios[len(ratios) // 2] >= least
-    return Row(shown, 1 / middle.rate, "an empty FastAPI route", 1 / peer.rate, claim, holds)
+    return Row(name, 1 / middle.rate, "an empty FastAPI route", 1 / peer.rate, claim, holds, shown)
 
 
 def _token(live: Live, name: str) -> str:
@@ -172,8 +172,9 @@ def memory_row(questions: int) -> Row:
         with live.client() as steward:
             answered = steward.get(path).json()["progress"]["answered"]
     assert answered == questions // 5 * 5
-    name = f"memory after {answered:,} questions: {held[-1] / 2**20:.0f} MiB, after a fifth {held[0] / 2**20:.0f} MiB"
-    return Row(name, held[-1], "after a fifth", held[0], f"at most {FLAT:g}x", held[-1] <= FLAT * held[0])
+    shown = f"{held[-1] / 2**20:.0f} MiB after {answered:,}, {held[0] / 2**20:.0f} MiB after a fifth"
+    flat = held[-1] <= FLAT * held[0]
+    return Row("memory after all questions", held[-1], "after a fifth", held[0], f"at most {FLAT:g}x", flat, shown)
 
 
 def _ask_many(live: Live, path: str, token: str, number: int) -> float:
@@ -204,8 +205,9 @@ def timing_row(pairs: int) -> Row:
     """Two samples that differ in hidden rows only, asked in turn: whether their response times can be told apart."""
     with running() as live:
         found = timing_pairs.over_http(live, pairs)
-    name = f"{2 * pairs:,} requests about hidden rows, none and all true: median difference {found.median * 1e6:.0f} µs"
-    return Row(name, found.first, "the other sample", found.second, f"p >= {timing_pairs.ERROR:g}", not found.separable)
+    name, claim = "requests about hidden rows, none and all true", f"p >= {timing_pairs.ERROR:g}"
+    shown = f"{2 * pairs:,} of them, median difference {found.median * 1e6:.0f} µs"
+    return Row(name, found.first, "the other sample", found.second, claim, not found.separable, shown)
 
 
 def main() -> None:

@@ -69,7 +69,8 @@ class Report:
 
 def _cells(row: Row) -> tuple[str, ...]:
     numbers = f"{row.ours_seconds:.3g}", f"{row.peer_seconds:.3g}", f"{row.ratio:.3g}"
-    return row.name, numbers[0], row.peer, numbers[1], numbers[2], row.claim, "yes" if row.ok else "NO"
+    name = f"{row.name}: {row.detail}" if row.detail else row.name
+    return name, numbers[0], row.peer, numbers[1], numbers[2], row.claim, "yes" if row.ok else "NO"
 
 
 def _line(cells: Any) -> str:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: `ratio` is how many times the peer's time ours is divided into; `ok` is the claim."""
+    """One comparison: `ratio` is how many times the peer's time ours is divided into; `ok` is the claim.
+
+    `name` is the same in every run, so that ratios can be recorded under it; `detail` is what else this run showed.
+    """
 
     name: str
     ours_seconds: float
@@ -18,6 +21,7 @@ class Row:
     peer_seconds: float
     claim: str
     ok: bool
+    detail: str = ""
 
     @property
     def ratio(self) -> float:

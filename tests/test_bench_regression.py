@@ -63,6 +63,12 @@ def test_the_report_names_machine_versions_and_date(tmp_path: Path, monkeypatch:
     assert json.loads(json.dumps(report.to_dict()))["modules"]["m"][1]["ratio"] == 0.5
 
 
+def test_what_a_run_showed_beside_is_told_and_no_part_of_the_name() -> None:
+    shown = Row("memory", 2.0, "before", 2.0, "at most 1.1x", True, "512 MiB after 1,000")
+    assert "| memory: 512 MiB after 1,000 | 2 |" in Report.of({"m": [shown]}).markdown()
+    assert regression.regressions("m", [shown], {"memory": 1.0}, measuring(iter([]))) == []
+
+
 def test_unknown_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["nonsense", "--chek"]) == 2
     assert "nonsense, --chek is none of" in capsys.readouterr().err
