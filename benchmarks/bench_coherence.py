@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import wasserstein_distance
 
-from benchmarks.timing import Row, at_least, at_most, best_of
+from benchmarks.timing import LIMIT, Row, at_least, at_most, best_of
 from holdfast.bounds.coherence import sharp
 from holdfast.coherence import Audit, GroupPlan, Target, curators, learners, run
 from holdfast.coherence.distance import Partition, group_distances
@@ -132,7 +132,7 @@ def _memory() -> Iterator[Row]:
         out = subprocess.run([sys.executable, "-c", program, kind], capture_output=True, text=True, check=True).stdout
         seconds, peak = map(float, out.split())
         name = f"10,000,000 rows, 1,000 {kind} groups: GiB of memory, not seconds"
-        yield replace(at_most(name, 1, peak, "the limit", MEMORY), detail=f"in {seconds:.0f} s")
+        yield replace(at_most(name, 1, peak, LIMIT, MEMORY), detail=f"in {seconds:.0f} s")
 
 
 def _workers() -> Row:
@@ -161,4 +161,4 @@ def _planner() -> Row:
         sharp._log_pointwise.cache_clear()
         plan_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000, "sharp", "finite")
 
-    return at_most("largest epsilon by every route, sharp included", 1, best_of(plan, repeats=9), "the limit", PLAN)
+    return at_most("largest epsilon by every route, sharp included", 1, best_of(plan, repeats=9), LIMIT, PLAN)

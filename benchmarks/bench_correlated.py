@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.timing import Row, at_most, best_of
+from benchmarks.timing import LIMIT, Row, at_most, best_of
 from holdfast.correlated import InhomogeneousChain, MarkovChain
 
 SECOND = 1.0
@@ -29,7 +29,7 @@ def rows() -> list[Row]:
         ("slow, from one state", slow, one_state),
     ):
         full = best_of(lambda steps=steps, start=start: _plan(steps, start, 1_000_000), repeats=3)
-        measured.append(at_most(f"a million records, ten states, {name}", 1.0, full, "one second", SECOND))
+        measured.append(at_most(f"a million records, ten states, {name}", 1.0, full, LIMIT, SECOND))
         few, many = (
             best_of(lambda n=n, steps=steps, start=start: _search(steps, start, n), repeats=15)
             for n in (10_000, 1_000_000)

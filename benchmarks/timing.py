@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+LIMIT = "the limit"
+"""The peer of a row that is held to a figure and not to something else that runs: its ratio is the machine's too."""
+
 
 @dataclass(frozen=True)
 class Row:
