@@ -28,6 +28,7 @@ DEFAULTS = {
     "board_positive": "",
     "board_low": "",
     "board_high": "",
+    "board_models": "",
 }
 
 
@@ -39,8 +40,8 @@ def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, A
     Examples
     --------
     >>> made = board_of(DEFAULTS | {"board": "churn", "board_key": "id", "board_label": "gone"}, {"gone": "boolean"})
-    >>> made["metric"], made["rule"], board_of(DEFAULTS, {})
-    ('accuracy', 'intervals', None)
+    >>> made["metric"], made["rule"], made["models"], board_of(DEFAULTS, {})
+    ('accuracy', 'intervals', False, None)
     """
     given = {name: fields.get(name) or usual for name, usual in DEFAULTS.items()}
     if not given["board"]:
@@ -60,6 +61,8 @@ def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, A
         made["positive"] = _value(given["board_positive"], kinds.get(given["board_label"], "text"))
     if given["board_metric"] == "mae":
         made |= {name: number_of(name, given[f"board_{name}"]) for name in ("low", "high")}
+    if given["board_models"]:
+        made["models"] = True
     return Board.from_dict(made).to_dict()
 
 
