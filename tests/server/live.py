@@ -19,6 +19,7 @@ import httpx
 
 from holdfast.server.running import to_environment
 from holdfast.server.settings import Settings
+from tests.server.forked import Forked
 
 ROWS = 2000
 PEOPLE = "id,age,income,sex\n" + "".join(
@@ -38,7 +39,7 @@ class Live:
 
     url: str
     steward_token: str = field(repr=False)
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     folder: Path
     log: Path
     allowed: Path
@@ -101,7 +102,7 @@ def running(**given: Any) -> Iterator[Live]:
         folder = Path(given.pop("folder", place))
         settings = Settings(**{"folder": folder, "port": free_port(), "rate": 1e6, "burst": 10**6} | given)
         log, token = Path(place) / "log", Path(place) / "token"
-        with started(settings, log, token) as process:
+        with started(settings, log, token, forked=True) as process:
             live = Live(
                 f"http://127.0.0.1:{settings.port}", "", process, folder, log, (settings.folders or (folder,))[0]
             )
@@ -111,17 +112,24 @@ def running(**given: Any) -> Iterator[Live]:
 
 
 @contextmanager
-def started(settings: Settings, log: Path, token: Path) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    settings: Settings, log: Path, token: Path, *, forked: bool = False
+) -> Iterator[subprocess.Popen[bytes] | Forked]:
     """`holdfast serve` in a process group of its own, which is ended for certain."""
-    command = [sys.executable, "-m", "holdfast", "serve", "--json", "--token-file", str(token)]
-    with log.open("ab") as errors:
-        process = subprocess.Popen(
-            command,
-            env=os.environ | to_environment(settings) | {"OPENBLAS_NUM_THREADS": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-        )
+    arguments = ["serve", "--json", "--token-file", str(token)]
+    environment = os.environ | to_environment(settings) | {"OPENBLAS_NUM_THREADS": "1"}
+    process: subprocess.Popen[bytes] | Forked
+    if forked:
+        process = Forked(environment, log, arguments)
+    else:
+        with log.open("ab") as errors:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "holdfast", *arguments],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
     try:
         yield process
     finally:
@@ -146,6 +154,16 @@ def wait_until_up(live: Live, seconds: float = 60) -> None:
         if live.process.poll() is not None or time.monotonic() > end:
             raise RuntimeError(f"the server did not start: {live.logged()[-2000:]}")
         time.sleep(0.05)
+
+
+def entries(steward: httpx.Client, at: str) -> list[dict[str, Any]]:
+    """The whole ledger of the guard at an address."""
+    found: list[dict[str, Any]] = []
+    while True:
+        page = steward.get(at + "/entries", params={"first": len(found) + 1, "limit": 500}).json()["entries"]
+        if not page:
+            return found
+        found += page
 
 
 def free_port() -> int:

@@ -1,14 +1,19 @@
-"""kill -9 under load: whoever asks again with the same key ends with exactly one answer, paid once."""
+"""Several workers on one ledger, in SQLite and in PostgreSQL, also under kill -9: one answer for a key, paid once.
+
+What the workers of a server take to start is most of the time here, so that all tests share one server a database.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import random
+import re
 import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -19,7 +24,7 @@ import pytest
 import holdfast as hf
 from holdfast.client.receipts import check_receipt
 from holdfast.server.settings import Settings
-from tests.server.live import Live, free_port, started, wait_until_up
+from tests.server.live import Live, entries, free_port, started, wait_until_up
 
 CLIENTS, KEYS = 4, 30
 CAP = 10_000
@@ -28,7 +33,8 @@ CAP = 10_000
 class Mortal:
     """A server that can be killed and started again on the same port, folder and ledger."""
 
-    def __init__(self, folder: Path, **given: Any) -> None:
+    def __init__(self, folder: Path, *, forked: bool, **given: Any) -> None:
+        self._forked = forked
         self.settings = Settings(folder=folder / "server", port=free_port(), rate=1e6, burst=10**6, workers=2, **given)
         self._folder = folder
         self._running = ExitStack()
@@ -38,7 +44,7 @@ class Mortal:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         token = self._folder / f"token-{time.monotonic_ns()}"
-        process = self._running.enter_context(started(self.settings, self._folder / "log", token))
+        process = self._running.enter_context(started(self.settings, self._folder / "log", token, forked=self._forked))
         url = f"http://127.0.0.1:{self.settings.port}"
         self.live = Live(url, "", process, self.settings.folder, self._folder / "log", self.settings.folder)
         wait_until_up(self.live)
@@ -64,18 +70,21 @@ class Mortal:
         self._running.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def mortal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mortal]:
-    """A server with two workers."""
-    more: dict[str, Any] = {}
-    if request.param == "postgres":
-        more = {"ledger": request.getfixturevalue("postgres_url"), "key": tmp_path / "signing.key"}
-    server = Mortal(tmp_path, **more)
-    server.start()
-    try:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def mortal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mortal]:
+    """A server with two workers: one as the command starts it, the other forked."""
+    folder = tmp_path_factory.mktemp(request.param)
+    with ExitStack() as stack:
+        more: dict[str, Any] = {}
+        if request.param == "postgres":
+            postgres = request.getfixturevalue("postgres_server")
+            name = postgres.create_database()
+            stack.callback(postgres.drop_database, name)
+            more = {"ledger": postgres.url(name), "key": folder / "signing.key"}
+        server = Mortal(folder, forked=request.param == "postgres", **more)
+        stack.callback(server.stop)
+        server.start()
         yield server
-    finally:
-        server.stop()
 
 
 def question(client: int, number: int) -> dict[str, Any]:
@@ -143,11 +152,60 @@ def test_every_key_has_one_answer_whatever_was_killed(mortal: Mortal) -> None:
     assert {one["sequence"] for one in paid} == {one.sequence for one in answers.values()}
 
 
-def entries(steward: httpx.Client, at: str) -> list[dict[str, Any]]:
-    """The whole ledger."""
-    found: list[dict[str, Any]] = []
-    while True:
-        page = steward.get(at + "/entries", params={"first": len(found) + 1, "limit": 500}).json()["entries"]
-        if not page:
-            return found
-        found += page
+def test_two_workers_keep_one_ledger(mortal: Mortal) -> None:
+    shared = mortal.live
+    guard = shared.guard("shared", {"questions": 25})
+    at = f"/api/v1/guards/{guard['id']}"
+    before = answers_counted(shared)
+    with shared.analyst("ann") as ann:
+        token = ann.headers["authorization"]
+
+        # Each request on a connection of its own, so that both workers are met.
+        anew = httpx.Client(base_url=shared.url, limits=httpx.Limits(max_keepalive_connections=0), timeout=60)
+        anew.headers["authorization"] = token
+
+        def ask(i: int) -> httpx.Response:
+            question = {"kind": "check", "expression": f"income < {1000 + i // 2}", "guess": 0.5}
+            headers = {"Idempotency-Key": f"key-{i // 2}"}  # twice
+            return anew.post(at + "/ask", json={"question": question}, headers=headers)
+
+        with ThreadPoolExecutor(8) as pool:
+            done = list(pool.map(ask, range(60)))
+        assert {one.status_code for one in done} <= {200, 409}
+        answered = [one.json() for one in done if one.status_code == 200]
+        assert len({one["sequence"] for one in answered}) == 25, "the cap holds across workers"
+        assert {one.json()["code"] for one in done if one.status_code == 409} == {"budget-exhausted"}
+        by_key = [(i // 2, one.json()["sequence"]) for i, one in enumerate(done) if one.status_code == 200]
+        assert len(set(by_key)) == len({key for key, _ in by_key}) == 25, "a key has one answer"
+    with shared.client() as steward:
+        verified = steward.post(at + "/verify").json()
+        assert verified["ok"], verified
+        assert steward.get(at).json()["remaining"]["questions"] == 0
+        me = steward.get("/api/v1/tokens").json()["tokens"]
+        steward.delete(f"/api/v1/tokens/{next(one['id'] for one in me if one['name'] == 'ann')}")
+        codes = {anew.get("/api/v1/me").status_code for _ in range(20)}
+        assert codes == {401}, "a revoked token ends on every worker with the next request"
+        anew.close()
+    until = time.monotonic() + 20  # counts are exchanged every second
+    while (many := answers_counted(shared) - before) < len(answered) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert many == len(answered)
+
+
+def answers_counted(live: Live) -> int:
+    """How many answers to checks the server says that its workers have given."""
+    with live.client() as steward:
+        said = steward.get("/metrics").text
+    return sum(map(int, re.findall(r'holdfast_answers_total\{kind="check",repeated="\w+"\} (\d+)', said)))
+
+
+def test_several_workers_answer_at_once(mortal: Mortal) -> None:
+    """Small answers are not held back until the one before is acknowledged, which takes 40 ms on Linux."""
+    with mortal.live.client() as steward:
+        taken = []
+        for _ in range(30):
+            begun = time.perf_counter()
+            assert steward.get("/api/v1/me").status_code == 200
+            taken.append(time.perf_counter() - begun)
+        assert sorted(taken)[3] < 0.03, taken
+    assert os.environ.get("HOLDFAST_SERVER_WORKERS") is None

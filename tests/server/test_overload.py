@@ -14,8 +14,7 @@ import httpx
 import pytest
 from benchmarks.http_load import post
 
-from tests.server.live import Live, running
-from tests.server.test_crash import entries
+from tests.server.live import Live, entries, running
 
 CLIENTS, ROOM = 24, 6
 CAP = 1000

@@ -6,26 +6,35 @@ import os
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
-from tests.server.live import Live, free_port, running, started, wait_until_up
+from tests.server.forked import Forked
+from tests.server.live import Live, free_port, started, wait_until_up
+
+
+def refusal(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """`holdfast serve` where it must not start: its exit status, and what it said on both streams."""
+    output, errors = folder / "output", folder / "errors"
+    for file in (output, errors):
+        file.unlink(missing_ok=True)
+    process = Forked(dict(os.environ), errors, ["serve", "--folder", str(folder / "server"), *arguments], output)
+    try:
+        return process.wait(60), output.read_text(), errors.read_text()
+    finally:
+        process.send_signal(signal.SIGKILL)
 
 
 def test_a_token_is_not_made_where_it_cannot_be_written(tmp_path: Path) -> None:
     """A token that was made and not shown is lost, and the next start would find a steward and show none."""
-    taken, folder = tmp_path / "token", tmp_path / "server"
+    taken = tmp_path / "token"
     taken.write_text("somebody's notes")
-    command = [sys.executable, "-m", "holdfast", "serve", "--folder", str(folder), "--port", "0", "--token-file"]
     for place in (taken, tmp_path / "no such folder" / "token"):
-        done = subprocess.run([*command, str(place)], capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode not in (0, 70), done.stderr
-        assert done.stderr.startswith("holdfast: "), done.stderr
+        status, _, said = refusal(tmp_path, "--port", "0", "--token-file", str(place))
+        assert status not in (0, 70), said
+        assert said.startswith("holdfast: "), said
     assert taken.read_text() == "somebody's notes"
-    assert not (folder / "ledger.db").exists()
+    assert not (tmp_path / "server" / "ledger.db").exists()
 
 
 def test_a_token_is_not_made_where_nobody_could_use_it(tmp_path: Path) -> None:
@@ -34,15 +43,14 @@ def test_a_token_is_not_made_where_nobody_could_use_it(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        for place, said in (
+        for place, words in (
             (["--port", port], f"port {port} is in use"),
             (["--host", "192.0.2.1"], "where this machine"),
         ):
-            command = [sys.executable, "-m", "holdfast", "serve", "--folder", str(tmp_path / "server"), *place]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-            assert (done.returncode, done.stdout) == (2, ""), done.stderr
-            assert said in done.stderr
-            assert len(done.stderr.splitlines()) == 1
+            status, output, said = refusal(tmp_path, *place)
+            assert (status, output) == (2, ""), said
+            assert words in said
+            assert len(said.splitlines()) == 1
     assert not (tmp_path / "server" / "ledger.db").exists()
 
 
@@ -54,7 +62,7 @@ def test_what_a_server_writes_is_its_own_and_it_ends_in_order(tmp_path: Path) ->
     settings = Settings(folder=folder, port=free_port())
     for i, sign in enumerate((signal.SIGINT, signal.SIGTERM)):
         log, token = tmp_path / "log", tmp_path / f"token {i}"
-        with started(settings, log, token) as process:
+        with started(settings, log, token, forked=i > 0) as process:  # the first as people start it
             live = Live(f"http://127.0.0.1:{settings.port}", "", process, folder, log, folder)
             wait_until_up(live)
             for path in [*folder.rglob("*"), *tmp_path.glob("token*")]:
@@ -64,15 +72,3 @@ def test_what_a_server_writes_is_its_own_and_it_ends_in_order(tmp_path: Path) ->
         assert token.exists() == (i == 0), "a second start has a steward already, and leaves no empty file"
     with closing(sqlite3.connect(folder / "ledger.db")) as database:
         assert database.execute("SELECT count(*) FROM server_tokens").fetchone() == (1,)
-
-
-def test_several_workers_answer_at_once() -> None:
-    """Small answers are not held back until the one before is acknowledged, which takes 40 ms on Linux."""
-    with running(workers=2) as live, live.client() as steward:
-        taken = []
-        for _ in range(30):
-            begun = time.perf_counter()
-            assert steward.get("/api/v1/me").status_code == 200
-            taken.append(time.perf_counter() - begun)
-        assert sorted(taken)[3] < 0.03, taken
-    assert os.environ.get("HOLDFAST_SERVER_WORKERS") is None
