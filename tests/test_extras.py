@@ -26,7 +26,7 @@ except ImportError as error:
 @pytest.mark.parametrize(
     ("package", "extra", "code"),
     [
-        ("sqlglot", "tables", "hf.data.expressions.parsing.parse('age < 3')"),
+        ("sqlglot", "tables", "hf.data.expressions.parsing.parse('age + 1 < 3')"),
         ("polars", "tables", "hf.data.table({'age': [1, 2]})"),
         ("cryptography", "guard", "Guard.open(None, hf.data.table({'age': [1, 2]}), Policy(questions=5))"),
         ("sqlalchemy", "guard", "Guard.open('never.db', hf.data.table({'age': [1, 2]}), Policy(questions=5))"),

@@ -1,19 +1,13 @@
-"""Processes that ask a guard, are killed, and ask again. Run as a program of its own, so that it may fork.
-
-`python -m tests.guard.crashing MODE WHERE KEYFILE` prints one JSON object.
-"""
+"""Processes that ask a guard, are killed, and ask again: a program of its own, `tests.guard.forked`."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import alembic.command
@@ -25,6 +19,7 @@ from holdfast.errors import BudgetExhausted
 from holdfast.guard import Guard, Policy, check, mean
 from holdfast.guard.ledger import faults, postgres, schema, sqlite
 from holdfast.guard.ledger.store import open_store
+from tests.guard.forked import Mode, Say, child, ended, heard, serve
 
 LOADED = (alembic.command, postgres, schema, sqlite)
 """Imported before the first fork, so that no child has to."""
@@ -56,33 +51,6 @@ def question(name: str) -> Any:
     return mean(f"x < {zlib.crc32(name.encode()) / 2**32!r}")
 
 
-def child(work: Callable[[Callable[[Any], None]], None]) -> tuple[int, int]:
-    """Fork a process that works; its id, and where what it says can be read."""
-    receiving, sending = os.pipe()
-    process = os.fork()
-    if process:
-        os.close(sending)
-        return process, receiving
-    status = 1
-    try:
-        os.close(receiving)
-        # One write a line: it arrives whole or not at all, whenever the process is killed.
-        work(lambda said: (os.write(sending, json.dumps(said).encode() + b"\n"), None)[1])
-        status = 0
-    except BaseException as error:
-        print(repr(error), file=sys.stderr)
-    finally:
-        os._exit(status)
-
-
-def ended(process: int, receiving: int, said: bytes = b"") -> tuple[int, list[Any]]:
-    """Wait for the end of a child; the signal or status it ended with, and the lines it got out."""
-    with os.fdopen(receiving, "rb") as pipe:
-        whole = (said + pipe.read()).splitlines(keepends=True)
-        lines = [json.loads(line) for line in whole if line.endswith(b"\n")]
-    return os.waitpid(process, 0)[1], lines
-
-
 def opened(where: str, key: str, seed: int, limit: int, slow: bool) -> Guard:
     """A guard in this process; `slow` makes it pay before it reads, as for a sample on a far engine."""
     guard = Guard.open(open_store(where, key=key), sample(seed), policy(limit))
@@ -91,7 +59,7 @@ def opened(where: str, key: str, seed: int, limit: int, slow: bool) -> Guard:
     return guard
 
 
-def ask_keys(guard: Guard, say: Callable[[Any], None]) -> None:
+def ask_keys(guard: Guard, say: Say) -> None:
     for number in range(QUESTIONS):
         answer = guard.ask(question(f"k{number}"), key=f"k{number}")
         say([f"k{number}", answer.sequence, answer.value])
@@ -134,7 +102,8 @@ def at_every_point(where: str, key: str) -> list[dict[str, Any]]:
 def under_load(where: str, key: str) -> dict[str, Any]:
     """Kill a process with four busy threads at random, again and again; every key is asked again in the next life.
 
-    Half of the lives pay before they read. All that was ever released, in pairs of key and value.
+    It is killed some lines after it was ready and up to ten milliseconds later: so a slow machine sees as much of the
+    work as a quick one. Half of the lives pay before they read. All that was ever released, in pairs of key and value.
     """
     chance, released, unanswered, number = random.Random(8), [], [], 0
     Guard.open(None, sample(), policy(10**6)).ask(question("warm"))
@@ -160,10 +129,8 @@ def under_load(where: str, key: str) -> dict[str, Any]:
             time.sleep(60)
 
         process, receiving = child(busy)
-        said = b""
-        while READY.encode() not in said:
-            said += os.read(receiving, 1)
-        time.sleep(chance.uniform(0.0, 0.05))
+        said = heard(receiving, READY, chance.randrange(12))
+        time.sleep(chance.uniform(0.0, 0.01))
         os.kill(process, signal.SIGKILL)
         status, lines = ended(process, receiving, said)
         assert status == signal.SIGKILL
@@ -206,7 +173,7 @@ def to_the_limit(where: str, key: str, slow: bool = False) -> list[Any]:
     return released
 
 
-MODES: dict[str, Callable[[str, str], Any]] = {
+MODES: dict[str, Mode] = {
     "points": at_every_point,
     "load": under_load,
     "limit": to_the_limit,
@@ -222,4 +189,4 @@ def warm() -> None:
 
 if __name__ == "__main__":
     warm()
-    print(json.dumps(MODES[sys.argv[1]](sys.argv[2], sys.argv[3])))
+    serve(MODES)

@@ -5,10 +5,8 @@ After every restart: nothing was released unpaid, nothing was paid twice, and th
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from holdfast.guard.ledger.store import open_store
 from holdfast.guard.ledger.verify import verify
 from holdfast.guard.replay import GuardReplay
 from tests.guard import crashing
+from tests.guard.forked import program
 
 pytestmark = pytest.mark.parametrize("where", ["sqlite", "postgres"], indirect=True)
 
@@ -31,12 +30,10 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path / "ledger.db") if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
-def run(mode: str, where: str, key: Path) -> Any:
-    words = [sys.executable, "-m", "tests.guard.crashing", mode, where, str(key)]
-    done = subprocess.run(words, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stderr == ""
-    return json.loads(done.stdout)
+@pytest.fixture(scope="module")
+def run() -> Iterator[Any]:
+    with program("tests.guard.crashing") as asking:
+        yield asking
 
 
 def answered(ledger: Ledger) -> list[Entry]:
@@ -65,7 +62,7 @@ def check_paid(ledger: Ledger, questions_paid: int) -> None:
     assert (secret["asked"], secret["left"]) == (len(checks), crashing.OVERFITS - checks.count(False))
 
 
-def test_killed_at_every_named_step(where: str, tmp_path: Path) -> None:
+def test_killed_at_every_named_step(run: Any, where: str, tmp_path: Path) -> None:
     found = run("points", where, tmp_path / "key.pem")
     assert {case["point"] for case in found} == set(faults.POINTS)
     assert len(found) == 3 * len(faults.POINTS) - 1
@@ -85,7 +82,7 @@ def test_killed_at_every_named_step(where: str, tmp_path: Path) -> None:
     assert verified.ok, verified.findings[:3]
 
 
-def test_killed_at_random_under_load(where: str, tmp_path: Path) -> None:
+def test_killed_at_random_under_load(run: Any, where: str, tmp_path: Path) -> None:
     found = run("load", where, tmp_path / "key.pem")
     released = dict(found["released"])
     with open_store(where, key=tmp_path / "key.pem") as store:
@@ -103,7 +100,7 @@ def test_killed_at_random_under_load(where: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["limit", "slow-limit"])
 def test_sixteen_clients_on_two_processes_spend_a_budget_to_exactly_its_limit(
-    where: str, tmp_path: Path, mode: str
+    run: Any, where: str, tmp_path: Path, mode: str
 ) -> None:
     released = run(mode, where, tmp_path / "key.pem")
     with open_store(where, key=tmp_path / "key.pem") as store:

@@ -1,7 +1,4 @@
-"""Processes that ask, are killed, and ask again. Run as a program of its own, so that it may fork: no threads before.
-
-`python -m tests.guard.ledger.processes MODE WHERE KEYFILE` prints one JSON object.
-"""
+"""Processes that ask, are killed, and ask again: a program of its own, `tests.guard.forked`."""
 
 from __future__ import annotations
 
@@ -9,18 +6,19 @@ import json
 import os
 import random
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import alembic.command
+import psycopg
 
-from holdfast.errors import BudgetExhausted
 from holdfast.guard.ledger import faults, postgres, schema, sqlite
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import open_store
+from tests.guard import forked
+from tests.guard.forked import Mode, Say, ended, heard, serve
 from tests.guard.ledger.stores import DATASET, spend, spend_all
 
 LOADED = (alembic.command, postgres, schema, sqlite)
@@ -29,40 +27,21 @@ QUESTIONS = 4
 LIMIT = 150
 PROCESSES, THREADS = 2, 8
 KILLS = 75
-OPENINGS = 20
+OPENINGS = 5
 READY = "ready"
 
 
-def child(
-    where: str | Callable[[], str], key: str, work: Callable[[Any, Callable[[Any], None]], None]
-) -> tuple[int, int]:
+def child(where: str | Callable[[], str], key: str, work: Callable[[Any, Say], None]) -> tuple[int, int]:
     """Fork a process that opens the store and works; its id, and where what it says can be read."""
-    receiving, sending = os.pipe()
-    process = os.fork()
-    if process:
-        os.close(sending)
-        return process, receiving
-    status = 1
-    try:
-        os.close(receiving)
+
+    def opened(say: Say) -> None:
         with open_store(where if isinstance(where, str) else where(), key=key) as store:
-            # One write a line: it arrives whole or not at all, whenever the process is killed.
-            work(store, lambda said: (os.write(sending, json.dumps(said).encode() + b"\n"), None)[1])
-        status = 0
-    except BaseException as error:
-        print(repr(error), file=sys.stderr)
-    finally:
-        os._exit(status)
+            work(store, say)
+
+    return forked.child(opened)
 
 
-def ended(process: int, receiving: int) -> tuple[int, list[Any]]:
-    """Wait for the end of a child; the signal or status it ended with, and the lines it got out."""
-    with os.fdopen(receiving, "rb") as pipe:
-        lines = [json.loads(line) for line in pipe.read().splitlines(keepends=True) if line.endswith(b"\n")]
-    return os.waitpid(process, 0)[1], lines
-
-
-def ask_all(ledger: Ledger, say: Callable[[Any], None]) -> None:
+def ask_all(ledger: Ledger, say: Say) -> None:
     for number in range(QUESTIONS):
         say([f"k{number}", ledger.submit(spend(f"k{number}", QUESTIONS))])
 
@@ -117,14 +96,13 @@ def under_load(where: str, key: str) -> list[Any]:
             time.sleep(60)
 
         process, receiving = child(where, key, busy)
-        first = os.read(receiving, len(json.dumps(READY)) + 1)  # its first line: the store is open
-        time.sleep(chance.uniform(0.0, 0.03))
+        said = heard(receiving, READY, chance.randrange(12))
+        time.sleep(chance.uniform(0.0, 0.01))
         os.kill(process, signal.SIGKILL)
-        status, lines = ended(process, os.dup(receiving))
-        os.close(receiving)
+        status, lines = ended(process, receiving, said)
         assert status == signal.SIGKILL
-        assert json.loads(first) == READY
-        released += lines
+        assert lines[0] == READY
+        released += lines[1:]
     return released
 
 
@@ -159,7 +137,7 @@ def to_the_limit(where: str, key: str) -> list[int]:
     return released
 
 
-def forked(where: str, key: str) -> list[Any]:
+def went_on_after_a_fork(where: str, key: str) -> list[Any]:
     """A process that has an open ledger forks; parent and child go on with it at once."""
     store = open_store(where, key=key)
     ledger = store.ledger(DATASET)
@@ -177,12 +155,19 @@ def forked(where: str, key: str) -> list[Any]:
     return [1, *values, *json.loads(lines)]
 
 
+def _emptied(url: str) -> str:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("drop schema public cascade")
+        connection.execute("create schema public")
+    return url
+
+
 def opened_at_once(where: str, key: str) -> list[int]:
     """Several processes open a new store in the same moment, again and again; how each of them ended."""
     statuses = []
     for round_ in range(OPENINGS):
         gate, hold = os.pipe()
-        fresh = f"{where}-{round_}" if "://" not in where else where
+        fresh = f"{where}-{round_}" if "://" not in where else _emptied(where)
 
         def wait_and_open(fresh: str = fresh, gate: int = gate, hold: int = hold) -> str:
             os.close(hold)
@@ -196,16 +181,13 @@ def opened_at_once(where: str, key: str) -> list[int]:
     return statuses
 
 
-MODES: dict[str, Callable[[str, str], Any]] = {
+MODES: dict[str, Mode] = {
     "points": at_every_point,
     "load": under_load,
     "limit": to_the_limit,
-    "fork": forked,
+    "fork": went_on_after_a_fork,
     "open": opened_at_once,
 }
 
 if __name__ == "__main__":
-    try:
-        print(json.dumps(MODES[sys.argv[1]](sys.argv[2], sys.argv[3])))
-    except BudgetExhausted as error:
-        sys.exit(str(error))
+    serve(MODES)

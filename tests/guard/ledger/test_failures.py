@@ -9,8 +9,10 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +20,7 @@ import pytest
 from sqlalchemy import Connection
 
 from holdfast.errors import InvalidParameter, LedgerConflict, LedgerUnavailable
-from holdfast.guard.ledger import faults
+from holdfast.guard.ledger import faults, sqlite
 from holdfast.guard.ledger.signing import SigningKey
 from holdfast.guard.ledger.store import open_store
 from holdfast.guard.ledger.transaction import Transaction
@@ -248,6 +250,25 @@ def test_a_lock_that_is_held_too_long(tmp_path: Path, postgres_url: str) -> None
 
             holder.ledger(DATASET).submit(hold)
             assert waiting.submit(spend("k", 9)) == 1
+
+
+def test_a_new_file_that_another_is_about_to_write_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite itself refuses the switch to a write-ahead log at once, whatever the connection's timeout."""
+    path = tmp_path / "ledger.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    hasty = sqlite3.connect(path, timeout=30)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        hasty.execute("PRAGMA journal_mode=WAL")
+    hasty.close()
+    # The other is done when we have begun to wait.
+    monkeypatch.setattr(sqlite, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: other.rollback()))
+    with open_store(path) as store:
+        assert not other.in_transaction
+        assert store.ledger(DATASET).submit(spend("k", 9)) == 1
+    other.close()
 
 
 def test_wrong_places(tmp_path: Path) -> None:

@@ -5,10 +5,8 @@ After every restart: nothing was released unpaid, nothing was paid twice, the ch
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +15,20 @@ import pytest
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.store import open_store
 from holdfast.guard.ledger.verify import verify
+from tests.guard.forked import program
 from tests.guard.ledger import processes
 from tests.guard.ledger.stores import DATASET, check_spent
 
 pytestmark = pytest.mark.parametrize("durable_where", ["sqlite", "postgres"], indirect=True)
 
 
-def run(mode: str, where: str, key: Path) -> Any:
-    root = Path(__file__).parents[3]
-    words = [sys.executable, "-m", "tests.guard.ledger.processes", mode, where, str(key)]
-    done = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stderr == ""
-    return json.loads(done.stdout)
+@pytest.fixture(scope="module")
+def run() -> Iterator[Any]:
+    with program("tests.guard.ledger.processes") as asking:
+        yield asking
 
 
-def test_killed_at_every_named_step(durable_where: str, tmp_path: Path) -> None:
+def test_killed_at_every_named_step(run: Any, durable_where: str, tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     found = run("points", durable_where, key)
     names = [name for name in faults.POINTS if name.startswith("ledger.")]
@@ -56,7 +52,7 @@ def check_entries(store: Any, dataset: str) -> None:
     assert ledger.look(lambda view: view.secret("state")) == {"steps": processes.QUESTIONS}
 
 
-def test_killed_at_random_under_load(durable_where: str, tmp_path: Path) -> None:
+def test_killed_at_random_under_load(run: Any, durable_where: str, tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     released = run("load", durable_where, key)
     with open_store(durable_where, key=key) as store:
@@ -70,7 +66,7 @@ def test_killed_at_random_under_load(durable_where: str, tmp_path: Path) -> None
     assert found.entries == len(paid)
 
 
-def test_processes_spend_a_budget_to_exactly_its_limit(durable_where: str, tmp_path: Path) -> None:
+def test_processes_spend_a_budget_to_exactly_its_limit(run: Any, durable_where: str, tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     released = run("limit", durable_where, key)
     with open_store(durable_where, key=key) as store:
@@ -80,14 +76,14 @@ def test_processes_spend_a_budget_to_exactly_its_limit(durable_where: str, tmp_p
         assert len({client.split("-")[0] for client in clients}) == processes.PROCESSES
 
 
-def test_a_ledger_survives_a_fork(durable_where: str, tmp_path: Path) -> None:
+def test_a_ledger_survives_a_fork(run: Any, durable_where: str, tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     released = run("fork", durable_where, key)
     with open_store(durable_where, key=key) as store:
         check_spent(store, 21, released)
 
 
-def test_a_new_store_opened_by_several_processes_at_once(durable_where: str, tmp_path: Path) -> None:
+def test_a_new_store_opened_by_several_processes_at_once(run: Any, durable_where: str, tmp_path: Path) -> None:
     statuses = run("open", durable_where, tmp_path / "key.pem")
     assert len(statuses) == 4 * processes.OPENINGS
     assert set(statuses) == {0}
