@@ -147,10 +147,9 @@ def _show(found: Any) -> None:
 
 
 def _row(place: Place) -> tuple[object, ...]:
-    rank = "" if place.rank is None else "–".join(str(one) for one in dict.fromkeys(place.rank))
     score = "" if place.value is None else f"{place.value:.6g}"
     ends = "" if place.interval is None else f"[{place.interval[0]:.4g}, {place.interval[1]:.4g}]"
-    return rank, score, ends, place.analyst, place.name, place.sequence
+    return place.rank_text, score, ends, place.analyst, place.name, place.sequence
 
 
 __all__ = ["register"]

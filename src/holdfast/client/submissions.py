@@ -112,10 +112,9 @@ class RemoteLeaderboard(Leaderboard):
         low, high = self.board.range
         rows = []
         for place in self.places:
-            rank = "" if place.rank is None else "–".join(str(one) for one in dict.fromkeys(place.rank))
             rows.append(
                 (
-                    display.text(rank),
+                    display.text(place.rank_text),
                     display.text(place.analyst),
                     display.text(place.name),
                     display.text(display.short(place.value) + display.ends(place.interval)),

@@ -56,6 +56,19 @@ class Place:
     tied: tuple[int, ...] = ()
     certified: bool = True
 
+    @property
+    def rank_text(self) -> str:
+        """The ranks that it can have, in words; empty where it has none.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> place = Place(7, "2030-01-01", "ann", "forest", 0.8, (0.7, 0.9), None, True, rank=(1, 3))
+        >>> place.rank_text, replace(place, rank=(2, 2)).rank_text, replace(place, rank=None).rank_text
+        ('1–3', '2', '')
+        """
+        return "" if self.rank is None else "–".join(str(one) for one in dict.fromkeys(self.rank))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -98,10 +111,8 @@ class Leaderboard:
         for place in self.places:
             if place.rank is None or place.value is None or place.interval is None:
                 continue
-            first, last = place.rank
-            rank = f"{first}" if first == last else f"{first}-{last}"
             ends = f"[{place.interval[0]:.4g}, {place.interval[1]:.4g}]"
-            lines.append(f"{rank:>7}  {place.value:.4g} in {ends}  {place.analyst}  {place.name}".rstrip())
+            lines.append(f"{place.rank_text:>7}  {place.value:.4g} in {ends}  {place.analyst}  {place.name}".rstrip())
         return "\n".join(lines)
 
 

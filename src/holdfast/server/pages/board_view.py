@@ -85,13 +85,10 @@ def _claims(ledger: Ledger, sequences: set[int]) -> dict[int, float]:
 
 
 def _row(place: Place, best: Sequence[Place], claimed: float | None, caller: Caller) -> Row:
-    assert place.rank is not None
-    first, last = place.rank
-    rank = f"{first}" if first == last else f"{first}–{last}"
     known = {one.sequence: one.analyst for one in best}
     tied = [known[sequence] for sequence in place.tied if sequence in known]
     words = "" if not tied else f"may swap with {', '.join(tied[:3])}" + (" and others" if len(tied) > 3 else "")
-    return Row(place, rank, words, claimed, place.analyst == caller.name)
+    return Row(place, place.rank_text, words, claimed, place.analyst == caller.name)
 
 
 def _scale(found: Leaderboard, places: Sequence[Place], claims: Mapping[int, float]) -> tuple[float, float]:
