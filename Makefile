@@ -23,8 +23,8 @@ bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks --check $(ARGS)
 
 docs: $(VENV)/.test
-	$(BIN)/sphinx-build -q -W --keep-going -b doctest docs build/doctest
-	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html -d build/pages docs build/docs
+	$(BIN)/sphinx-build -q -W --keep-going -b doctest -d build/pages docs build/doctest
 	@echo "documentation: build/docs/index.html"
 
 packaging: $(VENV)/.test
