@@ -1,11 +1,12 @@
 """Where the range of every theorem's every parameter ends, as data: the last number it takes, the first it refuses.
 
-A row of `edges.json` has a theorem's id, arguments inside its conditions, and for its parameters values that must be
-refused and values that must be taken while the other arguments stay. A theorem without a row fails the last test.
+A row of `edges.json` has a theorem's id, arguments inside its conditions, for its parameters values that must be
+refused and values that must be taken while the other arguments stay, and the defaults. A theorem without a row fails.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,13 @@ def test_numbers_at_the_end_are_taken(id: str) -> None:
     for name, values in row["taken"].items():
         for value in values:
             lookup(id).function(**row["arguments"] | {name: value})
+
+
+@pytest.mark.parametrize("id", ROWS)
+def test_defaults_are_those_on_record(id: str) -> None:
+    parameters = inspect.signature(lookup(id).function).parameters.values()
+    found = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+    assert {name: list(x) if isinstance(x, tuple) else x for name, x in found.items()} == ROWS[id]["defaults"]
 
 
 def test_every_theorem_has_its_edges() -> None:
