@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -185,6 +185,10 @@ def test_analysts_see_their_own_entries_only(world: World) -> None:
 
 
 def test_a_steward_does_everything(world: World) -> None:
+    """Also what ends a guard: this one is nobody else's."""
+    guard = world.live.guard("matrix of the steward", {"analysts": {"ann": 1.0, "stew": 1.0}})
+    world = replace(world, names=world.names | {"guard": guard["id"], "sample": guard["sample"]})
+    assert world.send("POST", G + "/ask", ROUTES["POST", G + "/ask"], "analyst").json()["sequence"] == 2
     for (method, path), route in ROUTES.items():
         done = world.send(method, path, route, "steward")
         assert done.status_code == route.status, (method, path, done.text)

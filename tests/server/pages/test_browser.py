@@ -25,6 +25,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def fresh() -> Iterator[Live]:
+    """A server for this file."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def untouched() -> Iterator[Live]:
     """A server that nobody has used."""
     with running() as server:
         yield server
@@ -51,8 +58,8 @@ def small(fresh: Live) -> dict[str, Any]:
 def window(browser: Browser, fresh: Live) -> Iterator[Open]:
     opened: list[Window] = []
 
-    def make(**options: Any) -> Window:
-        opened.append(Window(browser, fresh.url, **options))
+    def make(live: Live = fresh, **options: Any) -> Window:
+        opened.append(Window(browser, live.url, **options))
         return opened[-1]
 
     yield make
@@ -60,16 +67,16 @@ def window(browser: Browser, fresh: Live) -> Iterator[Open]:
         one.close()
 
 
-def test_first_visit_to_refusal(window: Open, fresh: Live) -> None:
+def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     """A steward who has never seen it makes a guard over the demo rows; an analyst asks until she is refused."""
-    steward = window()
+    steward = window(untouched)
     page = steward.page
     page.goto("/")
     expect(page.get_by_role("heading", level=1)).to_contain_text("still be right")
     steward.sound()
     steward.picture("01-first-visit")
-    page.goto(f"/sign-in#{fresh.steward_token}")  # as the demo's links do
-    expect(page.get_by_label("Your token")).to_have_value(fresh.steward_token)
+    page.goto(f"/sign-in#{untouched.steward_token}")  # as the demo's links do
+    expect(page.get_by_label("Your token")).to_have_value(untouched.steward_token)
     assert "#" not in page.url
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_text("Nothing is guarded yet")).to_be_visible()
@@ -112,7 +119,7 @@ def test_first_visit_to_refusal(window: Open, fresh: Live) -> None:
     page.goto("/tokens")
     assert token.split("_")[2] not in page.content(), "a token is shown once"
 
-    analyst = window()
+    analyst = window(untouched)
     analyst.sign_in(token)
     page = analyst.page
     page.get_by_role("link", name="customers").click()
