@@ -299,3 +299,19 @@ def test_a_joined_filter_says_which_part_an_earlier_cost_closed() -> None:
     with pytest.raises(BudgetExhausted) as caught:
         budget.spend(PureDP(0.6))
     assert "closed" not in str(caught.value)
+
+
+def test_the_caps_of_a_curve_are_below_the_exact_budget_at_every_order() -> None:
+    import mpmath as mp
+
+    orders = (2.0, 3.0, 16.0, 20.0, 33.0, 64.0, 96.0, 128.0, 500.0)
+    with mp.workdps(40):
+        constant = mp.log(mp.fsum(mp.mpf(a - 1) ** (a - 1) / mp.mpf(a) ** a for a in map(mp.mpf, orders)))
+        for epsilon in (1.0, 3.0, 0.7):
+            for delta in (1e-6, 1e-9, 3e-5):
+                left = RenyiCurveFilter(epsilon, delta, orders).remaining()["epsilons"]
+                price = constant - mp.log(mp.mpf(repr(delta)))
+                for order, found in zip(orders, left, strict=True):
+                    exact = mp.mpf(repr(epsilon)) - price / (mp.mpf(order) - 1)
+                    assert found <= max(exact, 0)
+                    assert found >= exact - 2e-13 * price

@@ -210,3 +210,27 @@ def test_what_is_served_does_not_grow_with_the_number_of_answers() -> None:
     for _ in range(2000):
         budgets.admit(costs)
     assert len(json.dumps(budgets.to_dict())) < 200
+
+
+def test_sums_of_rows_are_rounded_up_only_where_they_are_not_exact() -> None:
+    from fractions import Fraction
+
+    from holdfast.accounting.filters.individual import _sum_up
+
+    rng = np.random.default_rng(23)
+    a, b = np.exp(rng.uniform(-40, 5, 2000)), np.exp(rng.uniform(-40, 5, 2000))
+    rounded = 0
+    for x, y, found in zip(a, b, _sum_up(a, b), strict=True):
+        exact = Fraction(float(x)) + Fraction(float(y))
+        assert Fraction(float(found)) >= exact
+        assert Fraction(float(np.nextafter(found, 0.0))) < exact
+        rounded += Fraction(float(found)) > exact
+    assert 500 < rounded < 2000
+    assert _sum_up(np.array([0.5]), np.array([0.25]))[0] == 0.75
+
+
+def test_rows_of_both_signs_pay_four_times_for_replacing_one() -> None:
+    rows = IndividualFilter(3, 0.5)
+    assert rows.guarantee("replace-one").parameters["rho"] == 2.0
+    assert rows.guarantee("replace-one", one_sign=True).parameters["rho"] == 1.0
+    assert rows.guarantee().parameters["rho"] == 0.5

@@ -385,3 +385,21 @@ def test_adding_or_removing_a_row_is_half_of_replacing_one() -> None:
     assert epsilon == 0.6
     assert delta == pytest.approx((1 + math.exp(0.3)) * 1e-9, rel=1e-12)
     assert delta >= (1 + math.exp(0.3)) * 1e-9
+
+
+def test_a_privacy_level_beyond_the_floating_range_never_shrinks_delta() -> None:
+    """`e^705 * 1e-305` is above 1; read at `e^700` it would be 0.1."""
+    for epsilon in (700.5, 705.0, 1e6):
+        assert coherence.add_remove_to_replace(epsilon, 1e-305) == (2 * epsilon, 1.0)
+        assert coherence.add_remove_to_replace(epsilon) == (2 * epsilon, 0.0)
+    doubled, delta = coherence.add_remove_to_replace(700.0, 1e-305)
+    assert doubled == 1400.0
+    assert delta == pytest.approx(math.exp(700.0) * 1e-305)
+
+
+def test_terms_of_a_column_release_are_those_of_the_bound() -> None:
+    found = coherence.column_release_size(0.2, 0.05, 20, 100_000, 3)
+    bits = math.log(4) + math.log(3) + math.log(20 / 0.05)
+    assert found.to_dict()["terms"] == pytest.approx(
+        {"chance": 16.6 * bits / 0.04, "step": 32 / 0.6, "halves": 8.3 * bits, "floor": 40.0}
+    )

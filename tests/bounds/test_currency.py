@@ -132,3 +132,16 @@ def test_adding_a_product_bound_second_is_caught() -> None:
         k2 = finite_law.max_information(prior[:, None] * second, beta)
         failures += finite_law.max_information(whole, 2 * beta) > k1 + k2 + 1e-9
     assert failures > 0
+
+
+def test_bounds_are_plain_data() -> None:
+    found = MaxInformation(3.0, 0.01, "product", "max-information.pure-dp", "paper", {"epsilon": 0.1})
+    assert found.to_dict() == {
+        "currency": found.currency,
+        "bits": 3.0,
+        "beta": 0.01,
+        "scope": "product",
+        "source": "max-information.pure-dp",
+        "provenance": "paper",
+        "parameters": {"epsilon": 0.1},
+    }

@@ -96,3 +96,10 @@ def test_wrong_input_is_named() -> None:
         description_length(-1, 0.1)
     with pytest.raises(InvalidParameter, match="beta"):
         description_length(1, 1.0)
+
+
+@pytest.mark.parametrize(("method", "provenance"), [("paper", "paper"), ("sharp", "derived"), ("best", "derived")])
+def test_only_the_printed_form_claims_the_paper(method: str, provenance: str) -> None:
+    found = description_length(10, 0.01, method)  # type: ignore[arg-type]
+    assert found.provenance == provenance
+    assert dict(found.parameters) == {"alphabet_bits": 10}

@@ -105,3 +105,13 @@ def test_tails_up_and_requirements_down_in_sixty_digits() -> None:
             assert seven.value == 1 or mpmath.mpf(seven.value) >= 3 * mpmath.exp(-u)
             assert mpmath.mpf(seven.epsilon) <= mpmath.mpf(tau) / mpmath.mpf(c) / n
     assert corollary_7(0.1, 0.1, 10).bits is None
+
+
+def test_the_privacy_that_a_tail_asks_for_is_the_ratio_a_row() -> None:
+    """Both corollaries are about `epsilon = tau/(c n)` and `k = tau^2/(c^2 n) log2 e` bits, rounded down."""
+    tau, sensitivity, n = 0.05, 1 / 5000, 5000
+    for method in ("best", "paper"):
+        found = corollary_22(tau, sensitivity, n, method).epsilon
+        assert found == pytest.approx(tau / (sensitivity * n), rel=1e-12)
+        assert found <= tau / (sensitivity * n)
+    assert corollary_21(tau, sensitivity, n).bits == pytest.approx(12.5 / math.log(2))

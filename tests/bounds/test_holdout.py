@@ -371,3 +371,10 @@ def test_information_width_by_simulation_of_its_noise() -> None:
     assert found == pytest.approx(math.sqrt(noise / 0.05), rel=0.01)
     assert found >= threshold / math.sqrt(0.05)
     assert holdout.thresholdout_information_width(1000, q, b, threshold, sigma, 0.05) > found
+
+
+def test_the_printed_tail_of_the_ladder() -> None:
+    """Blum-Hardt: a union bound over `(4 t / step)^(1/step + 2)` transcripts, `e` for the rest, and Hoeffding."""
+    n, error, step, t = 2000, 0.3, 0.1, 10
+    log = (1 / step + 2) * math.log(4 * t / step) + 1 - 2 * n * error**2
+    assert holdout.ladder_tail(n, error, step, t, "paper") == pytest.approx(math.exp(log), rel=1e-9)

@@ -29,6 +29,7 @@ from holdfast.bounds.odometers import (
     stitched_reading,
     zcdp_reading,
 )
+from holdfast.bounds.odometers_range import range_of
 from holdfast.errors import InvalidParameter
 
 Boundary = Callable[[float, float], float]
@@ -285,3 +286,11 @@ def test_boundaries_are_never_below_the_truth() -> None:
                 (line_reading(drift, squares, slack), line),
             ):
                 assert truth <= found <= truth * (1 + mp.mpf(10) ** -13)
+
+
+def test_ranges_end_where_a_double_still_counts_rows() -> None:
+    assert range_of(6) == 6
+    assert range_of(10**18) == 10**18
+    for n in (5, 10**18 + 1):
+        with pytest.raises(InvalidParameter, match="n must be"):
+            range_of(n)

@@ -157,3 +157,11 @@ def test_signature_and_docstring_make_the_parameters() -> None:
     assert parse(found["many"], "1,2.5") == (1, 2.5)
     with pytest.raises(ValueError, match="two theorems"):
         theorem("a.b", statement="s", source="p", conditions="c", unit="u")(lambda n: n)
+
+
+def test_help_ends_with_its_section() -> None:
+    helps = module._parameter_help(
+        "Do it.\n\nParameters\n----------\na, b : float\n    Two of them,\n    both large.\nc : int\n    One.\n\n"
+        "Returns\n-------\nc : float\n    Not a parameter."
+    )
+    assert helps == {"a": "Two of them, both large.", "b": "Two of them, both large.", "c": "One."}

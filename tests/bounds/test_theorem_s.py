@@ -230,3 +230,15 @@ def test_monotone_at_large_epsilon(epsilon: float) -> None:
         for delta in (1e-20, 1e-9):
             bits = [smallest_bits(epsilon * f, delta, n, -math.log(0.01))[0] for f in (1.0, 1.0000001, 1.0001, 1.05)]
             assert bits == sorted(bits)
+
+
+def test_what_was_chosen_is_named() -> None:
+    assert dict(theorem_s(0.001, 0.0, 1000, 2.0, 0.0, 0.1).parameters) == {"t": 2.0, "s": 0.1}
+    assert dict(theorem_s(0.001, 1e-12, 1000, 2.0, 1e-6, 0.1).parameters) == {"t": 2.0, "s": 0.1, "eta": 1e-6}
+    assert dict(clipped_sum(0.001, 1e-12, 1000, 0.1).parameters) == {"s": 0.1}
+
+
+def test_the_search_is_polished_unless_asked_not_to() -> None:
+    at = (0.001, 1e-12, 10_000, -math.log(0.005))
+    assert smallest_bits(*at) == smallest_bits(*at, polish=True)
+    assert smallest_bits(*at)[0] < smallest_bits(*at, polish=False)[0] < 1.05 * smallest_bits(*at)[0]

@@ -230,7 +230,9 @@ def add_remove_to_replace(epsilon: float, delta: float = 0.0) -> tuple[float, fl
     """
     epsilon = check.real("epsilon", epsilon, at_least=0)
     delta = check.probability("delta", delta, zero=True, one=True)
-    return 2 * epsilon, min(1.0, up((1 + math.exp(min(epsilon, 700.0))) * delta))
+    if epsilon > 700:  # e^epsilon is beyond the floating range or nearly so, and any delta above 0 with it
+        return 2 * epsilon, 1.0 if delta else 0.0
+    return 2 * epsilon, min(1.0, up((1 + math.exp(epsilon)) * delta))
 
 
 __all__ = [
