@@ -35,6 +35,22 @@ def test_best_probability(log_p: float) -> None:
     assert best_probability(curve, 0.0).log_value == 0
 
 
+@pytest.mark.parametrize("log_p", [-1e-3, -0.8, -3.0, -25.0, -5000.0, -1e300])
+@pytest.mark.parametrize("steep", [0.0, 1e-6, 0.03, 0.7, 40.0, 1e6, math.inf])
+def test_a_rising_curve_is_searched_sooner_with_the_same_result(log_p: float, steep: float) -> None:
+    tried: list[float] = []
+
+    def rising(slack: float) -> float:
+        tried.append(slack)
+        return steep * math.sqrt(slack) if steep else 0.3
+
+    slowly = best_probability(rising, log_p, 0.9 * -log_p)
+    before = len(tried)
+    assert best_probability(rising, log_p, 0.9 * -log_p, rising=True) == slowly
+    if 0.01 < steep < math.inf:
+        assert len(tried) - before < 0.6 * before
+
+
 def test_beyond_the_range_of_squares() -> None:
     point = best_probability(curve, -1e300)
     assert point.log_value == pytest.approx(-1e300)

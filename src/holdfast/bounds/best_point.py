@@ -9,6 +9,7 @@ function of `slack = ln(1/beta)` that returns nats, because tiny probabilities a
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -49,8 +50,11 @@ def best_level(curve: Curve, alpha: float, at_zero: float = math.inf) -> Point:
     return Point(log_alpha - value, curve(slack), slack)
 
 
-def best_probability(curve: Curve, log_p: float, at_zero: float = math.inf) -> Point:
+def best_probability(curve: Curve, log_p: float, at_zero: float = math.inf, *, rising: bool = False) -> Point:
     """Return the smallest `exp(k(beta)) p + beta`, as a logarithm, over the curve and its value at `beta = 0`.
+
+    `rising` says that the curve never falls as `slack` grows. It changes no result and spares most of the search: the
+    sum is at least each of its parts, so points where one part alone is too large need not be tried.
 
     Examples
     --------
@@ -67,11 +71,40 @@ def best_probability(curve: Curve, log_p: float, at_zero: float = math.inf) -> P
     # Below p e^-40 a smaller beta gains nothing, because the exponent is at least 0. In units of -log_p, so that the
     # search does not square numbers near the end of the floating range.
     unit = max(1.0, -log_p)
-    x, _ = smallest(lambda x: total(float(x) * unit) / unit, spaced(1e-9 / unit, (-log_p + 40.0) / unit, 129))
+    points = spaced(1e-9 / unit, (-log_p + 40.0) / unit, 129)
+    if rising:
+        points = _around_the_least(points, lambda x: log_p + curve(x * unit), lambda x: -x * unit, -log_p)
+    x, _ = smallest(lambda x: total(float(x) * unit) / unit, points)
     slack, value = x * unit, total(x * unit)
     if log_p + at_zero <= value:
         return Point(min(log_p + at_zero, 0.0), at_zero, math.inf)
     return Point(min(value, 0.0), curve(slack), slack)
+
+
+def _around_the_least(points: list[float], rises: Curve, falls: Curve, size: float) -> list[float]:
+    """The consecutive points that hold the least `_log_sum(rises, falls)` and a neighbour on either side of it.
+
+    Both functions may be wrong by a relative 1e-9 of `size`, the size of the numbers they are made of.
+    """
+    known: dict[int, float] = {}
+
+    def rise(i: int) -> float:
+        if i not in known:
+            known[i] = rises(points[i])
+        return known[i]
+
+    def total(i: int) -> float:
+        return _log_sum(rise(i), falls(points[i]))
+
+    last = len(points) - 1
+    # any point gives a limit; the turn, if there is one, gives a sharp one
+    turn = bisect_left(range(last), True, key=lambda i: total(i) <= total(i + 1))
+    limit = total(turn) + 1e-9 * max(1.0, size)
+    if not math.isfinite(limit):
+        return points
+    first = bisect_left(range(last), True, key=lambda i: falls(points[i]) <= limit)
+    end = bisect_left(range(last + 1), True, lo=turn, key=lambda i: rise(i) > limit)
+    return points[max(first - 1, 0) : end + 1]
 
 
 def _log_sum(a: float, b: float) -> float:

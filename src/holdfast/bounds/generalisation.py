@@ -82,7 +82,8 @@ def pure_dp_event(
         candidates.append((math.log(3) + log_p0 / 2, "theorem-6"))
     if method != "theorem-6":
         lines = "best" if method == "best" else "paper"
-        point = best_probability(lambda slack: product_nats(epsilon, n, slack, lines), log_p0, general_nats(epsilon, n))
+        at_zero = general_nats(epsilon, n)
+        point = best_probability(lambda slack: product_nats(epsilon, n, slack, lines), log_p0, at_zero, rising=True)
         candidates.append((point.log_value, "max-information"))
     log_value, line = min(candidates)
     log_value = min(0.0, up(log_value, 8))

@@ -110,12 +110,15 @@ def thresholdout_failure(
     if room <= lost:
         return 1.0
 
-    def failure(share: float) -> float:
+    def failure(share: float, best: float) -> float:
+        """The logarithm of the bound; anything from `best` on where it is sure not to be below `best`."""
         noise, rest = share * room - lost, (1 - share) * room
         if noise <= 0 or rest <= 0:
             return 0.0
         first = _comparisons(noise, scales[0], scales[1], m, b if form == "refresh" else 1)
         second = math.log(b) - max(0.0, tau - rest - lost) / scales[2]
+        if max(first, second) >= best:
+            return best
         # a product, which overflows to inf where a power raises; less than -1e300 is as good as -1e300
         exponent = max(math.log(2 * m) - 2 * (rest / unit) * (rest / unit) * n, -1e300)
         third = pure_dp_event(spent, n, exponent).log_value if exponent < 0 else 0.0
@@ -125,9 +128,12 @@ def thresholdout_failure(
     low, high, best = 0.0, 1.0, 0.0
     for _ in range(_ROUNDS):
         points = [low + (high - low) * i / _SHARES for i in range(1, _SHARES)]
-        values = [failure(share) for share in points]
-        at = min(range(len(points)), key=values.__getitem__)
-        best = min(best, values[at])
+        least, at = math.inf, 0  # of this round
+        for i, share in enumerate(points):
+            value = failure(share, least)
+            if value < least:
+                least, at = value, i
+        best = min(best, least)
         step = (high - low) / _SHARES
         low, high = max(0.0, points[at] - step), min(1.0, points[at] + step)
     return min(1.0, up(math.exp(min(0.0, best)), 32))
