@@ -25,7 +25,7 @@ USUAL: dict[str, Any] = {
     "threshold_scale": 0.001, "comparison_scale": 0.002, "release_scale": 0.0005,
 }  # fmt: skip
 WHOLES = [0, 1, 10**18, 10**300]
-REALS = [0.0, 5e-324, 1e-300, 1e-100, 1e-50, 1e-9, 1 - 2**-53, 1.0, 1e50, 1.7e308, math.inf, math.nan]
+REALS = [0.0, 5e-324, 1e-300, 1e-100, 1e-9, 1 - 2**-53, 1.0, 1.7e308, math.inf, math.nan]
 LISTS = [[1e-300] * 4, [1e300, 1.0, 0.5, 1.0], [0.1, 4.0, 0.3, 100.0]]
 MOST_SECONDS = 10.0  # of processor time; the slowest planner takes three, a hang takes for ever
 
@@ -57,7 +57,7 @@ def test_extreme_arguments(entry: Theorem) -> None:
             _refused(entry, usual | {parameter.name: value})
     numbers = [p for p in entry.parameters if p.required]
     for wholes in (1, 10**18):
-        for reals in (5e-324, 1e-100, 1e-9, 1 - 2**-53):
+        for reals in (5e-324, 1e-100, 1 - 2**-53):
             _refused(entry, {p.name: wholes if p.kind == "whole" else reals for p in numbers})
 
 
@@ -75,8 +75,7 @@ def test_scheduled_noise_is_constant_noise_for_tiny_beta(beta: float) -> None:
         interval.scheduled(1000, 10, beta, parameters=(0.1, 4.0, 0.3, 5.0))
 
 
-@pytest.mark.parametrize("beta", [0.9, 0.05, 1e-6, 1e-9])
-@pytest.mark.parametrize("questions", [10, 10_000])
+@pytest.mark.parametrize(("questions", "beta"), [(10, 0.9), (10, 1e-6), (10_000, 0.05), (10_000, 1e-9)])
 def test_scales_are_below_the_minimand_on_a_fine_grid(questions: int, beta: float) -> None:
     """Wherever scheduled noise is offered, its scale is at most the minimand at every point of a fine grid."""
     schedule = interval.scheduled(1000, questions, beta).schedule
