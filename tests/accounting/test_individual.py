@@ -234,3 +234,11 @@ def test_rows_of_both_signs_pay_four_times_for_replacing_one() -> None:
     assert rows.guarantee("replace-one").parameters["rho"] == 2.0
     assert rows.guarantee("replace-one", one_sign=True).parameters["rho"] == 1.0
     assert rows.guarantee().parameters["rho"] == 0.5
+
+
+def test_rows_that_paid_nothing_are_stored_too() -> None:
+    rows = IndividualFilter(3, 0.5)
+    rows.admit([0.0, 0.25, 0.5])
+    restored = IndividualFilter.from_secret_state(rows.secret_state())
+    assert restored.secret_state() == rows.secret_state()
+    assert restored.admit([0.5, 0.25, 0.1]).tolist() == [True, True, False]

@@ -159,3 +159,14 @@ def test_the_allowance_of_a_row_cost_grows_with_the_number_of_squares() -> None:
         exact = width / 2
         found = gaussian_row_costs(np.ones((1, width)), 1.0)[0]
         assert exact * (1 + width * 2.0**-53) <= found <= exact * (1 + (width + 20) * 2.0**-52)
+
+
+def test_a_promise_names_room_for_deltas_only_where_there_is_some() -> None:
+    assert dict(ZCDPFilter(0.1).guarantee().parameters) == {"name": "zcdp", "rho": 0.1}
+    assert dict(ZCDPFilter(0.1, delta_sum=1e-9).guarantee().parameters)["delta_sum"] == 1e-9
+
+
+def test_an_offset_of_rogers_is_above_zero() -> None:
+    for offset in (0.0, -1.0):
+        with pytest.raises(InvalidParameter, match="offset must be a number in"):
+            RogersFilter(1.0, 1e-6, offset=offset)

@@ -288,3 +288,14 @@ def test_equal_rounds_that_sum_to_a_decimal_are_not_rounded_past_it() -> None:
     for epsilon, rounds, whole in ((0.05, 20, 1.0), (0.1, 10, 1.0), (0.3, 3, 0.9)):
         assert advanced(epsilon, rounds, 1e-6).epsilon == whole
         assert advanced_heterogeneous([epsilon] * rounds, 1e-6).epsilon == whole
+
+
+def test_a_likelier_answer_that_is_certain_leaves_the_others_nothing() -> None:
+    from holdfast.bounds.privacy_loss import log_binomial
+
+    assert log_binomial(4, np.array([0.0, 4.0]), 1.0, 0.0).tolist() == [-math.inf, 0.0]
+    for count in (3, 40, 1000):
+        heads = np.arange(count + 1.0)
+        exact = [math.lgamma(count + 1) - math.lgamma(h + 1) - math.lgamma(count - h + 1) for h in heads]
+        exact += heads * math.log(0.7) + (count - heads) * math.log(0.3)
+        np.testing.assert_allclose(log_binomial(count, heads, 0.7, 0.3), exact, rtol=1e-11, atol=1e-11)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from holdfast.bounds import finite_law
-from holdfast.bounds.currency import MaxInformation, Transfer, compose, composition
+from holdfast.bounds.currency import MaxInformation, Transfer, compose, composition, corrected
 from holdfast.errors import InvalidParameter, LedgerConflict
 
 PRIVATE = MaxInformation(0.68, 0.005, "product")
@@ -145,3 +146,15 @@ def test_bounds_are_plain_data() -> None:
         "provenance": "paper",
         "parameters": {"epsilon": 0.1},
     }
+
+
+def test_a_corrected_level_is_never_above_the_exact_one() -> None:
+    rng = np.random.default_rng(3)
+    for alpha, share in zip(rng.uniform(0.001, 0.2, 300), rng.uniform(1e-9, 1.0, 300), strict=True):
+        alpha, beta = float(alpha), float(alpha * share)
+        exact = Fraction(alpha) - Fraction(beta)
+        for bits in (0.0, 1.0, 3.0):
+            level, log2_level = corrected(alpha, bits, beta)
+            assert Fraction(level) <= exact / 2 ** int(bits)
+            assert level == pytest.approx(float(exact) / 2**bits, rel=1e-12)
+            assert 2.0**log2_level <= level * (1 + 1e-15)

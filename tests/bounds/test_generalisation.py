@@ -115,3 +115,10 @@ def test_the_privacy_that_a_tail_asks_for_is_the_ratio_a_row() -> None:
         assert found == pytest.approx(tau / (sensitivity * n), rel=1e-12)
         assert found <= tau / (sensitivity * n)
     assert corollary_21(tau, sensitivity, n).bits == pytest.approx(12.5 / math.log(2))
+
+
+def test_tails_are_plain_data() -> None:
+    found = corollary_21(0.05, 1 / 5000, 5000)
+    assert found.to_dict() == {"value": found.value, "epsilon": found.epsilon, "bits": found.bits}
+    found = corollary_22(0.05, 1 / 5000, 5000)
+    assert found.to_dict() == {"value": found.value, "epsilon": found.epsilon}

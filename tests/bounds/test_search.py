@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.bounds.search import crossing, first_at_least, first_whole, minimise, smallest, spaced
+from holdfast.bounds.search import crossing, first_at_least, first_whole, minimise, smallest, spaced, turning_point
 
 quick = settings(max_examples=100, deadline=None, derandomize=True)
 
@@ -79,3 +79,9 @@ def test_values_beyond_the_stand_in_for_infinity_are_kept() -> None:
     # the local searches use 1e30 for infinity; it must never come back as a value
     assert smallest(lambda x: 1e160 * (1 + x * x), [-1.0, 0.5, 1.0])[1] >= 1e160
     assert minimise(lambda x: 1e160 if x[0] <= 0 else math.inf, [(0.0,)])[0] == 1e160
+
+
+def test_the_search_for_whole_numbers_ends_at_ten_to_the_eighteen() -> None:
+    assert turning_point(lambda k: -1.0, 10) == 10**18
+    assert turning_point(lambda k: -1.0, 10, limit=50) == 50
+    assert turning_point(lambda k: 1.0, 10) == 0

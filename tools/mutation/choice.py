@@ -31,14 +31,14 @@ def cases(records: Iterable[Mapping[str, Any]]) -> list[Case]:
 
 
 def covering(mutant: Mutant, file: str, known: Sequence[Case]) -> list[Case]:
-    """Return the tests that run the changed line; of a line run at import only, those that run its function or file."""
+    """Return the tests that run the changed line; for a line that runs at import, those that run any of the file."""
     here = [case for case in known if file in case.lines]
     for first, last in mutant.spans:
         span = range(first, last + 1)
         found = [case for case in here if not case.lines[file].isdisjoint(span)]
         if found:
             return found
-    return here if mutant.at_import else []
+    return [] if mutant.spans else here
 
 
 def near(found: Sequence[Case], file: str, seconds: float, files: int) -> list[str]:

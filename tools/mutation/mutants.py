@@ -72,15 +72,15 @@ NAMES: dict[str, str] = {
 class Mutant:
     """One change: where it is, what was there and what stands there instead.
 
-    `spans` are the lines (first and last) by which tests are chosen, the narrowest first: those of the place itself,
-    of its statement and, for what runs when a function is defined, of the function's body.
+    `spans` are the lines (first and last) by which tests are chosen, the narrowest first: those of the place itself and
+    of its statement; for a default the function's body; none for what runs when the module is imported.
     """
 
     name: str
     kind: str
     function: str
     spans: tuple[tuple[int, int], ...]
-    at_import: bool
+    line: int
     was: str
     becomes: str
 
@@ -118,7 +118,7 @@ def _all(path: str, tree: ast.Module) -> Iterator[tuple[Mutant, Callable[[], Non
                     kind=kind,
                     function=".".join(place.scope) or "(module)",
                     spans=_spans(place),
-                    at_import=place.function is None,
+                    line=_lines(node)[0],
                     was=_short(f"if {ast.unparse(node.test)}" if isinstance(node, ast.If) else ast.unparse(node)),
                     becomes=_short(becomes),
                 ),
@@ -127,11 +127,13 @@ def _all(path: str, tree: ast.Module) -> Iterator[tuple[Mutant, Callable[[], Non
 
 
 def _spans(place: _Place) -> tuple[tuple[int, int], ...]:
-    spans = [_lines(place.node), _lines(place.statement)]
     body = place.function
-    if body is not None and spans[0][0] < body.body[0].lineno:
-        spans.append((body.body[0].lineno, body.end_lineno or body.lineno))
-    return tuple(dict.fromkeys(spans))
+    if body is None:
+        return ()
+    own = _lines(place.node)
+    if own[0] < body.body[0].lineno:  # a default is read when the function is defined, whichever test came first
+        return ((body.body[0].lineno, body.end_lineno or body.lineno),)
+    return tuple(dict.fromkeys((own, _lines(place.statement))))
 
 
 def _lines(node: ast.AST) -> tuple[int, int]:
