@@ -241,3 +241,12 @@ def test_the_factor_of_the_inversion_is_solved_for_once(monkeypatch: pytest.Monk
     monkeypatch.setattr("holdfast.bounds.odometers_range.inversion_factor", again)
     odometer.record(PureDP(0.1))
     assert odometer.reading() > 0
+
+
+def test_zcdp_below_its_range_reads_what_it_reads_where_the_range_begins() -> None:
+    n = 10_000
+    start, tiny = ZCDPOdometer(1e-6, n), ZCDPOdometer(1e-6, n)
+    start.record(ZCDP(0.5 / n**2))  # 2R = 1/n^2
+    tiny.record(ZCDP(1e-15))
+    assert tiny.reading() == pytest.approx(start.reading(), rel=1e-3)
+    assert tiny.reading() <= start.reading()
