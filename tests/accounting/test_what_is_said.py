@@ -170,3 +170,11 @@ def test_an_offset_of_rogers_is_above_zero() -> None:
     for offset in (0.0, -1.0):
         with pytest.raises(InvalidParameter, match="offset must be a number in"):
             RogersFilter(1.0, 1e-6, offset=offset)
+
+
+def test_a_budget_of_delta_is_below_one() -> None:
+    for delta in (1.0, 1.5, 0.0, -0.1):
+        with pytest.raises(InvalidParameter, match="delta must be a number in"):
+            budget_delta("delta", delta)
+    assert budget_delta("delta", 0.99) == 0.99
+    assert budget_delta("delta", 0, zero=True) == 0.0

@@ -188,3 +188,8 @@ def _bayesian_level(x: np.ndarray, law: np.ndarray, shown: np.ndarray) -> float:
                 ratio = np.log((zero @ shown / zero.sum()) / (one @ shown / one.sum()))
                 level = max(level, float(np.abs(ratio).max()))
     return level
+
+
+def test_a_plan_is_printed_in_one_line() -> None:
+    text = str(correlated.plan_run(0.1, 0.05, 1000, 10))
+    assert text == "1,000 questions within 0.1 at 95% with 10 overrulings: 1,448,054 records (sharp)"

@@ -145,3 +145,12 @@ def test_the_catalogue_evaluates_and_refuses(id: str) -> None:
         for bad in BAD[parameter.name]:
             with pytest.raises(InvalidParameter, match=parameter.name):
                 entry.evaluate(**GOOD[id] | {parameter.name: bad})
+
+
+def test_values_lie_between_0_and_1_unless_said_otherwise() -> None:
+    for family in FAMILIES:
+        variance = 0.2 if family == "empirical-bernstein" else None
+        by_default = mean_interval(family, 0.3, 1000, math.log(0.05), variance=variance)
+        assert by_default == mean_interval(
+            family, 0.3, 1000, math.log(0.05), "both", low=0.0, high=1.0, variance=variance, slack=0.0
+        )
