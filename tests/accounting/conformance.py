@@ -157,7 +157,7 @@ class AccountConformance(ABC):
         for cost in costs:
             self.add(account, cost)
         early = len(plain(account))
-        for _ in range(100_000 // len(costs)):
+        for _ in range(20_000 // len(costs)):
             for cost in costs:
                 self.add(account, cost)
         assert len(plain(account)) <= early + 8 * (1 + early // 20)

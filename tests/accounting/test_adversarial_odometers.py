@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -65,12 +66,15 @@ def advanced_curve(epsilon: float, rounds: int) -> Table:
     return advanced(i * epsilon**2, i * pure_to_zcdp(epsilon), DELTA)
 
 
-def curve(make: Callable[[], Odometer], epsilon: float, rounds: int) -> Table:
-    odometer, cost, read = make(), PureDP(epsilon), []
+@cache
+def curve(name: str, epsilon: float, rounds: int) -> Table:
+    odometer, cost, read = MAKERS[name](), PureDP(epsilon), []
     for _ in range(rounds):
         odometer.record(cost)
         read.append(odometer.reading())
-    return np.array(read)
+    found = np.array(read)
+    found.flags.writeable = False
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +94,7 @@ def test_the_best_adversary_beats_advanced_composition() -> None:
 @pytest.mark.parametrize("name", MAKERS)
 def test_exact_crossing_probability_over_ten_thousand_rounds(name: str) -> None:
     make = MAKERS[name]
-    thresholds = crossing_thresholds(0.01, curve(make, 0.01, 10_000))
+    thresholds = crossing_thresholds(0.01, curve(name, 0.01, 10_000))
     found = crossing_probability(0.01, thresholds, two_sided=make().two_sided)
     assert found.probability + found.error <= make().delta + 1e-12
 
@@ -107,7 +111,7 @@ def test_stopping_time_adversary_simulated() -> None:
     """Stops as soon as the loss exceeds the reading. If a rate is at most delta, this fails with probability 1e-6."""
     epsilon, rounds, trials = 0.01, 10_000, 4000
     names = [name for name in MAKERS if name != "inversion-reviewed"]
-    curves = [curve(MAKERS[name], epsilon, rounds) for name in names] + [advanced_curve(epsilon, rounds)]
+    curves = [curve(name, epsilon, rounds) for name in names] + [advanced_curve(epsilon, rounds)]
     ever, _ = count_crossings(
         epsilon, [crossing_thresholds(epsilon, c) for c in curves], trials, np.random.default_rng(20160516)
     )

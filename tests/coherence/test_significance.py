@@ -201,13 +201,13 @@ def test_a_memoriser_of_redrawn_labels_is_not_rejected_more_often() -> None:
 
 def test_a_planted_leak_is_named_and_no_other_group() -> None:
     rng = np.random.default_rng(11)
-    runs = [simulate.leak_run(0.4, rng) for _ in range(24)]
-    assert sum(found for found, _, _ in runs) >= least(24, 0.95)
-    assert sum(other for _, other, _ in runs) <= most(24)
+    runs = [simulate.leak_run(0.4, rng) for _ in range(16)]
+    assert sum(found for found, _, _ in runs) >= least(16, 0.95)
+    assert sum(other for _, other, _ in runs) <= most(16)
     # The plan for 95% power lies between a leak that is found and none.
     assert 0 < detectable_excess(100, 20, 20) < np.mean([excess for _, _, excess in runs])
-    none = [simulate.leak_run(0.0, rng) for _ in range(24)]
-    assert sum(found for found, _, _ in none) <= most(24) < least(24, 0.95)
+    none = [simulate.leak_run(0.0, rng) for _ in range(16)]
+    assert sum(found for found, _, _ in none) <= most(16) < least(16, 0.95)
 
 
 def test_the_excess_interval_holds_the_truth_and_not_a_wrong_one() -> None:

@@ -123,16 +123,16 @@ class TestSampling:
                 answers.append(run.ask(value).above)
             return answers
 
-        assert fits(map(tuple, mechanism.replicate(self.VALUES, 200_000, source).tolist()), law)
-        batch = [mechanism.release(self.VALUES, source) for _ in range(10_000)]
+        assert fits(map(tuple, mechanism.replicate(self.VALUES, 100_000, source).tolist()), law)
+        batch = [mechanism.release(self.VALUES, source) for _ in range(6_000)]
         assert fits((padded(answers.above.tolist()) for answers in batch), law)
         assert all(answers.exhausted == (answers.above.sum() >= mechanism.cap) for answers in batch)
-        assert fits((padded(one_by_one()) for _ in range(10_000)), law)
+        assert fits((padded(one_by_one()) for _ in range(6_000)), law)
 
     def test_the_test_rejects_a_wrong_scale(self) -> None:
         mechanism = FORMS["sparse"]
         wrong = Sparse(*(Fraction(13, 10) * law.scale_steps for law in mechanism.laws), mechanism.cap, "above")
-        outcomes = map(tuple, mechanism.replicate(self.VALUES, 200_000, Seeded(32)).tolist())
+        outcomes = map(tuple, mechanism.replicate(self.VALUES, 100_000, Seeded(32)).tolist())
         assert not fits(outcomes, wrong.law(self.VALUES))
 
     @pytest.mark.parametrize("way", ["ask", "ask_all", "replicate"])
