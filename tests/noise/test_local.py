@@ -131,3 +131,10 @@ def test_missing_values_take_the_declared_default(release: Any) -> None:
         expected = release(values, 0, 4, 1, source=Seeded(8))
         assert (release(np.array(given, dtype=object), 0, 4, 1, default=default, source=Seeded(8)) == expected).all()
     assert (release([0.5, math.nan], 0, 4, 1, source=Seeded(8)) == release([0.5, 2.0], 0, 4, 1, source=Seeded(8))).all()
+
+
+def test_there_are_at_most_as_many_categories_as_half_a_word_holds() -> None:
+    assert 0 <= int(randomized_response([0], 1 << 62, 1)[0]) < 1 << 62
+    for categories in (1, (1 << 62) + 1):
+        with pytest.raises(InvalidParameter, match="categories"):
+            randomized_response([0], categories, 1)

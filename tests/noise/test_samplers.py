@@ -14,7 +14,20 @@ import pytest
 from numpy.typing import NDArray
 
 from holdfast.errors import InvalidParameter
-from holdfast.noise import Secure, Seeded, Source, discrete_gaussian, discrete_laplace, geometric, uniform_below
+from holdfast.noise import (
+    Grid,
+    Secure,
+    Seeded,
+    Source,
+    bernoulli,
+    bernoulli_exp,
+    bernoulli_logistic,
+    discrete_gaussian,
+    discrete_laplace,
+    geometric,
+    rounded_gaussian,
+    uniform_below,
+)
 from holdfast.noise.gaussian import _Blocks
 from tests.noise.laws import LEVEL, Cdf, chi_square, fit, gaussian_cdf, geometric_cdf, laplace_cdf, same_law
 from tests.noise.tape import Tape
@@ -384,3 +397,24 @@ def test_no_float_is_used_while_drawing() -> None:
             sampler(scale, 100, source=Watched())
     assert seen
     assert {dtype.kind for dtype in seen} <= set("iub")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda size: bernoulli(Fraction(1, 3), size),
+        lambda size: bernoulli_exp(Fraction(1, 3), size),
+        lambda size: bernoulli_logistic(Fraction(1, 3), size),
+        lambda size: uniform_below(6, size),
+        lambda size: discrete_gaussian(100, size),
+        lambda size: discrete_laplace(100, size),
+        lambda size: geometric(100, size),
+        lambda size: rounded_gaussian(1, Grid(-3), size=size),
+    ],
+    ids=["coin", "exp", "logistic", "uniform", "gaussian", "laplace", "geometric", "rounded-gaussian"],
+)
+def test_an_array_may_be_empty_and_no_shorter(draw: Callable[[int], NDArray[np.int64]]) -> None:
+    assert draw(0).shape == (0,)
+    assert draw(3).shape == (3,)
+    with pytest.raises(InvalidParameter, match="size"):
+        draw(-1)

@@ -5,12 +5,14 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import mpmath as mp
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from holdfast.errors import InvalidParameter
 from holdfast.noise import Seeded, Source, exponential_choice, noisy_max, permute_and_flip
+from holdfast.noise.selection import _bucket_table
 from tests.noise.laws import LEVEL, chi_square
 
 Law = NDArray[np.float64]
@@ -52,18 +54,14 @@ def max_law(scores: list[int], scale: float, noise: str) -> Law:
     mass = mass / mass.sum()
     below = np.concatenate(([0.0], np.cumsum(mass)))[:-1]
 
-    def at(table: Law, value: int) -> float:
-        i = value + reach
-        return float(table[i]) if 0 <= i < table.size else (0.0 if i < 0 else 1.0 if table is below else 0.0)
-
+    values = np.arange(min(scores) - reach, max(scores) + reach)
+    equal = [np.interp(values - s, k, mass, left=0.0, right=0.0) for s in scores]
+    less = [np.interp(values - s, k, below, left=0.0, right=1.0) for s in scores]
     law = np.zeros(len(scores))
-    for value in range(min(scores) - reach, max(scores) + reach):
-        equal = [at(mass, value - s) for s in scores]
-        less = [at(below, value - s) for s in scores]
-        for winners in itertools.product((0, 1), repeat=len(scores)):
-            if any(winners):
-                chance = math.prod(e if w else b for w, e, b in zip(winners, equal, less, strict=True))
-                law += chance * np.array(winners) / sum(winners)
+    for winners in itertools.product((0, 1), repeat=len(scores)):
+        if any(winners):
+            chance = math.prod(e if w else b for w, e, b in zip(winners, equal, less, strict=True))
+            law += np.sum(chance) * np.array(winners) / sum(winners)
     return law
 
 
@@ -88,7 +86,7 @@ def test_exponential_mechanism_has_its_law(scores: list[int], rate: Fraction) ->
 def test_exponential_mechanism_test_has_power() -> None:
     law = exponential_law([5, 3, 3, 0, -4], 1 / 3)
     assert not _fits(exponential_choice([5, 3, 3, 0, -4], 0.35, 100_000, source=Seeded(1)), law)
-    assert not _fits(_repeat(lambda s: permute_and_flip([5, 3, 3, 0, -4], Fraction(1, 3), source=s), 20_000, 2), law)
+    assert not _fits(_repeat(lambda s: permute_and_flip([5, 3, 3, 0, -4], Fraction(1, 3), source=s), 10_000, 2), law)
 
 
 def test_exponential_mechanism_over_many_candidates() -> None:
@@ -183,3 +181,17 @@ def test_wrong_parameters() -> None:
         assert choose([5, 5], 2**70) in (0, 1)
         assert choose([5, 4, 5], Fraction(2**70, 3)) in (0, 2)
     assert exponential_choice([4], 1) == permute_and_flip([4], 1) == noisy_max([4], 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("levels", "counts"), [([0, 1, 5], [1, 7, 3]), ([0, 40, 80], [2, 9, 100]), ([0, 30, 60, 61], [1, 1, 1, 10**6])]
+)
+@pytest.mark.parametrize("precision", [64, 96, 160])
+def test_weights_of_the_buckets_enclose_the_law(levels: list[int], counts: list[int], precision: int) -> None:
+    """What the table is built from: each weight within the error it states, and all that is left out in the tail."""
+    known = _bucket_table(levels, counts)._weights(precision)
+    with mp.workprec(precision + 64):
+        exact = [count * mp.exp(-level) * mp.mpf(2) ** precision for level, count in zip(levels, counts, strict=True)]
+        for lower, weight in zip(known.lower, exact, strict=False):
+            assert lower <= weight <= lower + known.error
+        assert sum(exact[len(known.lower) :]) <= known.tail
