@@ -1,10 +1,12 @@
 """Sphinx settings; the catalogue, the API reference, the command line and settings are written before each build."""
 
+import gc
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+gc.set_threshold(50_000, 20, 20)  # pages are millions of objects that stay; looking for garbage took a seventh
 
 from api_pages import write_api_pages  # noqa: E402
 from catalogue_page import write_catalogue_page  # noqa: E402

@@ -16,7 +16,9 @@ def _build(builder: str, folder: Path) -> Path:
     """What a builder makes, from pages that the first of them has read: a page is the same to all of them."""
     made, pages = folder / builder, folder / "pages"
     words = ["-q", "-W", "--keep-going", "-b", builder, "-d", str(pages), "docs", str(made)]
-    done = subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *words], cwd=ROOT, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return made
 
