@@ -39,10 +39,14 @@ def made(live: Live) -> dict[str, Any]:
     )
 
 
-@pytest.fixture
-def ann(live: Live, made: dict[str, Any]) -> Iterator[hf.client.Connection]:
+@pytest.fixture(scope="module")
+def token(live: Live, made: dict[str, Any]) -> str:
     with live.analyst("ann", guards=[made["id"]]) as http:
-        token = http.headers["authorization"].removeprefix("Bearer ")
+        return str(http.headers["authorization"].removeprefix("Bearer "))
+
+
+@pytest.fixture
+def ann(live: Live, token: str) -> Iterator[hf.client.Connection]:
     with hf.connect(live.url, token) as connection:
         yield connection
 

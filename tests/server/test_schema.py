@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -59,6 +57,8 @@ def test_nothing_that_the_document_does_not_say(live: Live, mode: GenerationMode
 
     for found in schema.get_all_operations():
         one: Any = found.ok()
+        if mode is GenerationMode.NEGATIVE and not any(map(list, (one.query, one.headers, one.body))):
+            continue  # nothing can be wrong: every text is a right one in an address
 
         @settings(_bounded, max_examples=FEW.get(one.path, 5))
         @given(case=one.as_strategy(generation_mode=mode))
@@ -70,7 +70,6 @@ def test_nothing_that_the_document_does_not_say(live: Live, mode: GenerationMode
             done = case.call_and_validate(headers=headers, checks=checks)
             sent[case.path] = sent.get(case.path, 0) + (done.status_code < 300)
 
-        with suppress(Unsatisfiable):  # a request without parameters cannot be wrong
-            check()
+        check()
     if mode is GenerationMode.POSITIVE:
         assert sent["/api/v1/guards/{guard}/entries"] > 0, "right requests are understood"

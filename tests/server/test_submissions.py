@@ -27,7 +27,7 @@ def guard(live: Live) -> dict[str, Any]:
     return live.guard("boards", POLICY, ROWS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ann(live: Live) -> Iterator[httpx.Client]:
     """An analyst."""
     with live.analyst("ann") as client:

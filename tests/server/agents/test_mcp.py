@@ -43,11 +43,10 @@ async def _call(client: Client, name: str, /, **arguments: Any) -> tuple[bool, s
     return bool(found.is_error), block.text, found.structured_content
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+@pytest.fixture
+def place(tmp_path: Path) -> tuple[str, str]:
     """A ledger, and the rows it guards."""
-    folder = tmp_path_factory.mktemp("mcp")
-    rows, ledger = folder / "people.csv", folder / "ledger.db"
+    rows, ledger = tmp_path / "people.csv", tmp_path / "ledger.db"
     lines = [f"{20 + i % 60},{'true' if i % 60 > 20 else 'false'},{i % 7}" for i in range(6000)]
     rows.write_text("\n".join(["age,rich,note", *lines]) + "\n")
     assert run(["guard", "open", str(ledger), str(rows), "--questions", "6", "--analyst", "agent=1"]) == 0

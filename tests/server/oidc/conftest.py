@@ -10,6 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from holdfast.server import Settings, create_app
+from holdfast.server.limits import Failures
+from holdfast.server.oidc.provider import KEPT_SECONDS
 from tests.server.live import Live, free_port, running
 from tests.server.oidc.provider import CLIENT, SECRET, OpenID, openid
 
@@ -62,11 +64,11 @@ def provider(shared_provider: OpenID) -> Iterator[OpenID]:
     shared_provider.keys = first
 
 
-@pytest.fixture
-def inside(provider: OpenID, tmp_path: Path) -> Iterator[Inside]:
+@pytest.fixture(scope="module")
+def shared_inside(shared_provider: OpenID, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
     server = Inside(
-        tmp_path,
-        oidc_issuer=provider.url,
+        tmp_path_factory.mktemp("inside"),
+        oidc_issuer=shared_provider.url,
         oidc_audience=(CLIENT,),
         oidc_steward_claim="groups",
         oidc_steward_value="stewards",
@@ -74,6 +76,14 @@ def inside(provider: OpenID, tmp_path: Path) -> Iterator[Inside]:
     )
     yield server
     server.close()
+
+
+@pytest.fixture
+def inside(provider: OpenID, shared_inside: Inside) -> Inside:
+    """The server, long after it last asked its provider: it knows no key that is not too old."""
+    shared_inside.clock.now += 10 * KEPT_SECONDS
+    shared_inside.server.failures = Failures(10**6)
+    return shared_inside
 
 
 @pytest.fixture(scope="module")
