@@ -108,7 +108,8 @@ PATTERNS: dict[str, tuple[Any, Any]] = {
 def test_hard_weights_against_inversion(name: str) -> None:
     w, k = PATTERNS[name]
     mean = mixture_moments(w, k)[0]
-    for share in (1e-6, 1e-3, 0.05, 0.5, 0.95, 1.05, 1.4, 3.0, 12.0, 40.0):
+    shares = (1e-6, 1e-3, 0.05, 0.5, 0.95, 1.05, 1.4, 3.0, 12.0, 40.0)
+    for share in shares if max(k) < 1000 else shares[4::2]:  # a thousand degrees need 300 digits
         if min(mixture_tails(share * mean, w, k)) > 1e-30:
             assert inversion_error(share * mean, w, k, digits=50 + max(k) // 4) < MEASURED, share
 

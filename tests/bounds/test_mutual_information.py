@@ -34,7 +34,7 @@ def random_joint(rng: np.random.Generator) -> np.ndarray:
 def test_both_conversions_on_random_laws() -> None:
     rng = np.random.default_rng(15)
     closest = 0.0
-    for _ in range(3000):
+    for _ in range(1000):
         table = random_joint(rng)
         bits = finite_law.mutual_information(table)
         k = float(10 ** rng.uniform(-1, 1))
@@ -57,15 +57,14 @@ def test_the_best_conversion_is_attained_by_a_binary_law() -> None:
     # an event of joint probability a and product probability b with kl(a || b) = m attains a - 2^k b
     for m, k in ((0.1, 20.0), (0.5, 6.0), (2.0, 3.0), (0.01, 1.0)):
         best = from_mutual_information(m, k)
-        primal = 0.0
-        for a in np.concatenate([np.geomspace(1e-4, 0.1, 3000), np.linspace(0.1, 1 - 1e-9, 3000)]):
-            low, high = -k - 60.0 - (m + 1) / a, math.log2(a)
-            for _ in range(60):
-                middle = 0.5 * (low + high)
-                b = 2.0**middle
-                kl = a * (math.log2(a) - middle) + (1 - a) * (math.log1p(-a) - math.log1p(-b)) / math.log(2)
-                low, high = (middle, high) if kl > m else (low, middle)
-            primal = max(primal, a - 2.0 ** (k + high))
+        a = np.concatenate([np.geomspace(1e-4, 0.1, 3000), np.linspace(0.1, 1 - 1e-9, 3000)])
+        low, high = -k - 60.0 - (m + 1) / a, np.log2(a)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            b = np.exp2(middle)
+            kl = a * (np.log2(a) - middle) + (1 - a) * (np.log1p(-a) - np.log1p(-b)) / math.log(2)
+            low, high = np.where(kl > m, middle, low), np.where(kl > m, high, middle)
+        primal = float(np.max(a - np.exp2(k + high)))
         assert primal <= best
         assert primal == pytest.approx(best, rel=1e-4)
 

@@ -19,7 +19,7 @@ from tests.bounds.exact_laws import excess, geometric_count, leaky_response
 
 LN2 = math.log(2)
 CASES = [(0.1, 1e-4, 60, 0.5), (0.5, 1e-3, 40, 0.5), (0.05, 3e-2, 20, 0.5), (0.3, 1e-3, 8, 0.05), (1.5, 1e-2, 6, 0.01)]
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=20, deadline=None, derandomize=True)
 
 
 def violations(bits_at) -> int:
@@ -172,7 +172,7 @@ def test_instances_are_rounded_up_in_sixty_digits() -> None:
 
 def test_searches_keep_within_beta_in_sixty_digits() -> None:
     rng = np.random.default_rng(37)
-    for _ in range(150):
+    for _ in range(60):
         n = int(10 ** rng.uniform(0, 8))
         beta = float(10 ** rng.uniform(-250, -0.01))
         delta = beta / n * float(10 ** rng.uniform(-40, -0.001))

@@ -178,7 +178,7 @@ def test_twice_the_influence_is_enough_on_networks_and_once_is_not():
     rng = np.random.default_rng(19)
     once_violated = tried = 0
     tightest = 0.0
-    for _ in range(6):
+    for _ in range(4):
         for parents, _, law in networks(rng):
             near = oracle.neighbours(parents)
             for record, epsilon in itertools.product(range(len(parents)), (0.5, 4.0)):
@@ -190,8 +190,8 @@ def test_twice_the_influence_is_enough_on_networks_and_once_is_not():
                     tried += 1
                     tightest = max(tightest, worst / bound)
                     once_violated += worst > (bound - influence) * (1 + 1e-9)
-    assert tried > 2000
-    assert once_violated >= 20  # the same test rejects the constant of the other notion of privacy
+    assert tried > 1500
+    assert once_violated >= 10  # the same test rejects the constant of the other notion of privacy
     assert tightest > 0.9
 
 
@@ -199,7 +199,7 @@ def test_the_sharp_surcharge_of_chains_is_enough():
     rng = np.random.default_rng(20)
     tightest = 0.0
     for states, n in ((2, 3), (2, 5), (3, 3)):
-        for _ in range(6):
+        for _ in range(4):
             step, start = (
                 rng.dirichlet(np.ones(states), size=states) * 0.9 + 0.1 / states,
                 rng.dirichlet(np.ones(states)),
@@ -214,7 +214,7 @@ def test_the_sharp_surcharge_of_chains_is_enough():
 
 def test_twice_the_influence_is_enough_on_chains_of_order_two():
     rng = np.random.default_rng(21)
-    for _ in range(10):
+    for _ in range(6):
         kernel = rng.dirichlet(np.ones(2), size=(2, 2)) * 0.9 + 0.05
         start = rng.dirichlet(np.ones(4))
         model = OrderChain(kernel, n=5, start=start)

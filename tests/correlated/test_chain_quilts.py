@@ -15,7 +15,7 @@ from holdfast.correlated.transition import stationary_law
 from tests.correlated import chain_oracles as oracle
 from tests.correlated.test_chain import CH1, random_chain
 
-FIXED = settings(max_examples=20, deadline=None, derandomize=True)
+FIXED = settings(max_examples=12, deadline=None, derandomize=True)
 RULES = ("sharp", "two", "paper")
 
 
@@ -23,7 +23,7 @@ def score(epsilon: float):
     return lambda size, w: size / (epsilon - w) if w < epsilon else math.inf
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_worst_record_against_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, states = (9, 2) if seed % 2 else (6, 3)
@@ -42,7 +42,7 @@ def test_worst_record_against_exhaustive_search(seed: int) -> None:
         assert quilt.size / (epsilon - quilt.influence) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_sharp_against_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng(100 + seed)
     n = 25
@@ -66,8 +66,17 @@ def test_sharp_against_exhaustive_search(seed: int) -> None:
         assert chain.worst_quilt(0.8).score(0.8) == pytest.approx(every, rel=1e-9)
 
 
-@pytest.mark.parametrize("n", [3, 20, 60])
-@pytest.mark.parametrize("start", ["stationary", [1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
+@pytest.mark.parametrize(
+    ("n", "start"),
+    [
+        (3, "stationary"),
+        (3, [1.0, 0.0, 0.0]),
+        (20, "stationary"),
+        (20, [1.0, 0.0, 0.0]),
+        (20, [0.2, 0.3, 0.5]),
+        (60, [0.2, 0.3, 0.5]),
+    ],
+)
 def test_worst_record_is_the_worst_of_all(n: int, start: object) -> None:
     matrix = [[0.95, 0.04, 0.01], [0.02, 0.97, 0.01], [0.1, 0.1, 0.8]]
     chain = MarkovChain(matrix, n, start)
