@@ -11,6 +11,7 @@ import importlib.util
 import subprocess
 import sys
 import zipfile
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -36,7 +37,8 @@ check = _load()
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    found: tuple[Path, Path] = check.build(tmp_path_factory.mktemp("dist"))
+    """Built with what builds wheels here; `tools/packaging-check` fetches that into an environment of its own."""
+    found: tuple[Path, Path] = check.build(tmp_path_factory.mktemp("dist"), "--no-isolation")
     return found
 
 
@@ -45,8 +47,9 @@ def base(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> 
     """An environment with the wheel, installed, and what it requires without any extra; its interpreter."""
     place = tmp_path_factory.mktemp("base") / "env"
     python = _empty(place)
-    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([str(word) for word in (*install, built[0])], check=True, cwd=place)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
+    install = [*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-compile", built[0]]
+    subprocess.run([str(word) for word in install], check=True, cwd=place)
     _fill(_site(python), _required(python, ""))
     return python
 
@@ -113,8 +116,7 @@ def _required(python: Path, extra: str) -> set[str]:
     def need(name: str, extras: set[str]) -> None:
         news = extras - seen.setdefault(name, set())
         seen[name] |= news
-        listed = own.requires if name == "holdfast" else importlib.metadata.requires(name)
-        for one in (Requirement(text) for text in listed or ()):
+        for one in map(Requirement, own.requires or ()) if name == "holdfast" else _listed(name):
             if any(_applies(one, part) for part in news):
                 need(canonicalize_name(one.name), {"", *one.extras})
 
@@ -122,6 +124,12 @@ def _required(python: Path, extra: str) -> set[str]:
     return set(seen) - {"holdfast"}
 
 
+@cache
+def _listed(name: str) -> tuple[Requirement, ...]:
+    return tuple(map(Requirement, importlib.metadata.requires(name) or ()))
+
+
+@cache
 def _applies(one: Requirement, extra: str) -> bool:
     """Whether a requirement is there because of this extra; because of none, where the extra is empty."""
     plain = one.marker is None or one.marker.evaluate({"extra": ""})

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.cli.main import run
 from holdfast.errors import InvalidParameter, LedgerConflict
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.reported_scores import GuardedScores
@@ -154,8 +155,8 @@ for k in range(5):
     score = scores.report(range(1000), [(i + k) % 4 > 0 for i in range(1000)], guess=0.75)
     assert score.confirmed, score
 """
-    runs = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
-    assert [run.wait(timeout=60) for run in runs] == [0, 0]
+    started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [one.wait(timeout=60) for one in started] == [0, 0]
     scores = GuardedScores.open(path, "test", range(1000), questions=50)
     assert scores.report(range(1000), RIGHT, guess=0.75).left >= 46  # the answer of one of the processes
     new = scores.report(range(1000), [not one for one in RIGHT], guess=0.25)
@@ -166,8 +167,7 @@ for k in range(5):
         GuardedScores.open(path, "test", range(500), questions=50)
     assert GuardedScores.open(path, "other", range(500), questions=50).n == 500
     assert scores.report(range(1000), RIGHT).improved
-    checked = subprocess.run([sys.executable, "-m", "holdfast", "verify", str(path)], capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert run(["verify", str(path)]) == 0
 
 
 def test_a_guard_with_the_labels_grades_answers_itself() -> None:

@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import typer
@@ -145,8 +146,12 @@ def _call(arguments: Sequence[str]) -> int:
         return _wrong_usage(error, _usage_status(arguments))
 
 
+@cache
 def _command() -> Any:
-    """The application as a command: in order, with examples, and arguments called as help texts call them: LEDGER."""
+    """The application as a command: in order, with examples, and arguments called as help texts call them: LEDGER.
+
+    Made once: it takes longer than most commands, and whoever calls `run` calls it often.
+    """
     made: Any = typer.main.get_command(build())
     made.commands = dict(sorted(made.commands.items()))
     waiting: list[tuple[str, Any]] = [("", made)]
