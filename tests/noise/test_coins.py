@@ -217,3 +217,10 @@ def test_a_certain_coin_is_certain_at_every_word() -> None:
 def test_wrong_input(call: object, name: str) -> None:
     with pytest.raises(InvalidParameter, match=name):
         call()  # type: ignore[operator]
+
+
+def test_arrays_of_uniform_numbers_reach_two_to_the_63() -> None:
+    assert (uniform_below(2**63, 5, source=Seeded(1)) >= 0).all()
+    with pytest.raises(InvalidParameter, match="bound"):
+        uniform_below(2**63 + 1, 5)
+    assert 0 <= uniform_below(2**63 + 1) <= 2**63

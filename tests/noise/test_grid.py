@@ -267,3 +267,18 @@ def test_discrete_gaussian_is_as_concentrated_as_the_continuous_one(sigma: float
     for alpha in (1.01, 1.5, 2.0, 4.0, 10.0):
         log_moment = np.logaddexp.reduce(alpha * log_p + (1 - alpha) * log_q) - log_z
         assert log_moment / (alpha - 1) <= alpha * shift**2 / (2 * sigma**2) * (1 + 1e-9)
+
+
+def test_indices_end_at_two_to_the_61() -> None:
+    """So that the sum of an index and noise of the same size still fits 64 bits."""
+    grid, end = Grid(-1), 2**60  # two steps a unit
+    far = math.nextafter(2.0**60, math.inf)
+    for sign in (1, -1):
+        assert grid.near_index(sign * end) == sign * 2**61
+        assert grid.indices(np.array([sign * end])).tolist() == [sign * 2**61]
+        assert grid.indices(np.array([sign * float(end)])).tolist() == [sign * 2**61]
+        for beyond in (sign * (end + 1), sign * far):
+            with pytest.raises(InvalidParameter):
+                grid.near_index(beyond)
+            with pytest.raises(InvalidParameter):
+                grid.indices(np.array([beyond]))

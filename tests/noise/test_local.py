@@ -18,6 +18,7 @@ from holdfast.noise import (
     one_hot_laplace,
     randomized_response,
 )
+from holdfast.noise.local import declared_range
 from tests.noise.laws import LEVEL, chi_square
 
 N = 300_000
@@ -138,3 +139,12 @@ def test_there_are_at_most_as_many_categories_as_half_a_word_holds() -> None:
     for categories in (1, (1 << 62) + 1):
         with pytest.raises(InvalidParameter, match="categories"):
             randomized_response([0], categories, 1)
+
+
+def test_the_value_of_those_who_give_none_lies_in_the_range() -> None:
+    assert declared_range(-1.0, 3.0, None) == (-1.0, 3.0, 1.0)
+    assert declared_range(-1.0, 3.0, -1.0) == (-1.0, 3.0, -1.0)
+    assert declared_range(-1.0, 3.0, 3.0) == (-1.0, 3.0, 3.0)
+    for default in (-1.1, 3.1):
+        with pytest.raises(InvalidParameter, match="default"):
+            declared_range(-1.0, 3.0, default)
