@@ -48,7 +48,7 @@ def _violations(effective_n: float, law: np.ndarray, n: int, top: int, ratio: fl
 def test_no_chain_breaks_a_width_and_independent_rows_break_theirs() -> None:
     rng = np.random.default_rng(6)
     broken, worst = 0, {"chain": 0.0, "stationary": 0.0}
-    for _ in range(1000):
+    for _ in range(400):
         matrix = random_chain(rng)
         k, n, top = len(matrix), int(rng.integers(5, 60)), int(rng.choice([1, 2]))
         # questions that vary with the row, and the one that goes along with the slowest direction
@@ -78,7 +78,7 @@ def test_no_chain_breaks_a_width_and_independent_rows_break_theirs() -> None:
                 bound = min(1.0, 2 * ratio * math.exp(-2 * spectral * t * t))
                 assert p <= bound * (1 + 1e-9) + 1e-13
                 worst["stationary"] = max(worst["stationary"], p / bound if bound < 1 else 0.0)
-    assert broken > 2000, "the width of independent rows must be seen to fail"
+    assert broken > 800, "the width of independent rows must be seen to fail"
     assert worst["chain"] > 0.2
     assert worst["stationary"] > 0.2
 
