@@ -403,3 +403,12 @@ def test_terms_of_a_column_release_are_those_of_the_bound() -> None:
     assert found.to_dict()["terms"] == pytest.approx(
         {"chance": 16.6 * bits / 0.04, "step": 32 / 0.6, "halves": 8.3 * bits, "floor": 40.0}
     )
+
+
+def test_the_sharp_form_takes_any_privacy_level_above_zero() -> None:
+    for epsilon in (0.0, -1.0):
+        with pytest.raises(InvalidParameter, match="epsilon"):
+            coherence.pure_dp_size(0.2, 0.05, 1, 1000, epsilon, mode="sharp")
+    coherence.pure_dp_size(0.2, 0.05, 1, 1000, 1.5, mode="sharp")
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        coherence.pure_dp_size(0.2, 0.05, 1, 1000, 1.5)
