@@ -59,7 +59,7 @@ def test_thresholdout_rows_of_the_specification() -> None:
 # what a plan says is what the holdout does
 
 
-@pytest.mark.parametrize("failures", [0, 3, 10])
+@pytest.mark.parametrize("failures", [0, 10])
 def test_fresh_holdout_has_the_planned_tolerance(failures: int) -> None:
     planned = plan(10_000, questions=1000, failures=failures)["guess-and-check"]
     fresh = ReusableHoldout(10_000, questions=1000, failures=failures).least_tolerance(family="hoeffding")
@@ -202,8 +202,9 @@ def test_nothing_fits() -> None:
 # flags and advice are honest
 
 
-@pytest.mark.parametrize("n", [1, 60, 3000, 40_000])
-@pytest.mark.parametrize("failures", [0, 1, 50])
+@pytest.mark.parametrize(
+    ("n", "failures"), [(1, 0), (60, 50), (3000, 0), (3000, 1), (3000, 50), (40_000, 0), (40_000, 50)]
+)
 @pytest.mark.parametrize(("guess", "half_width"), [(None, None), (False, None), (0.05, 0.2), (False, 0.2)])
 def test_recommendation(n: int, failures: int, guess: Any, half_width: float | None) -> None:
     found = plan(n, 50, failures, guess=guess, half_width=half_width, binary=True)
@@ -261,9 +262,9 @@ def test_words(issue: HoldoutPlan) -> None:
     assert plan(5, 1000, 10).words()[0].startswith("No certified method says anything with 5 rows.")
 
 
-def test_range_scales_lengths() -> None:
-    unit, wide = plan(10_000, 1000, 10), plan(10_000, 1000, 10, low=-5.0, high=15.0)
-    for row in unit.methods:
+def test_range_scales_lengths(issue: HoldoutPlan) -> None:
+    wide = plan(10_000, 1000, 10, low=-5.0, high=15.0)
+    for row in issue.methods:
         assert wide[row.name].half_width == pytest.approx(20 * row.half_width, rel=1e-12)
         assert wide[row.name].vacuous is row.vacuous
     asked = plan(None, 1000, 10, half_width=0.05, guess=0.95)

@@ -90,7 +90,7 @@ COSTS = st.one_of(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=12)
+@settings(deadline=None, derandomize=True, max_examples=8)
 @given(st.lists(COSTS, max_size=3), st.integers(20, 20_000), st.floats(1e-3, 0.3), st.sampled_from(["product", "any"]))
 def test_level_and_adjusted_are_inverse(costs: list[Cost], n: int, alpha: float, nulls: Any) -> None:
     found = looking(n, *costs, nulls=nulls)
@@ -110,7 +110,7 @@ def test_adjusted_is_monotone_and_never_below_the_ordinary(costs: list[Cost], va
     assert all(a <= b * (1 + 1e-9) for a, b in itertools.pairwise(adjusted))
 
 
-@settings(deadline=None, derandomize=True, max_examples=10)
+@settings(deadline=None, derandomize=True, max_examples=6)
 @given(st.lists(COSTS, min_size=1, max_size=3), COSTS, st.integers(50, 5000))
 def test_more_is_never_cheaper_and_order_does_not_matter(costs: list[Cost], extra: Cost, n: int) -> None:
     before = looking(n, *costs).level(0.05).log2_level

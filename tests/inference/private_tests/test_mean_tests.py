@@ -53,7 +53,8 @@ def test_sums_of_absolute_deviations_move_by_at_most_two_even_if_the_group_chang
     """Values in [0, 1] at their ends, where a convex function of one value has its extremes, and in the middle."""
     widest = {"between": 0.0, "within": 0.0}
     n = 4
-    for labels in itertools.product(range(3), repeat=n):
+    for others in itertools.product(range(3), repeat=n - 1):
+        labels = (0, *others)  # the names of the groups do not matter
         for values in itertools.product((0.0, 0.5, 1.0), repeat=n):
             before = _between(labels, values), _within(labels, values)
             for group, value in itertools.product(range(3), (0.0, 1.0)):
@@ -68,7 +69,7 @@ def test_distance_to_the_threshold_moves_by_at_most_twice_the_sensitivity() -> N
     """The step of the privacy proof: with rearrangements and other noise fixed, `T_0 - q` moves by at most 2 S."""
     rng = np.random.default_rng(2)
     sizes, worst = np.array([3, 4]), 0
-    for _ in range(1000):
+    for _ in range(500):
         values = rng.choice([0, RESOLUTION // 3, RESOLUTION], 7)
         other = values.copy()
         other[rng.integers(7)] = rng.choice([0, RESOLUTION])
