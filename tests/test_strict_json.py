@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import InvalidParameter
-from holdfast.strict_json import read_json, to_json
+from holdfast.strict_json import read_json, to_canonical_json, to_json
 
 
 def test_infinity_is_strict_json_that_reads_as_infinity() -> None:
@@ -18,6 +18,36 @@ def test_infinity_is_strict_json_that_reads_as_infinity() -> None:
 
 def test_numpy_scalars_and_big_integers() -> None:
     assert json.loads(to_json({"a": np.float64(0.5), "b": np.int64(3), "c": 10**30})) == {"a": 0.5, "b": 3, "c": 10**30}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({2: "b", 10: "a"}, '{"10":"a","2":"b"}'),
+        ({"in": [{-1: 0, -10: 0}]}, '{"in":[{"-1":0,"-10":0}]}'),
+        ({1.5: 0, 1e22: 0}, '{"1.5":0,"1e+22":0}'),
+        ({True: 0}, '{"True":0}'),
+        ({False: 0}, '{"False":0}'),
+        ({None: 0}, '{"None":0}'),
+        ({1: "first", "1": "last"}, '{"1":"last"}'),
+        ({np.int64(2): np.int64(1), 10: math.inf}, '{"10":1e999,"2":1}'),
+        ({"2": 0, "10": "x", "true": 1}, '{"10":"x","2":0,"true":1}'),
+        ({"b": (1, None), "a": {"z": True, "y": 0.1}}, '{"a":{"y":0.1,"z":true},"b":[1,null]}'),
+    ],
+)
+def test_keys_are_ordered_as_they_are_written_whatever_they_were(value: object, text: str) -> None:
+    """What is hashed is checked by reading it and writing it again: that must give the same text."""
+    assert to_canonical_json(value) == text
+    assert to_canonical_json(json.loads(text)) == text
+    assert json.loads(to_json(value)) == json.loads(text)
+
+
+def test_no_number_and_things_that_are_no_data_are_refused() -> None:
+    for value in (math.nan, [np.float64("nan")], {"a": [1, {"b": math.nan}]}, {1}, b"x", {"a": object()}):
+        with pytest.raises((TypeError, ValueError)):
+            to_json(value)
+        with pytest.raises((TypeError, ValueError)):
+            to_canonical_json(value)
 
 
 def test_what_every_parser_reads_alike_is_read() -> None:

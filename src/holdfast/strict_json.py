@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from holdfast.errors import InvalidParameter
 _SIMPLE = frozenset({str, int, bool, type(None)})
 _READABLE = json.JSONEncoder(allow_nan=False)
 _CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))
+_NO_TEXT = re.compile(r'"(?:-?[0-9][0-9.e+-]*|true|false|null)":', re.ASCII)
+"""A key that perhaps was no text. The encoder orders such keys as what they are, not as what it writes: 2 before 10."""
 _INFINITE = {"\x00inf\x00": "1e999", "\x00-inf\x00": "-1e999"}
 
 
@@ -90,9 +93,12 @@ def _check_text(value: Any) -> None:
 
 def _written(encoder: json.JSONEncoder, value: Any) -> str:
     try:
-        return encoder.encode(value)  # nearly everything is plain already, and to find that out takes longer than this
+        text = encoder.encode(value)  # nearly everything is plain already, and to find that out takes longer than this
+        if _NO_TEXT.search(text) is None:
+            return text
     except (TypeError, ValueError):
-        return _infinite(encoder.encode(_plain(value)))
+        pass
+    return _infinite(encoder.encode(_plain(value)))
 
 
 def _infinite(text: str) -> str:
