@@ -191,7 +191,7 @@ def test_a_fuzzer_finds_no_escape() -> None:
 def test_the_short_way_reads_plain_comparisons_as_the_grammar_does() -> None:
     """Spellings of `column sign number`, right and nearly right: what the short way reads, the grammar reads alike."""
     random = Random(3)
-    names = ["age", "Age", "_x", "a1", "null", "NOT", "case", "select", "current_date", "e1"]
+    names = ["age", "Age", "_x", "a1", "null", "NOT", "case", "select", "current_date", "e1", "call", "SHOW"]
     signs = ["=", "<>", "!=", "<", "<=", ">", ">=", "==", "=<", "< ="]
     numbers = ["0", "-0", "-0.0", "00", "7", "-7", "1.5", "-1.50", "1.", ".5", "1e5", "- 3", "9" * 400, "1_0", "0x1"]
     read = 0
@@ -203,6 +203,16 @@ def test_the_short_way_reads_plain_comparisons_as_the_grammar_does() -> None:
             read += 1
             assert repr(parsing._parsed(text)) == repr(short), text
     assert read > 200
+
+
+def test_words_that_begin_commands_elsewhere_are_names_here() -> None:
+    """In SQL all that follows such a word is its own business; here a column may be called so."""
+    for word in ("call", "execute", "EXPLAIN", "fetch", "optimize", "prepare", "rename", "Show", "vacuum"):
+        left = tree.Comparison("=", tree.Name(word), tree.Number(1.0))
+        assert parse(f"{word} = 1") == parsing._parsed(f"{word} = 1") == left
+        assert parse(f"{word} = 1 and not {word} > 2").operands[0] == left  # type: ignore[attr-defined]
+        with pytest.raises(InvalidParameter):
+            parse(f"{word} age = 1")
 
 
 def test_compilers_take_checked_expressions_of_the_schema_only() -> None:

@@ -199,6 +199,7 @@ def _dialect() -> Any:
     class RowTokenizer(tokens.Tokenizer):
         QUOTES = ["'"]  # noqa: RUF012
         IDENTIFIERS = ['"']  # noqa: RUF012
+        COMMANDS = set()  # noqa: RUF012  (else a first word such as `call` swallows all that follows it)
 
     class RowParser(parser.Parser):
         FUNCTIONS = {}  # noqa: RUF012
