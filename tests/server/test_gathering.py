@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,44 @@ def test_the_quick_way_and_the_general_way_say_the_same(live: Live) -> None:
         assert ann.post(at, json={"question": CHECK}, headers={"Idempotency-Key": "a b"}).status_code == 422
         assert ann.post(at + "?x=1", json={"question": CHECK}).status_code == 422
         assert ann.post(at, content=b"{}", headers={"Content-Type": "text/plain"}).status_code == 415
+
+
+def test_both_ways_are_logged_alike(live: Live) -> None:
+    """By its route, whatever becomes of it: a body that cannot be read, a guard that is not there, an answer."""
+    guard = live.guard("logged alike")
+    right = json.dumps({"question": CHECK})
+    with live.analyst("ann") as ann:
+        for name, body, status in (
+            (guard["id"], right, 200),
+            (guard["id"], "{", 400),
+            (guard["id"], "", 422),
+            (guard["id"], '{"question": 1}', 422),
+            (guard["id"], '{"question": {"kind": "no such"}}', 422),
+            ("g_0000000000000000", right, 404),
+        ):
+            said = []
+            for kind in ("application/json", "application/json; charset=utf-8"):
+                done = ann.post(f"/api/v1/guards/{name}/ask", content=body, headers={"Content-Type": kind})
+                line = _logged(live, done.headers["x-request-id"])
+                different = {"request_id", "milliseconds", "time", "repeated", "detail"}
+                facts = {k: v for k, v in line.items() if k not in different}
+                names = sorted(key.lower() for key in done.headers)
+                shown = {} if status == 200 else {k: v for k, v in done.json().items() if k != "request_id"}
+                said.append((done.status_code, names, facts, shown))
+            assert said[0] == said[1]
+            assert said[0][0] == status
+            assert said[0][2]["route"] == "/api/v1/guards/{guard}/ask"
+
+
+def _logged(live: Live, number: str) -> dict[str, Any]:
+    """The line of a request, which comes just after its answer."""
+    end = time.monotonic() + 20
+    while True:
+        for line in live.logged().splitlines():
+            if number in line and '"request"' in line:
+                return dict(json.loads(line))
+        assert time.monotonic() < end, "no line came"
+        time.sleep(0.01)
 
 
 def test_tokens_that_are_looked_up_together_are_told_apart(tmp_path: Path) -> None:

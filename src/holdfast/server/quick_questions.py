@@ -48,13 +48,13 @@ class QuickQuestions:
         if place is None or key is False or scope["query_string"] or not _says_json(scope):
             await self._app(scope, receive, send)
             return
+        scope["route"] = _Route(ADDRESS)  # from here on, so that a body that cannot be read is counted with it
         message = await receive()
         body = message.get("body")
         question = _question(strict_loads(body)) if body else None
         if question is None:
             await self._app(scope, _with(message, receive), send)
             return
-        scope["route"] = _Route(ADDRESS)
         response = await self._answered(self._server, place[1], scope["state"]["caller"], question, key or None)
         await response(scope, receive, send)
 
