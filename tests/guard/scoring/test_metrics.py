@@ -16,7 +16,7 @@ from holdfast.data.schema import Kind
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Board, Policy, score
 from holdfast.guard.questions.submission import Scored
-from holdfast.guard.scoring.metrics import Score
+from holdfast.guard.scoring.metrics import HiddenScore
 
 N = 1500
 
@@ -50,7 +50,7 @@ def sample(engine: Any = "numpy") -> Sample:
     return table({name: HELD[name] for name in SCHEMA}, engine=engine)
 
 
-def found(board: Board, predictions: Any, on: Sample | None = None) -> Score:
+def found(board: Board, predictions: Any, on: Sample | None = None) -> HiddenScore:
     """The secret score, without a guard."""
     on = on or sample()
     low, high = board.range

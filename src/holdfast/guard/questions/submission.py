@@ -19,8 +19,7 @@ from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.scoring import ladder
 from holdfast.guard.scoring.making import Making
-from holdfast.guard.scoring.metrics import Score as Found
-from holdfast.guard.scoring.metrics import metric_of
+from holdfast.guard.scoring.metrics import HiddenScore, metric_of
 from holdfast.guard.scoring.tally import Tally, tally
 from holdfast.strict_json import to_canonical_json
 
@@ -152,11 +151,11 @@ class Scored(Bound):
             raise SampleUnavailable(CHANGED)
         return (tuple(found),)
 
-    def prepare(self, measured: Measured, n: int, source: Any = None) -> Found:
+    def prepare(self, measured: Measured, n: int, source: Any = None) -> HiddenScore:
         """The score of the rows, with an interval at any share. Secret."""
         return self._metric.read(measured[0])
 
-    def settle(self, prepared: Found, situation: Situation) -> Settled:
+    def settle(self, prepared: HiddenScore, situation: Situation) -> Settled:
         """What the board's rule shows of the score."""
         share = self._metric.share(situation.log_share)
         ended = situation.belief.policy.failures is not None and (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.scoring.board import Board
-from holdfast.guard.scoring.metrics import MeanMetric, Metric, Score
+from holdfast.guard.scoring.metrics import HiddenScore, MeanMetric, Metric
 from holdfast.holdout.cells import Cells, Pairs
 from holdfast.holdout.transcript import Outcome
 
@@ -81,7 +81,9 @@ def place(view: View, name: str) -> int | None:
     return None if stored is None else int(stored["place"])
 
 
-def climb(rungs: Rungs, best: int | None, metric: Metric, found: Score, log_share: float) -> tuple[Outcome, int | None]:
+def climb(
+    rungs: Rungs, best: int | None, metric: Metric, found: HiddenScore, log_share: float
+) -> tuple[Outcome, int | None]:
     """What a submission shows, and the place it took; `passed` says that it took none.
 
     A score at or beyond the bar is shown by its place, one of those above the best. Below the bar nothing is shown,
@@ -94,7 +96,7 @@ def climb(rungs: Rungs, best: int | None, metric: Metric, found: Score, log_shar
 
 
 def _climb_mean(
-    rungs: Rungs, best: int | None, beyond: int, metric: MeanMetric, found: Score, log_share: float
+    rungs: Rungs, best: int | None, beyond: int, metric: MeanMetric, found: HiddenScore, log_share: float
 ) -> tuple[Outcome, int | None]:
     mean, interval = found.value, metric.interval
     cell = rungs.cells.index(mean)
@@ -112,7 +114,7 @@ def _climb_mean(
 
 
 def _climb_pair(
-    rungs: Rungs, best: int | None, metric: Metric, found: Score, log_share: float
+    rungs: Rungs, best: int | None, metric: Metric, found: HiddenScore, log_share: float
 ) -> tuple[Outcome, int | None]:
     """For a metric whose interval is not a function of the score: both ends are shown, rounded outward to the rungs.
 

@@ -28,7 +28,7 @@ Measured = tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Score:
+class HiddenScore:
     """The score of the rows and its interval at a share. Secret: it has no repr and is not pickled.
 
     `sums` is what a mean is computed from.
@@ -39,7 +39,7 @@ class Score:
     sums: Summary | None = None
 
     def __repr__(self) -> str:
-        return "Score(secret)"
+        return "HiddenScore(secret)"
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a score of hidden rows is not pickled")
@@ -59,11 +59,11 @@ class Metric(ABC):
         self.low, self.high = board.range
 
     @abstractmethod
-    def read(self, measured: Measured) -> Score:
+    def read(self, measured: Measured) -> HiddenScore:
         """The score that the rows add up to. Secret."""
 
     @abstractmethod
-    def check(self, found: Score, guess: float, tolerance: float | None, log_share: float) -> Outcome:
+    def check(self, found: HiddenScore, guess: float, tolerance: float | None, log_share: float) -> Outcome:
         """Check a guess of the score."""
 
     @abstractmethod
@@ -93,16 +93,16 @@ class MeanMetric(Metric):
         """The interval as a function of the mean."""
         return MeanInterval(MEAN_FAMILIES[self.description], self.n, self.low, self.high)
 
-    def read(self, measured: Measured) -> Score:
+    def read(self, measured: Measured) -> HiddenScore:
         """The mean."""
         (total,) = measured
         if self.binary:
             sums = Summary(self.n, 0.0, 1.0, float(total), float(total), True)
         else:
             sums = Summary(self.n, self.low, self.high, self.high * (total / UNIT), math.nan, False)
-        return Score(sums.mean, lambda share: self.interval.of(sums, share), sums)
+        return HiddenScore(sums.mean, lambda share: self.interval.of(sums, share), sums)
 
-    def check(self, found: Score, guess: float, tolerance: float | None, log_share: float) -> Outcome:
+    def check(self, found: HiddenScore, guess: float, tolerance: float | None, log_share: float) -> Outcome:
         """As `Check`: a pass shows the guess, a failure the mean's cell."""
         assert found.sums is not None
         return self._question.decide_check(found.sums, Guess(guess, tolerance, True), log_share)
@@ -136,12 +136,12 @@ class PairMetric(Metric):
     def score(self, measured: Measured) -> float:
         """The score of the rows. Secret."""
 
-    def read(self, measured: Measured) -> Score:
+    def read(self, measured: Measured) -> HiddenScore:
         """The score and its interval."""
         limits = OnRows(self.low, self.high, self.n, self.description, self.limits(measured))
-        return Score(self.score(measured), limits.interval)
+        return HiddenScore(self.score(measured), limits.interval)
 
-    def check(self, found: Score, guess: float, tolerance: float | None, log_share: float) -> Outcome:
+    def check(self, found: HiddenScore, guess: float, tolerance: float | None, log_share: float) -> Outcome:
         """A pass shows the guess, a failure both ends, rounded outward."""
         room = self.tolerance(guess, tolerance, log_share)
         procedure = OnRows(self.low, self.high, self.n, self.description, lambda share, _: found.ends(share))
@@ -267,4 +267,4 @@ def metric_of(board: Board, n: int) -> Metric:
     return Area(board, n) if board.metric == "auc" else F1(board, n)
 
 
-__all__ = ["F1", "Area", "MeanMetric", "Metric", "PairMetric", "Score", "metric_of"]
+__all__ = ["F1", "Area", "HiddenScore", "MeanMetric", "Metric", "PairMetric", "metric_of"]
