@@ -33,18 +33,17 @@ CAP = 10_000
 class Mortal:
     """A server that can be killed and started again on the same port, folder and ledger."""
 
-    def __init__(self, folder: Path, *, forked: bool, **given: Any) -> None:
-        self._forked = forked
+    def __init__(self, folder: Path, **given: Any) -> None:
         self.settings = Settings(folder=folder / "server", port=free_port(), rate=1e6, burst=10**6, workers=2, **given)
         self._folder = folder
         self._running = ExitStack()
         self._steward = ""
         self.live: Live
 
-    def start(self) -> None:
+    def start(self, *, forked: bool = True) -> None:
         """Start it, and wait until it answers."""
         token = self._folder / f"token-{time.monotonic_ns()}"
-        process = self._running.enter_context(started(self.settings, self._folder / "log", token, forked=self._forked))
+        process = self._running.enter_context(started(self.settings, self._folder / "log", token, forked=forked))
         url = f"http://127.0.0.1:{self.settings.port}"
         self.live = Live(url, "", process, self.settings.folder, self._folder / "log", self.settings.folder)
         wait_until_up(self.live)
@@ -72,7 +71,7 @@ class Mortal:
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def mortal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mortal]:
-    """A server with two workers: one as the command starts it, the other forked."""
+    """A server with two workers: one begins as the command starts it, to the first kill of all; the others forked."""
     folder = tmp_path_factory.mktemp(request.param)
     with ExitStack() as stack:
         more: dict[str, Any] = {}
@@ -81,9 +80,9 @@ def mortal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             name = postgres.create_database()
             stack.callback(postgres.drop_database, name)
             more = {"ledger": postgres.url(name), "key": folder / "signing.key"}
-        server = Mortal(folder, forked=request.param == "postgres", **more)
+        server = Mortal(folder, **more)
         stack.callback(server.stop)
-        server.start()
+        server.start(forked=request.param == "postgres")
         yield server
 
 

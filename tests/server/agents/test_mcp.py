@@ -53,90 +53,94 @@ def place(tmp_path: Path) -> tuple[str, str]:
     return str(ledger), str(rows)
 
 
-def test_an_agent_asks_a_guard_in_this_machine(place: tuple[str, str]) -> None:
-    async def work(client: Client) -> None:
-        tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == TOOLS
-        for tool in tools:
-            jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-            assert tool.description
-            assert tool.annotations is not None
-            assert tool.annotations.read_only_hint is (tool.name in ("describe", "estimate", "remaining"))
-        assert "population" in (client.instructions or "")
+async def _ask(client: Client) -> None:
+    """What an agent does with a guard, and what it is told."""
+    tools = (await client.list_tools()).tools
+    assert [tool.name for tool in tools] == TOOLS
+    for tool in tools:
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.description
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is (tool.name in ("describe", "estimate", "remaining"))
+    assert "population" in (client.instructions or "")
 
-        refused, words, data = await _call(client, "describe")
-        assert not refused
-        assert data["rows"] == 6000
-        assert data["label"] == "rich"
-        assert set(data["may_ask"]) == {"check", "claim", "compare", "validate"}
-        assert "age (integer)" in words
+    refused, words, data = await _call(client, "describe")
+    assert not refused
+    assert data["rows"] == 6000
+    assert data["label"] == "rich"
+    assert set(data["may_ask"]) == {"check", "claim", "compare", "validate"}
+    assert "age (integer)" in words
 
-        question = {"kind": "check", "expression": "age < 40", "guess": 0.33}
-        jsonschema.validate({"question": question}, tools[2].input_schema)
-        refused, words, data = await _call(client, "estimate", question=question)
-        assert not refused
-        assert data["admitted"]
+    question = {"kind": "check", "expression": "age < 40", "guess": 0.33}
+    jsonschema.validate({"question": question}, tools[2].input_schema)
+    refused, words, data = await _call(client, "estimate", question=question)
+    assert not refused
+    assert data["admitted"]
+    assert "Nothing was spent" in words
+    refused, words, data = await _call(client, "ask", question=question, key="first")
+    assert not refused
+    assert data["passed"]
+    assert data["interval"][0] < 1 / 3 < data["interval"][1]
+    assert "hold at once with probability 0.95" in words
+    assert "receipt" not in data
+    refused, words, again = await _call(client, "ask", question=question, key="first")
+    assert again["repeated"]
+    assert again["sequence"] == data["sequence"]
+    assert "free" in words
+
+    refused, words, data = await _call(client, "submit", rule="age > 40", guess=0.99)
+    assert not refused
+    assert data["interval"][0] <= 1.0 <= data["interval"][1] + 1e-9
+    refused, words, data = await _call(client, "remaining")
+    assert data["yours"] == {"questions": 4}
+    assert words == "The guard is open. Left for you: 4 questions."
+
+
+async def _ask_until_refused(client: Client) -> None:
+    """Refusals say why and what would do, to the end of the budget."""
+    left = (await _call(client, "remaining"))[2]["yours"]["questions"]
+    for name, arguments, code, said in (
+        ("ask", {"question": {"kind": "mean", "expression": "age"}}, "question-refused", "policy allows check"),
+        ("ask", {"question": {"kind": "check", "expression": "income > 3", "guess": 0.5}}, None, "name columns"),
+        ("ask", {"question": {"kind": "check", "expression": "age <", "guess": 0.5}}, None, "Refused"),
+        ("ask", {"question": "how old are they?"}, None, "a question must be a mapping"),
+        ("ask", {"question": CHECK | {"guess": "many"}}, None, "guess"),
+        ("ask", {"question": CHECK, "analyst": "somebody else"}, None, "does not take analyst"),
+        ("ask", {}, None, "ask lacks question"),
+        ("estimate", {"question": {"kind": "drop"}}, None, "kind must be one of"),
+        ("submit", {"rule": "read_text('/etc/passwd')", "guess": 0.5}, None, "functions"),
+        ("submit", {"rule": "age", "guess": 0.5}, None, "Refused"),
+        ("submit", {"rule": ["age"], "guess": 0.5}, None, "rule must be a text"),
+        ("submit", {"rule": "age > 3", "guess": 1.5}, None, "guess"),
+        ("drop_table", {}, None, "there is no tool"),
+    ):
+        refused, words, data = await _call(client, name, **arguments)
+        assert refused, (name, arguments, words)
+        assert words.startswith("Refused: ")
+        assert said in words, words
+        assert data["code"] == (code or "invalid-parameter")
         assert "Nothing was spent" in words
-        refused, words, data = await _call(client, "ask", question=question, key="first")
+    assert (await _call(client, "remaining"))[2]["yours"]["questions"] == left
+    for limit in range(left):
+        refused, _, _ = await _call(client, "ask", question=CHECK | {"expression": f"age < {30 + limit}"})
         assert not refused
-        assert data["passed"]
-        assert data["interval"][0] < 1 / 3 < data["interval"][1]
-        assert "hold at once with probability 0.95" in words
-        assert "receipt" not in data
-        refused, words, again = await _call(client, "ask", question=question, key="first")
-        assert again["repeated"]
-        assert again["sequence"] == data["sequence"]
-        assert "free" in words
-
-        refused, words, data = await _call(client, "submit", rule="age > 40", guess=0.99)
-        assert not refused
-        assert data["interval"][0] <= 1.0 <= data["interval"][1] + 1e-9
-        refused, words, data = await _call(client, "remaining")
-        assert data["yours"] == {"questions": 4}
-        assert words == "The guard is open. Left for you: 4 questions."
-
-    _drive([*place, "--analyst", "agent", "--label", "rich"], work)
+    refused, words, data = await _call(client, "ask", question=CHECK | {"expression": "age < 70"})
+    assert refused
+    assert data["code"] == "budget-exhausted"
+    assert "stay free" in words
+    refused, words, data = await _call(client, "estimate", question=CHECK | {"expression": "age < 70"})
+    assert not refused
+    assert not data["admitted"]
+    assert words.startswith("It would be refused: ")
+    refused, words, data = await _call(client, "ask", question=CHECK | {"expression": "age < 30"})
+    assert not refused
+    assert data["repeated"]
 
 
-def test_refusals_say_why_and_what_would_do(place: tuple[str, str]) -> None:
+def test_an_agent_asks_a_guard_in_this_machine_until_it_is_refused(place: tuple[str, str]) -> None:
     async def work(client: Client) -> None:
-        left = (await _call(client, "remaining"))[2]["yours"]["questions"]
-        for name, arguments, code, said in (
-            ("ask", {"question": {"kind": "mean", "expression": "age"}}, "question-refused", "policy allows check"),
-            ("ask", {"question": {"kind": "check", "expression": "income > 3", "guess": 0.5}}, None, "name columns"),
-            ("ask", {"question": {"kind": "check", "expression": "age <", "guess": 0.5}}, None, "Refused"),
-            ("ask", {"question": "how old are they?"}, None, "a question must be a mapping"),
-            ("ask", {"question": CHECK | {"guess": "many"}}, None, "guess"),
-            ("ask", {"question": CHECK, "analyst": "somebody else"}, None, "does not take analyst"),
-            ("ask", {}, None, "ask lacks question"),
-            ("estimate", {"question": {"kind": "drop"}}, None, "kind must be one of"),
-            ("submit", {"rule": "read_text('/etc/passwd')", "guess": 0.5}, None, "functions"),
-            ("submit", {"rule": "age", "guess": 0.5}, None, "Refused"),
-            ("submit", {"rule": ["age"], "guess": 0.5}, None, "rule must be a text"),
-            ("submit", {"rule": "age > 3", "guess": 1.5}, None, "guess"),
-            ("drop_table", {}, None, "there is no tool"),
-        ):
-            refused, words, data = await _call(client, name, **arguments)
-            assert refused, (name, arguments, words)
-            assert words.startswith("Refused: ")
-            assert said in words, words
-            assert data["code"] == (code or "invalid-parameter")
-            assert "Nothing was spent" in words
-        assert (await _call(client, "remaining"))[2]["yours"]["questions"] == left
-        for limit in range(left):
-            refused, _, _ = await _call(client, "ask", question=CHECK | {"expression": f"age < {30 + limit}"})
-            assert not refused
-        refused, words, data = await _call(client, "ask", question=CHECK | {"expression": "age < 70"})
-        assert refused
-        assert data["code"] == "budget-exhausted"
-        assert "stay free" in words
-        refused, words, data = await _call(client, "estimate", question=CHECK | {"expression": "age < 70"})
-        assert not refused
-        assert not data["admitted"]
-        assert words.startswith("It would be refused: ")
-        refused, words, data = await _call(client, "ask", question=CHECK | {"expression": "age < 30"})
-        assert not refused
-        assert data["repeated"]
+        await _ask(client)
+        await _ask_until_refused(client)
 
     _drive([*place, "--analyst", "agent", "--label", "rich"], work)
 
