@@ -422,7 +422,7 @@ def test_an_array_may_be_empty_and_no_shorter(draw: Callable[[int], NDArray[np.i
 
 @pytest.mark.parametrize(("n", "d"), [(1001, 10), (2**31 - 1, 2**20 + 1), (331, 10)])
 def test_the_second_coin_makes_up_for_the_floor_of_the_exponent(n: int, d: int) -> None:
-    """A coin of `N / (2 sigma^2)` is one of `N / D` and one of `D / (2 sigma^2)`: too near 1 for a law of draws to tell."""
+    """A coin of `N / (2 sigma^2)` is one of `N / D` and one of `D / (2 sigma^2)`: too near 1 for draws to tell."""
     blocks = _Blocks(n, d)
     exact = blocks._floor / (2 * Fraction(n, d) ** 2)
     assert 0 < exact < 1
