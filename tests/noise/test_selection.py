@@ -184,7 +184,7 @@ def test_wrong_parameters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("levels", "counts"), [([0, 1, 5], [1, 7, 3]), ([0, 40, 80], [2, 9, 100]), ([0, 30, 60, 61], [1, 1, 1, 10**6])]
+    ("levels", "counts"), [([0, 1, 5], [1, 7, 3]), ([0, 40, 80], [2, 9, 100]), ([0, 60, 61, 62], [1, 1, 1, 10**9])]
 )
 @pytest.mark.parametrize("precision", [64, 96, 160])
 def test_weights_of_the_buckets_enclose_the_law(levels: list[int], counts: list[int], precision: int) -> None:
