@@ -147,29 +147,39 @@ def under_load(where: str, key: str) -> dict[str, Any]:
 def to_the_limit(where: str, key: str, slow: bool = False) -> list[Any]:
     """Several processes with several threads each spend one privacy budget; what each released."""
     opened(where, key, 1, LIMIT, slow)
+    gate, hold = os.pipe()
 
     def clients(say: Any) -> None:
+        os.close(hold)
         guard, mine = opened(where, key, 1, LIMIT, slow), os.getpid()
+
+        def ask(name: str, number: int) -> None:
+            say([name, guard.ask(question(name), key=name, analyst=f"a{number}").value])
 
         def client(number: int) -> None:
             for turn in range(LIMIT + 1):
-                name = f"p{mine}-{number}-{turn}"
                 try:
-                    say([name, guard.ask(question(name), key=name, analyst=f"a{number}").value])
+                    ask(f"p{mine}-{number}-{turn}", number)
                 except BudgetExhausted:
                     return
 
+        ask(f"p{mine}-first", 0)  # each takes part, whoever the machine favours
+        say([READY, 0])
+        os.read(gate, 1)  # all go on when the last of them is ready
         threads = [threading.Thread(target=client, args=(number,)) for number in range(THREADS)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
+    started = [child(clients) for _ in range(PROCESSES)]
+    heads = [heard(receiving, READY, 0) for _, receiving in started]
+    os.close(hold)
     released: list[Any] = []
-    for process, receiving in [child(clients) for _ in range(PROCESSES)]:
-        status, lines = ended(process, receiving)
+    for (process, receiving), head in zip(started, heads, strict=True):
+        status, lines = ended(process, receiving, head)
         assert status == 0
-        released += lines
+        released += [line for line in lines if line[0] != READY]
     return released
 
 

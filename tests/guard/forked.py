@@ -6,6 +6,7 @@ longer than most of them.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
@@ -16,6 +17,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +67,17 @@ def heard(receiving: int, ready: str, more: int) -> bytes:
     return said
 
 
+def _done(work: Mode, where: str, key: str, say: Say) -> None:
+    say(work(where, key))
+
+
 def serve(modes: Mapping[str, Mode]) -> None:
     """The program: do what each line of standard input asks for in a process of its own, and print what it found."""
+    gc.collect()
+    gc.freeze()  # what is there by now stays: a child that looks through it for garbage would copy all of its memory
     for line in sys.stdin:
         mode, where, key = json.loads(line)
-        work = modes[mode]
-        status, said = ended(*child(lambda say, work=work, where=where, key=key: say(work(where, key))))
+        status, said = ended(*child(partial(_done, modes[mode], where, key)))
         print(json.dumps({"status": status, "found": said}), flush=True)
 
 
@@ -81,15 +88,16 @@ def program(module: str) -> Iterator[Callable[[str, str, Path], Any]]:
         words = [sys.executable, "-m", module]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": errors}
         started = subprocess.Popen(words, cwd=ROOT, start_new_session=True, **pipes)
-        assert started.stdin is not None
-        assert started.stdout is not None
+        asking, answering = started.stdin, started.stdout
+        assert asking is not None
+        assert answering is not None
 
         def run(mode: str, where: str, key: Path) -> Any:
             before = errors.seek(0, os.SEEK_END)
-            started.stdin.write(json.dumps([mode, where, str(key)]).encode() + b"\n")  # type: ignore[union-attr]
-            started.stdin.flush()  # type: ignore[union-attr]
-            assert select.select([started.stdout], [], [], 300)[0], f"{mode} takes too long"
-            line = started.stdout.readline()  # type: ignore[union-attr]
+            asking.write(json.dumps([mode, where, str(key)]).encode() + b"\n")
+            asking.flush()
+            assert select.select([answering], [], [], 300)[0], f"{mode} takes too long"
+            line = answering.readline()
             errors.seek(before)
             assert errors.read().decode()[-4000:] == ""
             answer = json.loads(line)

@@ -26,7 +26,7 @@ LOADED = (alembic.command, postgres, schema, sqlite)
 QUESTIONS = 4
 LIMIT = 150
 PROCESSES, THREADS = 2, 8
-KILLS = 75
+KILLS = 50
 OPENINGS = 5
 READY = "ready"
 
@@ -190,4 +190,5 @@ MODES: dict[str, Mode] = {
 }
 
 if __name__ == "__main__":
+    open_store(None).ledger(DATASET).submit(spend("warm", 9))  # loads what every child needs
     serve(MODES)
