@@ -6,14 +6,14 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from holdfast.server.asking import Asking
+from holdfast.server.asking import GROUPS, HEAD_START, Asking
 from holdfast.server.errors import Problem
 from holdfast.server.gathering import Gathered
 from holdfast.server.roles import Caller
@@ -71,6 +71,100 @@ def test_a_group_has_a_head_start_and_then_holds_nobody_up() -> None:
         await asyncio.sleep(0)
         assert gathered.idle
         assert gathered._timer is None
+
+    asyncio.run(main())
+
+
+def test_one_that_meets_nobody_waits_for_no_head_start() -> None:
+    async def main() -> None:
+        async def at_once(items: list[int]) -> Sequence[int | Exception]:
+            return items
+
+        gathered = Gathered(at_once, at_once=2)
+        gathered.head_start = 60.0
+        for item in range(3):
+            assert await asyncio.wait_for(gathered(item), 20) == item
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def test_one_timer_at_a_time_and_none_that_is_left() -> None:
+    async def main() -> None:
+        work, idle = Slow(), []
+        gathered = Gathered(work, at_once=3, when_idle=lambda: idle.append(len(work.groups)))
+        gathered.head_start = 60.0
+        asked = [asyncio.create_task(gathered(item)) for item in range(2)]
+        await asyncio.sleep(0)
+        timer = gathered._timer
+        asked.append(asyncio.create_task(gathered(2)))
+        await asyncio.sleep(0)
+        assert timer is not None
+        assert gathered._timer is timer
+        work.go.set()
+        assert await asyncio.gather(*asked) == [0, 10, 20]
+        await asyncio.sleep(0.01)
+        assert timer.cancelled()
+        assert idle == [2], "once, after the last"
+
+        gathered.head_start = 0.05
+        work.go.clear()
+        asked = [asyncio.create_task(gathered(item)) for item in range(2)]
+        await _until(lambda: len(work.groups) == 4)  # a timer after one that was cancelled
+        asked.append(asyncio.create_task(gathered(2)))
+        await _until(lambda: len(work.groups) == 5)  # and after one that has fired
+        work.go.set()
+        assert await asyncio.gather(*asked) == [0, 10, 20]
+
+    asyncio.run(main())
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():
+            await asyncio.sleep(0.001)
+
+
+def test_who_gives_up_while_it_is_done_takes_no_answer_from_others() -> None:
+    async def main() -> None:
+        work = Slow()
+        gathered = Gathered(work)
+        first = asyncio.create_task(gathered(0))
+        await asyncio.sleep(0)
+        asked = [asyncio.create_task(gathered(item)) for item in (1, 2, 13)]
+        await asyncio.sleep(0)
+        work.go.set()
+        await first
+        work.go.clear()
+        await _until(lambda: len(work.groups) == 2)
+        for one in (asked[0], asked[2]):
+            one.cancel()
+        work.go.set()
+        assert await asyncio.wait_for(asked[1], 20) == 20
+
+    asyncio.run(main())
+
+
+def test_slow_rows_are_read_by_all_threads_and_quick_ones_for_many_at_once() -> None:
+    class Guards:
+        def slow(self, guard: str) -> bool:
+            return guard == "slow"
+
+    async def main() -> None:
+        go = asyncio.Event()
+
+        async def work(_: Any, guard: str, group: list[Any]) -> list[Any]:
+            await go.wait()
+            return group
+
+        asking = Asking(Guards(), work, 7)  # type: ignore[arg-type]
+        asked = [asyncio.create_task(asking.ask(guard, 1)) for guard in ("slow", "quick")]  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        found = {guard: (one.at_once, one.head_start) for guard, one in asking._by_guard.items()}
+        assert found == {"slow": (7, 0.0), "quick": (GROUPS, HEAD_START)}
+        assert GROUPS > 1, "one that takes long holds nobody up"
+        go.set()
+        await asyncio.gather(*asked)
 
     asyncio.run(main())
 

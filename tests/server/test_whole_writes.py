@@ -62,6 +62,33 @@ def test_much_is_not_held() -> None:
     assert _told(steps) == [b"x" * 70_000, b"y"]
 
 
+def test_what_is_held_has_a_limit_and_is_counted_anew_after_each_write() -> None:
+    def steps(whole: Whole) -> None:
+        for _ in range(2):
+            whole.write(b"a" * 30_000)
+            whole.write(b"b" * 35_536)  # just what may be held
+            whole.write(b"c")
+        for part in (b"head", b"body"):
+            whole.write(part)
+
+    once = b"a" * 30_000 + b"b" * 35_536 + b"c"
+    assert _told(steps) == [once, once, b"headbody"]
+
+
+def test_a_later_step_is_a_later_write() -> None:
+    async def main() -> list[Any]:
+        below = Recording()
+        whole = Whole(below)  # type: ignore[arg-type]
+        for part in (b"first", b"second"):
+            whole.write(part)
+            await asyncio.sleep(0)
+        whole.close()
+        await asyncio.sleep(0)
+        return below.told
+
+    assert asyncio.run(main()) == [b"first", b"second", "closed"]
+
+
 def test_a_response_is_one_piece(live: Live) -> None:
     host, _, port = live.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=20) as line:

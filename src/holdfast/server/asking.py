@@ -98,4 +98,4 @@ def ask_all(
         raise
 
 
-__all__ = ["GROUPS", "Asked", "Asking", "ask_all"]
+__all__ = ["GROUPS", "HEAD_START", "Asked", "Asking", "ask_all"]

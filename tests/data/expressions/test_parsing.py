@@ -205,6 +205,15 @@ def test_the_short_way_reads_plain_comparisons_as_the_grammar_does() -> None:
     assert read > 200
 
 
+def test_the_short_way_takes_no_longer_text_than_the_grammar() -> None:
+    text = "age < 3"
+    assert parse(text.rjust(limits.LONGEST_TEXT)) == parse(text)
+    with pytest.raises(InvalidParameter, match="characters"):
+        parse(text.rjust(limits.LONGEST_TEXT + 1))
+    with pytest.raises(InvalidParameter, match="must be a text"):
+        parse(b"age < 3")  # type: ignore[arg-type]
+
+
 def test_words_that_begin_commands_elsewhere_are_names_here() -> None:
     """In SQL all that follows such a word is its own business; here a column may be called so."""
     for word in ("call", "execute", "EXPLAIN", "fetch", "optimize", "prepare", "rename", "Show", "vacuum"):
