@@ -98,7 +98,8 @@ def test_power_at_the_specifications_setting() -> None:
 def test_inconclusive_resamples_are_drawn_again_never_ranked_as_minus_infinity(
     method: Any, shape: int, n: int, law: pt.NoiseLaw, worst: float
 ) -> None:
-    """Review: .134 and .090 when they rank below everything; .053 with redraw. Limits at 5 standard errors (3e-7)."""
+    """Review: .134 and .090 when they rank below everything; .053 with redraw. Limits at 5.6 standard errors, beyond
+    which the binomial law of 700 runs has 2e-7 and that of 6,000 less."""
     trials, rng = (700, np.random.default_rng(4)) if shape == 4 else (6000, np.random.default_rng(5))
     p = np.full((4, 4), 1 / 16) if shape == 4 else margins(0.9, 0.9)
     noisy = pt.simulate_tables(n, p, law, trials, rng)
@@ -106,10 +107,10 @@ def test_inconclusive_resamples_are_drawn_again_never_ranked_as_minus_infinity(
         rule: pt.independence_batch(noisy, n, law, method=method, m=59, on_null=rule, rng=rng).rate
         for rule in ("redraw", "skip", "fail", "minus-infinity")
     }
-    assert rates["redraw"] < limit(worst, trials, 5)
-    assert rates["skip"] < limit(worst, trials, 5)
-    assert rates["fail"] < limit(worst, trials, 5)
-    assert rates["minus-infinity"] > limit(worst, trials, 5), rates
+    assert rates["redraw"] < limit(worst, trials, 5.6)
+    assert rates["skip"] < limit(worst, trials, 5.6)
+    assert rates["fail"] < limit(worst, trials, 5.6)
+    assert rates["minus-infinity"] > limit(worst, trials, 5.6), rates
 
 
 @pytest.mark.parametrize(
