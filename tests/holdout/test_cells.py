@@ -176,3 +176,20 @@ def test_empirical_bernstein_leaves_room_for_rounded_sums():
     assert rows.slack > 5e-8
     assert lower <= plain.low - 0.99 * rows.slack
     assert plain.high + 0.99 * rows.slack <= upper
+
+
+def test_cells_are_curved_where_the_interval_is_narrower_near_the_ends() -> None:
+    flags = {name: (family.whole, family.curved) for name, family in MEAN_FAMILIES.items()}
+    assert flags == {"hoeffding": (False, False), "kl": (False, True), "clopper-pearson": (True, True)}
+    assert not Cells.of_half_width(0.05, 0.0, 1.0).curved
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 2.0), (0.1, 0.7), (-3.3, 1e3)])
+def test_pairs_hold_ends_a_hair_off_an_edge(low: float, high: float) -> None:
+    for steps in (3, 7, 10, 49, 100, 390):
+        pairs, cells = Pairs(low, high, steps), Cells(low, high, steps)
+        for k in range(1, steps):
+            edge = cells.edge(k)
+            for end in (math.nextafter(edge, -math.inf), edge, math.nextafter(edge, math.inf)):
+                assert pairs.outward(low, end)[1] >= end
+                assert pairs.outward(end, high)[0] <= end

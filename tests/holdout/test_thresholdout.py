@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from holdfast.accounting.costs import PureDP
 from holdfast.errors import InvalidParameter
 from holdfast.holdout import Thresholdout
+from holdfast.holdout.threshold_rules import ThresholdRules
 from holdfast.noise import Grid, Seeded
 from tests.holdout.tape import FINE, Tape, Tapes
 from tests.holdout.thresholdout_runs import FUZZ, make
@@ -200,3 +201,10 @@ class TestBatch:
         holdout = make()
         assert list(holdout.query_batch([], [])) == []
         assert holdout.asked == 0
+
+
+def test_values_lie_between_0_and_1_unless_said_otherwise() -> None:
+    rules = ThresholdRules(n=10_000, threshold=0.04, sigma=0.001, budget=3)
+    assert (rules.low, rules.high, rules.side, rules.clamp, rules.variant) == (0.0, 1.0, "two-sided", False, "figure-1")
+    assert rules == ThresholdRules(n=10_000, threshold=0.04, sigma=0.001, budget=3, low=0.0, high=1.0)
+    assert rules != ThresholdRules(n=10_000, threshold=0.04, sigma=0.001, budget=3, low=0.0, high=2.0)

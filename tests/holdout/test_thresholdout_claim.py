@@ -181,3 +181,9 @@ def test_sums_that_are_rounded_count_as_sensitivity() -> None:
     n = 10**12
     on_grid = ThresholdRules(n, 0.1, 0.01, 1).on_grid
     assert on_grid.sensitivity * on_grid.grid.step >= Fraction(1, n) + 2 * Fraction(1e-13)
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.007, 1.0, 3.3])
+def test_the_experiments_grid_has_thousands_of_steps_in_its_noise(noise: float) -> None:
+    step = float(GaussianThresholdout(10_000, noise=noise)._grid.step)
+    assert noise / 8192 < step <= noise / 4096

@@ -347,3 +347,19 @@ def test_a_ratio_to_one_is_a_mean(side: Any) -> None:
     values = np.tile([0.2, 0.5, 0.9, 0.4], 200)
     found = ratio(values, np.ones(800), 1.0, family="empirical-bernstein").interval(-7.0, side)
     assert found == pytest.approx(mean(values, "empirical-bernstein").interval(-7.0, side), abs=1e-6)
+
+
+def test_a_metric_is_described_in_public_words() -> None:
+    """What the transcript keeps of a question: its words, its range and what was claimed."""
+    from holdfast.holdout.decisions import OneSided
+    from holdfast.holdout.procedure import OnRows
+    from holdfast.holdout.procedure_question import ProcedureQuestion
+
+    asked = ProcedureQuestion(OnRows(-1.0, 2.0, 100, "a constant", lambda log_share, side: (0.25, 0.5)), 100)
+    assert asked.describe(OneSided(0.1, True)) == {
+        "kind": "metric",
+        "description": "a constant",
+        "low": -1.0,
+        "high": 2.0,
+        "at_least": 0.1,
+    }
