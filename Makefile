@@ -16,7 +16,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto --dist loadgroup $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup $(ARGS)
 
 bench: $(VENV)/.test
 	@tools/system-parts
