@@ -235,3 +235,15 @@ def test_the_tail_counts_every_transcript() -> None:
         exact = 2 * sum(math.comb(i + grid, grid) for i in range(t)) * math.exp(-2 * error**2 * 5000)
         assert ladder_tail(5000, error, step, t) == pytest.approx(min(1.0, exact), rel=1e-9)
         assert exact < 1
+
+
+def test_a_stored_ladder_keeps_its_step_and_a_leader_that_was_submitted() -> None:
+    ladder = Ladder(50, 20, step=0.125, mode="fixed-step")
+    ladder.submit(np.full(50, 0.5))
+    state = ladder.state()
+    assert state["parameters"]["step"] == 0.125
+    assert Ladder.from_state(state).state() == state
+    assert Ladder(50, 20, mode="parameter-free").state()["parameters"]["step"] is None
+    for leader in (-1, 2):
+        with pytest.raises(InvalidParameter, match="leader"):
+            Ladder.from_state(state | {"leader": leader})

@@ -344,3 +344,13 @@ def test_plot_without_its_extra(issue: HoldoutPlan, monkeypatch: pytest.MonkeyPa
 def test_wrong_input(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         plan(**({"n": 1000, "questions": 10} | wrong))
+
+
+def test_numbers_of_rows_and_questions_end_at_ten_to_the_fifteen() -> None:
+    small = plan(1000, 10, 1)
+    for questions in ([0], [10**15 + 1], [10, -1]):
+        with pytest.raises(InvalidParameter, match="questions"):
+            small.curve(questions)
+    for n, questions in ((10**15 + 1, 10), (0, 10), (1000, 0), (1000, 10**15 + 1)):
+        with pytest.raises(InvalidParameter, match="must be"):
+            plan(n, questions, 1)

@@ -11,6 +11,7 @@ import pytest
 import holdfast as hf
 from holdfast.bounds.one_question import clopper_pearson
 from holdfast.errors import InvalidParameter
+from holdfast.holdout.mean_question import MeanQuestion
 from holdfast.holdout.procedure import OnRows
 from tests.holdout.reusable_rows import N, column
 
@@ -126,3 +127,12 @@ def test_what_a_claim_a_comparison_and_a_metric_may_cost_is_known_before():
         assert holdout.compare(column(0.2), column(0.2), 0.5).cost.bits <= most.bits
     with pytest.raises(InvalidParameter, match="tolerance"):
         holdout.most_cost(0.9, procedure=metric)
+
+
+def test_a_spread_is_at_most_half_the_range() -> None:
+    for low, high in ((0.0, 1.0), (-1.0, 3.0)):
+        half = (high - low) / 2
+        assert MeanQuestion("mean", "auto", half, low, high, False, 100).spread == half
+        for spread in (1.01 * half, -0.1):
+            with pytest.raises(InvalidParameter, match="spread"):
+                MeanQuestion("mean", "auto", spread, low, high, False, 100)

@@ -10,6 +10,7 @@ from holdfast.bounds.holdout import theorem25_parameters, theorem25_size
 from holdfast.bounds.holdout.run_failure import thresholdout_failure
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout import Claim, GaussianThresholdout, Thresholdout, threshold_claim
+from holdfast.holdout.threshold_claim import METHODS, planned
 from holdfast.holdout.threshold_rules import ThresholdRules
 from holdfast.noise import Grid, Seeded, discrete_laplace_tail
 
@@ -187,3 +188,36 @@ def test_sums_that_are_rounded_count_as_sensitivity() -> None:
 def test_the_experiments_grid_has_thousands_of_steps_in_its_noise(noise: float) -> None:
     step = float(GaussianThresholdout(10_000, noise=noise)._grid.step)
     assert noise / 8192 < step <= noise / 4096
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_plan_scales_with_the_range_of_the_answers(method: Any) -> None:
+    one = planned(0.1, 0.05, 100, 5, None, method, 0.0, 1.0)
+    two = planned(0.2, 0.05, 100, 5, None, method, -0.5, 1.5)
+    assert two.n == one.n
+    assert two.threshold == pytest.approx(2 * one.threshold)
+    with pytest.raises(InvalidParameter, match="n must be"):
+        planned(0.1, 0.05, 100, None, 0, method, 0.0, 1.0)
+    for tau in (0.0, -0.1):
+        with pytest.raises(InvalidParameter, match="tau must be"):
+            planned(tau, 0.05, 100, 5, None, method, 0.0, 1.0)
+
+
+def test_a_stated_sensitivity_is_taken_as_it_is() -> None:
+    """Nothing is added for rounded sums, which are the caller's, and the whole range is not assumed."""
+    rules = ThresholdRules(n=10_000, threshold=0.04, sigma=0.001, budget=3, sensitivity=Fraction(1, 10_000))
+    on_grid = rules.on_grid
+    assert on_grid.sensitivity == math.ceil(Fraction(1, 10_000) / on_grid.grid.step)
+
+
+def test_intervals_stay_within_the_range_of_the_answers() -> None:
+    found = Thresholdout.plan(0.1, 100, 5)
+    rules = found._rules
+    for value, over, expected in (
+        (0.5, True, (0.4, 0.6)),
+        (-0.2, True, (0.0, 0.0)),
+        (1.3, True, (1.0, 1.0)),
+        (0.05, False, (0.0, 0.15)),
+        (0.98, False, (0.88, 1.0)),
+    ):
+        assert rules._interval(value, over) == pytest.approx(expected)

@@ -363,3 +363,7 @@ def test_a_metric_is_described_in_public_words() -> None:
         "high": 2.0,
         "at_least": 0.1,
     }
+    for name, bound in (("at_least", -1.1), ("at_most", 2.1)):
+        with pytest.raises(InvalidParameter, match=name):
+            asked.claim(name, bound)
+    assert asked.claim("at_most", 2.0) == OneSided(2.0, False)
