@@ -11,7 +11,7 @@ import pytest
 import holdfast as hf
 from holdfast.bounds.one_question import clopper_pearson
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.mean_question import MeanQuestion
+from holdfast.holdout.mean_question import MeanQuestion, checked_guess
 from holdfast.holdout.procedure import OnRows
 from tests.holdout.reusable_rows import N, column
 
@@ -136,3 +136,11 @@ def test_a_spread_is_at_most_half_the_range() -> None:
         for spread in (1.01 * half, -0.1):
             with pytest.raises(InvalidParameter, match="spread"):
                 MeanQuestion("mean", "auto", spread, low, high, False, 100)
+
+
+def test_the_finest_grid_is_a_billionth_of_the_range() -> None:
+    for low, high in ((0.0, 1.0), (-1.0, 1.0), (5.0, 7.0)):
+        finest = (high - low) * 1e-9
+        assert checked_guess(low, None, "value", finest, low, high).grid == finest
+        with pytest.raises(InvalidParameter, match="grid"):
+            checked_guess(low, None, "value", 0.99 * finest, low, high)
