@@ -367,3 +367,13 @@ def test_a_metric_is_described_in_public_words() -> None:
         with pytest.raises(InvalidParameter, match=name):
             asked.claim(name, bound)
     assert asked.claim("at_most", 2.0) == OneSided(2.0, False)
+
+
+def test_a_mean_by_bets_is_the_interval_of_its_bets() -> None:
+    from holdfast.holdout.betting import Bets
+    from holdfast.holdout.metrics import mean
+
+    column = np.random.default_rng(4).beta(2, 5, 400)
+    question = mean(column, "betting")
+    assert question.interval(-5.0) == Bets.on(column, 0.0, 1.0, "values").interval(-5.0, "both")
+    assert question.interval(-5.0) != mean(column, "kl").interval(-5.0)
