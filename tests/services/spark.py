@@ -64,8 +64,6 @@ def session() -> SparkSession:
         "spark.executor.memory": "768m",
         "spark.executor.extraJavaOptions": options,
         "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.enabled": "false",  # it plans again after each stage, for tables that are large
-        "spark.locality.wait": "0",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder),
         "spark.sql.session.timeZone": "UTC",
