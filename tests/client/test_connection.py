@@ -70,9 +70,7 @@ def test_answers_are_those_of_a_guard_in_this_process(
     """Question by question: both guards begin with nothing asked."""
     file = tmp_path / "people.csv"
     head, *lines = fresh_rows("compared").splitlines()  # of other people: `id` names them
-    file.write_text(
-        "\n".join([head, *(f"10000{line}" for line in lines)]) + "\n"
-    )
+    file.write_text("\n".join([head, *(f"10000{line}" for line in lines)]) + "\n")
     made = steward.create_guard(
         "compared", steward.upload_sample("compared", file, row_key="id")["id"], hf.guard.Policy(**POLICY)
     )
