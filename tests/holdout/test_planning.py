@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import holdfast as hf
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.holdout import HoldoutPlan, ReusableHoldout, plan
+from holdfast.holdout.planning_guess_and_check import PlannedRun
 from holdfast.holdout.planning_inverse import least_rows, most_failures, most_questions, reaches
 from holdfast.holdout.planning_methods import METHODS
 from holdfast.holdout.planning_use import Use
@@ -354,3 +355,16 @@ def test_numbers_of_rows_and_questions_end_at_ten_to_the_fifteen() -> None:
     for n, questions in ((10**15 + 1, 10), (0, 10), (1000, 0), (1000, 10**15 + 1)):
         with pytest.raises(InvalidParameter, match="must be"):
             plan(n, questions, 1)
+
+
+def test_the_worst_number_of_failures_has_the_most_transcripts() -> None:
+    """Before the last of m questions there are `C(m - 1, f)` places for f failures, times what they showed."""
+    stepped = 0
+    for n in (1, 3, 10, 40):
+        for m in (2, 5, 12, 30, 60):
+            use = Use(m, m, 0.95, None, False)
+            run = PlannedRun(n, use, "hoeffding")
+            logs = [math.lgamma(m) - math.lgamma(f + 1) - math.lgamma(m - f) + run.log_shown(f) for f in range(m)]
+            assert logs[run.worst] == pytest.approx(max(logs), abs=1e-9)
+            stepped += m - 1 - run.worst > 1
+    assert stepped
