@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -154,3 +156,25 @@ def test_a_sample_that_lost_rows_has_no_digest(tmp_path: Path) -> None:
     sample.n = 3
     with pytest.raises(SampleUnavailable, match=CHANGED[:30]):
         sample.fingerprint()
+
+
+_WITHOUT_PANDAS = """
+import sys
+import polars as pl
+from holdfast.data import Schema, arrow_batches
+
+columns = {"a": [1, None, 3], "x": [0.5, 1.5, None], "b": [True, None, False], "s": ["u", None, "v"]}
+schema = Schema({"a": "integer", "x": "number", "b": "boolean", "s": "text"})
+held = arrow_batches.batch(schema, list(columns), pl.DataFrame(columns).to_arrow())
+assert [held[name][0].tolist() for name in "axb"] == [[1, 0, 3], [0.5, 1.5, 0.0], [True, False, False]]
+for name, values in columns.items():
+    assert held[name][1].tolist() == [value is None for value in values]
+texts = held["s"][0]
+assert [texts.distinct[code] for code in texts.codes][::2] == ["u", "v"]
+assert "pandas" not in sys.modules
+"""
+
+
+def test_columns_of_arrow_are_read_without_pandas() -> None:
+    """It is there with much else, and to import it would be most of what a small sample's fingerprint takes."""
+    subprocess.run([sys.executable, "-c", _WITHOUT_PANDAS], check=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.data.fingerprint import Batch, Held, Texts
 from holdfast.data.schema import Column, Schema
@@ -33,19 +34,35 @@ def held(column: Column, array: Any) -> Held:
 
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    missing = pc.is_null(array).to_numpy(zero_copy_only=False) if array.null_count else None
+    missing = _numpy(pc.is_null(array), np.bool_) if array.null_count else None
     if column.kind == "text":
         if pa.types.is_dictionary(array.type):
             array = pc.cast(array, pa.large_string())
         coded = array.dictionary_encode()
-        codes = coded.indices.fill_null(0) if array.null_count else coded.indices
-        return Texts(codes.to_numpy(zero_copy_only=False), coded.dictionary.to_pylist() or [""]), missing
-    kinds = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64()}
+        return Texts(_numpy(coded.indices, np.int32, missing), coded.dictionary.to_pylist() or [""]), missing
+    type_, kind = _TYPES[column.kind]
     # Not safe: whole numbers above 2**53 become the nearest double, as in questions.
-    values = array.cast(kinds[column.kind], safe=column.kind == "integer")
-    if array.null_count:
-        values = values.fill_null(False if column.kind == "boolean" else 0)
-    return np.asarray(values.to_numpy(zero_copy_only=False)), missing
+    return _numpy(array.cast(type_, safe=column.kind == "integer"), kind, missing), missing
+
+
+_TYPES: dict[str, tuple[str, Any]] = {
+    "boolean": ("bool", np.bool_),
+    "integer": ("int64", np.int64),
+    "number": ("double", np.float64),
+}
+
+
+def _numpy(array: Any, kind: Any, missing: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+    """The values of an Arrow array, 0 where they are missing. Arrow's own ways to NumPy import pandas first."""
+    first, size = array.offset, len(array)
+    if not size:
+        return np.empty(0, kind)
+    if kind is np.bool_:
+        bits = np.frombuffer(array.buffers()[1], np.uint8)
+        values = np.unpackbits(bits, count=first + size, bitorder="little")[first:].astype(np.bool_)
+    else:
+        values = np.frombuffer(array.buffers()[1], kind, first + size)[first:]
+    return values if missing is None else np.where(missing, np.zeros(1, kind), values)
 
 
 __all__ = ["batch", "held"]

@@ -39,7 +39,7 @@ def table(
     ----------
     source : mapping of arrays, data frame, path or address
         A dict of columns; a pandas, polars or Arrow frame; a `.parquet` or `.csv` file or a folder of Parquet files,
-        which are streamed; a `.duckdb` database; a `postgresql://` address; a Spark data frame.
+        which are streamed unless they are small; a `.duckdb` database; a `postgresql://` address; a Spark data frame.
     engine : {"numpy", "polars", "duckdb", "postgres", "spark"}, optional
         By default polars for columns, frames and files, and what a database or a Spark frame needs. `numpy` takes a
         dict of columns, `duckdb` and `spark` also take files.

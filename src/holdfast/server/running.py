@@ -74,6 +74,7 @@ def serve(settings: Settings) -> None:
         "host": settings.host,
         "port": settings.port,
         "http": "holdfast.server.whole_writes:WholeWrites",  # over h11, the only one that bounds headers
+        "ws": "none",
         "log_config": None,
         "access_log": False,
         "server_header": False,
