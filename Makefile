@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
+# Some machines forbid Python to keep what it compiled; then every process that tests start would compile it all again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test bench docs packaging clean
 
