@@ -144,3 +144,13 @@ def test_description_lengths_form_a_prefix_free_code():
     assert run == pytest.approx(
         math.log2(math.pi * 1000) / 2, abs=0.001
     )  # a thousand passes cost six bits, not a thousand
+
+
+def test_a_transcript_adds_the_terms_of_its_interval_to_what_it_promises() -> None:
+    """Where rows are not independent, an answer names the numbers that its interval rests on."""
+    shares = Shares(0.95, questions=5)
+    run = Transcript(shares, "rows of a chain", lambda family: {"effective_n": 12.5, "of": family})
+    answer = run.ask({"kind": "any"}, None, lambda log_share: Outcome(True, 0.5, (0.4, 0.6), 1, "hoeffding"))
+    assert answer.guarantee.parameters["effective_n"] == 12.5
+    assert answer.guarantee.parameters["of"] == "hoeffding"
+    assert answer.guarantee.assumption == "rows of a chain"
