@@ -59,9 +59,9 @@ _numbers = itertools.count(1)
 def rows() -> list[Row]:
     """SQLite and PostgreSQL, each beside the empty route in the same run; then memory and timing on SQLite."""
     with empty_route() as empty:
-        with running() as live:
+        with running(forked=False) as live:
             measured = _rates("SQLite", live, empty, LEAST)
-        with postgres(durable=True) as server, running(ledger=server.url(), key=_key()) as live:
+        with postgres(durable=True) as server, running(forked=False, ledger=server.url(), key=_key()) as live:
             measured += _rates("PostgreSQL", live, empty, None)
     _key().unlink(missing_ok=True)
     return [*measured, memory_row(QUESTIONS), timing_row(PAIRS)]
@@ -163,7 +163,7 @@ def _fresh() -> str:
 
 def memory_row(questions: int) -> Row:
     """What a server holds after a fifth of the questions, and after all: half of them alone, half in batches."""
-    with running() as live:
+    with running(forked=False) as live:
         guard = live.guard("memory", _POLICY)
         path = f"/api/v1/guards/{guard['id']}"
         token = _token(live, "ann")
@@ -203,7 +203,7 @@ def resident(process: int) -> float:
 
 def timing_row(pairs: int) -> Row:
     """Two samples that differ in hidden rows only, asked in turn: whether their response times can be told apart."""
-    with running() as live:
+    with running(forked=False) as live:
         found = timing_pairs.over_http(live, pairs)
     name, claim = "requests about hidden rows, none and all true", f"p >= {timing_pairs.ERROR:g}"
     shown = f"{2 * pairs:,} of them, median difference {found.median * 1e6:.0f} µs"

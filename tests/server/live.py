@@ -96,13 +96,13 @@ def fresh_rows(name: str) -> str:
 
 
 @contextmanager
-def running(**given: Any) -> Iterator[Live]:
-    """A server with these settings, for as long as the block lasts."""
+def running(*, forked: bool = True, **given: Any) -> Iterator[Live]:
+    """A server with these settings, for as long as the block lasts; `forked=False` starts the command itself."""
     with tempfile.TemporaryDirectory(prefix="holdfast-server-") as place:
         folder = Path(given.pop("folder", place))
         settings = Settings(**{"folder": folder, "port": free_port(), "rate": 1e6, "burst": 10**6} | given)
         log, token = Path(place) / "log", Path(place) / "token"
-        with started(settings, log, token, forked=True) as process:
+        with started(settings, log, token, forked=forked) as process:
             live = Live(
                 f"http://127.0.0.1:{settings.port}", "", process, folder, log, (settings.folders or (folder,))[0]
             )
