@@ -66,13 +66,17 @@ def advanced_curve(epsilon: float, rounds: int) -> Table:
     return advanced(i * epsilon**2, i * pure_to_zcdp(epsilon), DELTA)
 
 
-@cache
-def curve(name: str, epsilon: float, rounds: int) -> Table:
-    odometer, cost, read = MAKERS[name](), PureDP(epsilon), []
+def readings(make: Callable[[], Odometer], epsilon: float, rounds: int) -> Table:
+    odometer, cost, read = make(), PureDP(epsilon), []
     for _ in range(rounds):
         odometer.record(cost)
         read.append(odometer.reading())
-    found = np.array(read)
+    return np.array(read)
+
+
+@cache
+def curve(name: str, epsilon: float, rounds: int) -> Table:
+    found = readings(MAKERS[name], epsilon, rounds)
     found.flags.writeable = False
     return found
 
