@@ -66,7 +66,7 @@ def advanced_curve(epsilon: float, rounds: int) -> Table:
     return advanced(i * epsilon**2, i * pure_to_zcdp(epsilon), DELTA)
 
 
-def readings(make: Callable[[], Odometer], epsilon: float, rounds: int) -> Table:
+def read_along(make: Callable[[], Odometer], epsilon: float, rounds: int) -> Table:
     odometer, cost, read = make(), PureDP(epsilon), []
     for _ in range(rounds):
         odometer.record(cost)
@@ -76,7 +76,7 @@ def readings(make: Callable[[], Odometer], epsilon: float, rounds: int) -> Table
 
 @cache
 def curve(name: str, epsilon: float, rounds: int) -> Table:
-    found = readings(MAKERS[name], epsilon, rounds)
+    found = read_along(MAKERS[name], epsilon, rounds)
     found.flags.writeable = False
     return found
 

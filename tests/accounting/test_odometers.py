@@ -29,7 +29,7 @@ from holdfast.accounting import (
 from holdfast.bounds.odometers import pointwise_drift, reading, zcdp_reading
 from holdfast.errors import InvalidParameter
 from holdfast.experiments.walks import crossing_probability, crossing_thresholds
-from tests.accounting.test_adversarial_odometers import DELTA, readings
+from tests.accounting.test_adversarial_odometers import DELTA, read_along
 
 # spec-confidence-and-composition section 5.5: epsilon 0.01 a round, delta 1e-6, n 1e4. The inversion column there keeps
 # half of delta for point-wise deltas and uses the reviewed constant.
@@ -157,7 +157,7 @@ def test_renyi_without_a_bound_reads_infinity() -> None:
 )
 def test_reading_ahead_of_the_range_is_sound(make) -> None:  # type: ignore[no-untyped-def]
     """Where the boundary begins late, all rounds before it are read ahead; exact crossing probability."""
-    read = readings(make, 0.02, 2000)
+    read = read_along(make, 0.02, 2000)
     assert read[0] < math.inf
     assert all(b >= a for a, b in itertools.pairwise(read))
     found = crossing_probability(0.02, crossing_thresholds(0.02, read), two_sided=make().two_sided)
