@@ -42,11 +42,15 @@ def test_a_token_is_made_shown_once_listed_and_ended(live: Live, capsys: Any) ->
     assert me(live, made["token"]).status_code == 401
 
 
-def test_without_options_it_is_an_analysts_for_every_guard(live: Live, capsys: Any) -> None:
+@pytest.mark.parametrize("columns", ["40", "200"])
+def test_without_options_it_is_an_analysts_for_every_guard(
+    live: Live, capsys: Any, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
     assert run(["token", "issue", live.url, "uma"]) == 0
     shown = capsys.readouterr().out
     assert "shown once" in shown
-    assert "every guard its name may ask" in shown
+    assert "every guard its name may ask" in " ".join(shown.split())
     (text,) = [word for word in shown.split() if word.startswith("hf_")]
     assert me(live, text).json()["role"] == "analyst"
 

@@ -37,7 +37,8 @@ def issue(
     if as_json:
         output.print_json(made)
         return
-    output.facts(f"A token for {made['name']}, shown once", [("token", made["token"]), *_facts(made)])
+    output.facts(f"A token for {made['name']}, shown once", _facts(made))
+    print(made["token"])  # as it is: it is longer than many lines, and one that was broken is no token
 
 
 def list_(server: str = _SERVER, as_json: bool = _JSON) -> None:
