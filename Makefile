@@ -7,7 +7,7 @@ ARGS ?=
 # Some machines forbid Python to keep what it compiled; then every process that tests start would compile it all again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test bench docs packaging clean
+.PHONY: run test coverage bench docs packaging clean
 
 run: $(VENV)/.run
 	$(BIN)/holdfast demo $(ARGS)
@@ -19,6 +19,13 @@ test: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup $(ARGS)
+
+# Every line that tests run, in the processes that they start too. Ratios of time mean nothing while lines are counted.
+coverage: $(VENV)/.test
+	rm -rf build/coverage && mkdir -p build/coverage
+	OPENBLAS_NUM_THREADS=1 $(BIN)/coverage run -m pytest -n auto --dist loadgroup --deselect tests/test_bench_regression.py $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 bench: $(VENV)/.test
 	@tools/system-parts
