@@ -1,6 +1,5 @@
 """Fixtures that tests of several packages share, and which tests run in one process."""
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,12 +24,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, each in its own order."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One process more than there are cores: a third of the time tests wait for servers, disks and clocks."""
-    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -23,6 +23,8 @@ import pytest
 
 import holdfast as hf
 from holdfast.client.receipts import check_receipt
+from holdfast.errors import InvalidParameter
+from holdfast.server.running import require_free
 from holdfast.server.settings import Settings
 from tests.server.live import Live, entries, free_port, started, wait_until_up
 
@@ -55,6 +57,15 @@ class Mortal:
         """All of it at once, as a power cut would."""
         os.killpg(self.live.process.pid, signal.SIGKILL)
         self.live.process.wait(15)
+        end = time.monotonic() + 15
+        while True:  # the workers are nobody's children now: they have ended when they have let go of the port
+            try:
+                require_free(self.settings)
+                return
+            except InvalidParameter:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
 
     def kill_one(self, rng: random.Random) -> None:
         """One of its workers; the others go on, and the parent starts a new one."""
