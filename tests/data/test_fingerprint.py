@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.data import Schema, table
+from holdfast.data.arrow_batches import held
 from holdfast.data.fingerprint import Content, Texts, mix
 from holdfast.data.sample import CHANGED
+from holdfast.data.schema import Column
 from holdfast.errors import SampleUnavailable
 from tests.data import kept
 from tests.data.expressions.odd_rows import SCHEMA, TEXTS
@@ -178,3 +181,29 @@ assert "pandas" not in sys.modules
 def test_columns_of_arrow_are_read_without_pandas() -> None:
     """It is there with much else, and to import it would be most of what a small sample's fingerprint takes."""
     subprocess.run([sys.executable, "-c", _WITHOUT_PANDAS], check=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [("integer", [9, 5, 7, 6]), ("number", [9.0, 5.5, 7.5, 6.5]), ("boolean", [False, True, True, True])],
+)
+def test_a_part_of_an_arrow_column_is_read_as_that_part(kind: Any, values: list[Any]) -> None:
+    """Arrow leaves anything in the place of a missing value, and a part begins in the middle of its buffers."""
+    whole = pa.array(values)
+    missing = pa.Array.from_buffers(whole.type, 4, [pa.py_buffer(bytes([0b1011])), whole.buffers()[1]])
+    found, absent = held(Column("c", kind), missing.slice(1))
+    zero = type(values[0])(0)
+    assert found.tolist() == [values[1], zero, values[3]]
+    assert absent is not None
+    assert absent.tolist() == [False, True, False]
+    plain, none = held(Column("c", kind), whole.slice(2))
+    assert (plain.tolist(), none) == (values[2:], None)
+
+
+def test_a_part_of_an_arrow_column_of_texts() -> None:
+    found, absent = held(Column("s", "text"), pa.array(["u", "v", None, "w"]).slice(1))
+    assert absent is not None
+    assert absent.tolist() == [False, True, False]
+    assert isinstance(found, Texts)
+    assert [found.distinct[code] for code in found.codes][::2] == ["v", "w"]
+    assert set(found.codes.tolist()) <= set(range(len(found.distinct)))

@@ -25,7 +25,7 @@ ROWS = 1 << 17
 GROUPINGS = 16
 """Passes with cells of their own that share one reading of the rows."""
 HELD = 1 << 20
-"""Bytes of a CSV file up to which it is parsed once and held: in memory it may take fifteen times as much."""
+"""Bytes of a CSV file up to which it is parsed once and held: in memory it may take many times as much."""
 SMALL = 1 << 17
 """Rows up to which what is held is not streamed: to set a stream up takes longer than to add them up."""
 _EXACT_AS_DOUBLE = 2**22
