@@ -60,8 +60,14 @@ def test_what_is_wrong_is_said(live: Live, capsys: Any, monkeypatch: pytest.Monk
     assert "SERVER must be the address of a server" in capsys.readouterr().err
     assert run(["token", "issue", live.url, "vic", "--guard", "no such"]) == 2
     assert "guard must name a guard" in capsys.readouterr().err
-    assert run(["token", "issue", live.url, "vic", "--role", "king"]) == 2
-    assert run(["token", "issue", live.url, "vic", "--expires", "yesterday"]) == 2
+    for words, said in (
+        (["vic", "--role", "king"], "--role must be one of"),
+        (["vic", "--expires", "yesterday"], "--expires must be a time such as 2030-01-31T12:00Z, got 'yesterday'"),
+        (["vic", "--expires", "2020-01-31"], "expires must be a time to come"),
+        (["<b>vic"], "must be letters, digits, spaces and _.@+()-, beginning with a letter or digit"),
+    ):
+        assert run(["token", "issue", live.url, *words]) == 2
+        assert said in capsys.readouterr().err
     with live.analyst("wes") as wes:
         monkeypatch.setenv("HOLDFAST_TOKEN", wes.headers["authorization"].split()[1])
     capsys.readouterr()

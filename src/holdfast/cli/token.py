@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import typer
 
+from holdfast import check
 from holdfast.cli import output, remote
+from holdfast.errors import InvalidParameter
 
 _SERVER = typer.Argument(..., help="The server's http(s):// address; the steward's token comes from HOLDFAST_TOKEN.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
@@ -31,9 +34,11 @@ def issue(
     as_json: bool = _JSON,
 ) -> None:
     """Make a token. Its text is shown now and never again."""
+    check.choice("--role", role, ("analyst", "steward"))
+    until = None if expires is None else _moment(expires)
     with remote.at_server(server) as connection:
         guards = [connection.guard(one).id for one in guard] or None
-        made = connection.issue_token(role, name, expires=expires, guards=guards)
+        made = connection.issue_token(role, name, expires=until, guards=guards)
     if as_json:
         output.print_json(made)
         return
@@ -66,9 +71,17 @@ def revoke(
     output.facts(f"Ended the token of {ended['name']}", _facts(ended))
 
 
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidParameter(f"--expires must be a time such as 2030-01-31T12:00Z, got {text!r}") from None
+
+
 def _facts(token: dict[str, Any]) -> list[tuple[str, str]]:
     until = token["expires"][:10] if token["revoked"] is None else f"revoked {token['revoked'][:10]}"
-    reached = "every guard its name may ask" if token["guards"] is None else ", ".join(token["guards"])
+    everything = "every guard" if token["role"] == "steward" else "every guard its name may ask"
+    reached = everything if token["guards"] is None else ", ".join(token["guards"])
     return [("role", token["role"]), ("reaches", reached), ("until", until), ("id", token["id"])]
 
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import importlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -104,9 +104,7 @@ def _handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        found = [
-            {"where": ".".join(map(str, one["loc"]))[:200], "what": str(one["msg"])} for one in error.errors()[:20]
-        ]
+        found = [{"where": ".".join(map(str, one["loc"]))[:200], "what": _what(one)} for one in error.errors()[:20]]
         detail = "; ".join(f"{one['where']}: {one['what']}" for one in found[:3])
         return _say(request, Problem("invalid-parameter", detail[:500], more={"errors": found}))
 
@@ -116,6 +114,13 @@ def _handle_errors(app: FastAPI) -> None:
         words = {"not-found": "there is nothing at this address", "method-not-allowed": "not with this method"}
         headers = {k: v for k, v in (error.headers or {}).items() if k.lower() == "allow"}
         return _say(request, Problem(code, words.get(code, "the request cannot be read"), headers=headers))
+
+
+def _what(error: Mapping[str, Any]) -> str:
+    """What is wrong with one value, in words that say what would be right."""
+    if error["type"] == "string_pattern_mismatch" and error["loc"][-1] == "name":
+        return "must be letters, digits, spaces and _.@+()-, beginning with a letter or digit"
+    return str(error["msg"])
 
 
 def _say(request: Request, problem: Problem) -> Response:
