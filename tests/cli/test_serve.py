@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,12 @@ def test_a_token_in_a_file_is_not_printed(capsys: pytest.CaptureFixture[str]) ->
     told = capsys.readouterr().out
     assert "token.txt" in told
     assert TOKEN not in told
+
+
+def test_an_option_and_its_setting_have_one_name() -> None:
+    """`--signing-key` is `HOLDFAST_SERVER_SIGNING_KEY`: who knows the one knows the other."""
+    of_the_start_alone = {"new_steward", "token_file", "as_json"}
+    taken = inspect.signature(serve.serve).parameters
+    for name in set(taken) - of_the_start_alone:
+        assert name in Settings.model_fields
+        assert "--" + name.replace("_", "-") in taken[name].default.param_decls[0].split("/")

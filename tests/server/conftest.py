@@ -14,5 +14,5 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A server that allows one folder, with one file in it."""
     allowed = tmp_path_factory.mktemp("allowed")
     (allowed / "allowed.csv").write_text("a,b\n1,2\n5,6\n")
-    with running(folders=(allowed,), failures=10_000) as server:
+    with running(allow_folder=(allowed,), failures=10_000) as server:
         yield server

@@ -104,7 +104,7 @@ def running(*, forked: bool = True, **given: Any) -> Iterator[Live]:
         log, token = Path(place) / "log", Path(place) / "token"
         with started(settings, log, token, forked=forked) as process:
             live = Live(
-                f"http://127.0.0.1:{settings.port}", "", process, folder, log, (settings.folders or (folder,))[0]
+                f"http://127.0.0.1:{settings.port}", "", process, folder, log, (settings.allow_folder or (folder,))[0]
             )
             wait_until_up(live)
             live.steward_token = token.read_text().strip()

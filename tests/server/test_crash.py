@@ -90,7 +90,7 @@ def mortal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             postgres = request.getfixturevalue("postgres_server")
             name = postgres.create_database()
             stack.callback(postgres.drop_database, name)
-            more = {"ledger": postgres.url(name), "key": folder / "signing.key"}
+            more = {"ledger": postgres.url(name), "signing_key": folder / "signing.key"}
         server = Mortal(folder, **more)
         stack.callback(server.stop)
         server.start(forked=request.param == "postgres")

@@ -22,7 +22,7 @@ from tests.server.live import PEOPLE, Live
 def steward(tmp_path: Path) -> Iterator[TestClient]:
     allowed = tmp_path / "allowed"
     allowed.mkdir()
-    app = create_app(Settings(folder=tmp_path / "server", folders=(allowed,)))
+    app = create_app(Settings(folder=tmp_path / "server", allow_folder=(allowed,)))
     token = app.state.server.tokens.issue_for("steward", "sam", days=1)
     yield TestClient(app, headers={"Authorization": f"Bearer {token}"}, raise_server_exceptions=False)
     app.state.server.close()
@@ -106,7 +106,7 @@ def test_a_token_lives_ten_years_at_most(steward: TestClient) -> None:
 
 def test_settings_are_shown_without_passwords() -> None:
     settings = Settings(
-        ledger="postgresql://bob:hunter2@db/holdfast", sources={"people": "postgresql://bob:hunter3@db/x#people"}
+        ledger="postgresql://bob:hunter2@db/holdfast", allow_source={"people": "postgresql://bob:hunter3@db/x#people"}
     )
     assert "hunter" not in repr(settings)
     assert "hunter" not in str(settings)

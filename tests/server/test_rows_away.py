@@ -32,7 +32,7 @@ def check(number: int) -> dict[str, Any]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    made = Server(Settings(folder=tmp_path / "here", folders=(tmp_path,)))
+    made = Server(Settings(folder=tmp_path / "here", allow_folder=(tmp_path,)))
     yield made
     made.close()
 
@@ -56,7 +56,7 @@ def test_stored_answers_need_no_rows(tmp_path: Path) -> None:
     at = tmp_path / "people.csv"
     at.write_text(PEOPLE)
     with (
-        running(folders=(tmp_path,)) as live,
+        running(allow_folder=(tmp_path,)) as live,
         live.client() as steward,
         live.analyst("ann") as ann,
         live.analyst("eve", guards=[]) as eve,

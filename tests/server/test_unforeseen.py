@@ -49,7 +49,11 @@ def test_parts_of_tokens_are_hidden() -> None:
 
 def test_settings_reach_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(
-        folder=tmp_path, folders=(tmp_path, tmp_path / "b"), sources={"a": "x.duckdb#t"}, workers=3, key=tmp_path / "k"
+        folder=tmp_path,
+        allow_folder=(tmp_path, tmp_path / "b"),
+        allow_source={"a": "x.duckdb#t"},
+        workers=3,
+        signing_key=tmp_path / "k",
     )
     for name, value in to_environment(settings).items():
         monkeypatch.setenv(name, value)

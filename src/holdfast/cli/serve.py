@@ -24,7 +24,9 @@ def register(app: typer.Typer) -> None:
 def serve(
     folder: Path = typer.Option(None, "--folder", help="Where uploads and the ledger are kept."),  # noqa: B008
     ledger: str = typer.Option(None, "--ledger", help="A SQLite file or a postgresql:// address."),
-    key: Path = typer.Option(None, "--signing-key", help="The file of the signing key; made if it is not there."),  # noqa: B008
+    signing_key: Path = typer.Option(  # noqa: B008
+        None, "--signing-key", help="The file of the signing key; made if it is not there."
+    ),
     host: str = typer.Option(None, "--host", help="Address to listen on; loopback if not given."),
     port: int = typer.Option(None, "--port", help="Port to listen on; 8321 if not given."),
     workers: int = typer.Option(None, "--workers", help="Processes that share the ledger."),
@@ -42,19 +44,19 @@ def serve(
     token_file: Path = typer.Option(None, "--token-file", help="Write a new token there, not here."),  # noqa: B008
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Serve guards over HTTP. Every option can be a variable instead: HOLDFAST_SERVER_PORT and so on.
+    """Serve guards over HTTP. Every setting can be a variable instead: HOLDFAST_SERVER_PORT and so on.
 
     The first start makes a steward's token and shows it once. TLS is a reverse proxy's work; see the documentation.
     """
     given: dict[str, Any] = {
         "folder": folder,
         "ledger": ledger,
-        "key": key,
+        "signing_key": signing_key,
         "host": host,
         "port": port,
         "workers": workers,
-        "folders": tuple(allow_folder) or None,
-        "sources": dict(_source(text) for text in allow_source) or None,
+        "allow_folder": tuple(allow_folder) or None,
+        "allow_source": dict(_source(text) for text in allow_source) or None,
         "open_metrics": open_metrics,
     }
     settings, running = _settings({name: value for name, value in given.items() if value is not None})

@@ -55,14 +55,14 @@ class Samples:
             return str(self._settings.uploads / Path(place).name), None
         if origin == "path":
             return str(self._inside(place)), None
-        if place not in self._settings.sources:
+        if place not in self._settings.allow_source:
             raise Problem("forbidden", "this server was not told to allow a source of that name")
-        found, _, table = self._settings.sources[place].partition("#")
+        found, _, table = self._settings.allow_source[place].partition("#")
         return found, table or None
 
     def _inside(self, path: str) -> Path:
         if path and "\x00" not in path:
-            for folder in self._settings.folders:
+            for folder in self._settings.allow_folder:
                 root = folder.resolve()
                 found = (root / path).resolve()
                 if found.is_relative_to(root) and found != root and _stays(found, root):

@@ -28,7 +28,7 @@ class Settings(OidcSettings):
         default=Path("holdfast-server"), description="Uploaded samples, and the ledger unless it is elsewhere"
     )
     ledger: str | None = Field(default=None, repr=False, description="A SQLite file or a postgresql:// address")
-    key: Path | None = Field(
+    signing_key: Path | None = Field(
         default=None, description="The file of the signing key; servers that share a ledger share it"
     )
     host: str = Field(default="127.0.0.1", description="The address to listen on")
@@ -37,10 +37,10 @@ class Settings(OidcSettings):
     proxies: str = Field(default="", description="Addresses of reverse proxies whose X-Forwarded-For is believed")
     public_url: str | None = Field(default=None, description="How the server is reached from outside, for links")
 
-    folders: tuple[Path, ...] = Field(
+    allow_folder: tuple[Path, ...] = Field(
         default=(), description="Folders whose .csv and .parquet files stewards may register"
     )
-    sources: dict[str, str] = Field(
+    allow_source: dict[str, str] = Field(
         default_factory=dict, repr=False, description="Files and tables that may be registered by name"
     )
 

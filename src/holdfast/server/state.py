@@ -35,7 +35,7 @@ class Server:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.store = open_store(settings.ledger_place, key=settings.key)
+        self.store = open_store(settings.ledger_place, key=settings.signing_key)
         self.records = Records.beside(self.store)
         self.tokens = Tokens(self.records)
         self.samples = Samples(self.records, settings)

@@ -54,7 +54,7 @@ async def register(request: Request) -> Response:
     form = await form_of(request, session)
     try:
         name, place = name_of(field(form, "name")), field(form, "place")
-        origin: Any = "source" if place in server.settings.sources else "path"
+        origin: Any = "source" if place in server.settings.allow_source else "path"
         made = await server.work(server.samples.add, name, origin, place, field(form, "row_key") or None)
     except (Problem, HoldfastError) as error:
         return await _page(request, error)
@@ -138,8 +138,8 @@ async def _page(request: Request, error: Problem | HoldfastError | None = None) 
         200 if problem is None else problem.status,
         samples=listed,
         guarded=guarded,
-        sources=sorted(server.settings.sources),
-        folders=bool(server.settings.folders),
+        sources=sorted(server.settings.allow_source),
+        folders=bool(server.settings.allow_folder),
         problem=problem,
     )
 
