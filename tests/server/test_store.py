@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,7 @@ from alembic.script import ScriptDirectory
 
 from holdfast.errors import LedgerConflict
 from holdfast.guard.ledger import open_store, verify_store
-from holdfast.server import store as module
-from holdfast.server.store import VERSION, VERSION_TABLE, Records, Taken
+from holdfast.server.store import RECORDS, Records, Taken
 from holdfast.server.tables import METADATA, SAMPLES
 
 
@@ -29,12 +29,12 @@ def test_migrations_make_the_tables_that_the_code_uses(place: str) -> None:
             context = MigrationContext.configure(
                 connection,
                 opts={
-                    "version_table": VERSION_TABLE,
+                    "version_table": RECORDS.kept_in,
                     "include_name": lambda name, kind, _: kind != "table" or name in ours,
                 },
             )
             assert compare_metadata(context, METADATA) == []
-            assert context.get_current_revision() == VERSION
+            assert context.get_current_revision() == RECORDS.version
         Records.beside(store)  # a second time changes nothing
         values = dict.fromkeys(SAMPLES.c.keys(), "x") | {"id": "s_1", "n": 1}
         records.add(SAMPLES, **values)
@@ -47,8 +47,29 @@ def test_migrations_make_the_tables_that_the_code_uses(place: str) -> None:
 
 
 def test_the_newest_migration_is_the_version() -> None:
-    folder = Path(module.__file__).parent / "migrations"
-    assert ScriptDirectory(str(folder)).get_heads() == [VERSION]
+    assert ScriptDirectory(str(RECORDS.folder)).get_heads() == [RECORDS.version]
+
+
+def test_tables_of_a_later_release_are_left_alone(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "ledger.db")) as store:
+        Records.beside(store)
+        with store.engine.begin() as connection:  # type: ignore[attr-defined]
+            connection.exec_driver_sql("UPDATE server_version SET version_num = '9999'")
+        with pytest.raises(LedgerConflict, match="the server's tables are of version '9999'"):
+            Records.beside(store)
+
+
+def test_ledgers_and_records_are_made_one_at_a_time(tmp_path: Path) -> None:
+    """Alembic keeps what it does in a module: tables of two kinds at once would be each other's."""
+    places = [str(tmp_path / f"{number}.db") for number in range(8)]
+
+    def make(place: str) -> bool:
+        with open_store(place) as store:
+            Records.beside(store)
+            return verify_store(store).ok
+
+    with ThreadPoolExecutor(len(places)) as pool:
+        assert all(pool.map(make, places))
 
 
 def test_records_need_a_database() -> None:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, RowMapping, Table, insert, inspect, select, text, update
+from sqlalchemy import Connection, Engine, RowMapping, Table, insert, select, text, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from holdfast.errors import LedgerConflict, LedgerUnavailable
+from holdfast.guard.ledger.schema import Migrations
 from holdfast.guard.ledger.sql_store import SQLStore
 
-VERSION = "0002"
-"""The newest of `migrations/versions`; a test keeps the two alike."""
+RECORDS = Migrations("the server's", Path(__file__).parent / "migrations", "0002", "server_version")
+"""Those of the records; a test keeps the version and the newest of `migrations/versions` alike."""
 
-VERSION_TABLE = "server_version"
-_FOLDER = Path(__file__).parent / "migrations"
-_ALEMBIC = threading.Lock()
 _SCHEMA_LOCK = 0x686F6C6473727672  # "holdsrvr"
 
 
@@ -51,10 +48,10 @@ class Records:
         self._engine = engine
         self._sqlite = engine.dialect.name == "sqlite"
         with self._connected() as connection:
-            if _stored_version(connection) != VERSION:
+            if RECORDS.stored_version(connection) != RECORDS.version:
                 connection.rollback()
                 self._lock_schema(connection)
-                _bring_up_to_date(connection)
+                RECORDS.bring_up_to_date(connection)
                 connection.commit()
 
     @classmethod
@@ -129,27 +126,4 @@ def _plain(row: RowMapping) -> dict[str, Any]:
     return {str(name): value for name, value in row.items()}
 
 
-def _stored_version(connection: Connection) -> str | None:
-    if not inspect(connection).has_table(VERSION_TABLE):
-        return None
-    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
-    return str(found[0]) if len(found) == 1 else "several"
-
-
-def _bring_up_to_date(connection: Connection) -> None:
-    from alembic import command
-    from alembic.config import Config
-    from alembic.util import CommandError
-
-    settings = Config()
-    settings.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
-    settings.attributes["connection"] = connection
-    settings.attributes["version_table"] = VERSION_TABLE
-    try:
-        with _ALEMBIC:
-            command.upgrade(settings, "head")
-    except CommandError as error:
-        raise LedgerConflict("the server's tables are of a version that this release does not know") from error
-
-
-__all__ = ["IDENTITY", "VERSION", "VERSION_TABLE", "Records", "Taken", "now"]
+__all__ = ["IDENTITY", "RECORDS", "Records", "Taken", "now"]

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from holdfast.guard.ledger import schema
+from holdfast.guard.ledger.schema import LEDGER
 from holdfast.guard.ledger.sql_store import SQLStore
 from holdfast.guard.ledger.sql_tables import METADATA
 from holdfast.guard.ledger.store import open_store
@@ -23,14 +22,12 @@ def test_migrations_make_the_tables_of_the_code(durable_where: str, tmp_path: Pa
         assert isinstance(store, SQLStore)
         with store.engine.connect() as connection:
             assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
-            assert schema.stored_version(connection) == schema.VERSION
-            schema.bring_up_to_date(connection)  # again: nothing to do
+            assert LEDGER.stored_version(connection) == LEDGER.version
+            LEDGER.bring_up_to_date(connection)  # again: nothing to do
 
 
 def test_the_version_is_the_newest_migration() -> None:
-    settings = Config()
-    settings.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))
-    assert ScriptDirectory.from_config(settings).get_current_head() == schema.VERSION
+    assert ScriptDirectory(str(LEDGER.folder)).get_heads() == [LEDGER.version]
 
 
 @pytest.mark.parametrize("durable_where", ["sqlite", "postgres"], indirect=True)

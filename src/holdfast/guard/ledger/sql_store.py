@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from holdfast.errors import LedgerUnavailable
 from holdfast.guard.ledger.entry import Entry, Head
-from holdfast.guard.ledger.schema import VERSION, bring_up_to_date, stored_version
+from holdfast.guard.ledger.schema import LEDGER
 from holdfast.guard.ledger.signing import SigningKey
 from holdfast.guard.ledger.sql_backend import SQLBackend
 from holdfast.guard.ledger.sql_connection import give_up, twice
@@ -33,13 +33,13 @@ class SQLStore(Store):
         self._engine, self._upsert = engine, upsert
         self._salted: bytes | None = None
         with self._connected("nothing was opened") as connection:
-            found = stored_version(connection)
+            found = LEDGER.stored_version(connection)
             if read_only and found is None:
                 raise LedgerUnavailable("there are no ledgers there")
-            if not read_only and found != VERSION:
+            if not read_only and found != LEDGER.version:
                 connection.rollback()
                 self._lock_schema(connection)
-                bring_up_to_date(connection)
+                LEDGER.bring_up_to_date(connection)
                 connection.commit()
 
     def _salt(self) -> bytes:
@@ -132,9 +132,9 @@ class SQLSnapshot:
     def problems(self) -> list[str]:
         """What is wrong with the form of the store: its version, rows that belong to no chain."""
         found = []
-        version = stored_version(self._connection)
-        if version != VERSION:
-            found.append(f"the tables are of version {version!r}, not {VERSION!r}")
+        version = LEDGER.stored_version(self._connection)
+        if version != LEDGER.version:
+            found.append(f"the tables are of version {version!r}, not {LEDGER.version!r}")
         known = select(HEADS.c.ledger)
         for table in (ENTRIES, ACCOUNTS, SECRETS):
             count = select(func.count()).select_from(table).where(table.c.ledger.not_in(known))

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs what is missing on the connection that `holdfast.server.store` hands over."""
+"""Alembic's entry: runs what is missing on the connection that `holdfast.guard.ledger.schema` hands over."""
 
 from __future__ import annotations
 

@@ -9,8 +9,10 @@ from holdfast.guard.ledger.sql_tables import METADATA
 
 def run() -> None:
     """Bring the connected database up to date; the caller holds the transaction."""
-    connection = context.config.attributes["connection"]
-    context.configure(connection=connection, target_metadata=METADATA)
+    settings = context.config.attributes
+    context.configure(
+        connection=settings["connection"], target_metadata=METADATA, version_table=settings["version_table"]
+    )
     context.run_migrations()
 
 
