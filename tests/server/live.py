@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +20,7 @@ import httpx
 from holdfast.server.running import to_environment
 from holdfast.server.settings import Settings
 from tests.server.forked import Forked
+from tests.services.ports import free_port
 
 ROWS = 2000
 PEOPLE = "id,age,income,sex\n" + "".join(
@@ -85,8 +86,18 @@ class Live:
         return self.process.wait(30)
 
     def logged(self) -> str:
-        """What it wrote to standard error so far."""
-        return self.log.read_text()
+        """The whole lines that it wrote to standard error so far."""
+        return self.log.read_text().rpartition("\n")[0]
+
+    def line_of(self, number: str) -> dict[str, Any]:
+        """What the log says of a request: its line is written after its answer, so that it is waited for."""
+        end = time.monotonic() + 60
+        while True:
+            for line in self.logged().splitlines():
+                if f'"request_id": "{number}"' in line and '"event": "request"' in line:
+                    return dict(json.loads(line))
+            assert time.monotonic() < end, "the request is not in the log"
+            time.sleep(0.01)
 
 
 def fresh_rows(name: str) -> str:
@@ -164,10 +175,3 @@ def entries(steward: httpx.Client, at: str) -> list[dict[str, Any]]:
         if not page:
             return found
         found += page
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -26,7 +26,8 @@ from holdfast.client.receipts import check_receipt
 from holdfast.errors import InvalidParameter
 from holdfast.server.running import require_free
 from holdfast.server.settings import Settings
-from tests.server.live import Live, entries, free_port, started, wait_until_up
+from tests.server.live import Live, entries, started, wait_until_up
+from tests.services.ports import free_port
 
 CLIENTS, KEYS = 4, 30
 CAP = 10_000

@@ -21,8 +21,9 @@ import holdfast as hf
 from holdfast.server.limits import UPLOADS
 from holdfast.server.pages.session import COOKIE
 from holdfast.server.settings import Settings
-from tests.server.live import PEOPLE, Live, free_port, running
+from tests.server.live import PEOPLE, Live, running
 from tests.services.nginx import FILE, Nginx, nginx
+from tests.services.ports import free_port
 
 
 @pytest.fixture(scope="module")

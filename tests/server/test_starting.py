@@ -10,7 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.server.forked import Forked
-from tests.server.live import Live, free_port, started, wait_until_up
+from tests.server.live import Live, started, wait_until_up
+from tests.services.ports import free_port
 
 
 def refusal(folder: Path, *arguments: str) -> tuple[int, str, str]:

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.server.live import free_port
+from tests.services.ports import free_port
 
 FILE = Path(__file__).parents[2] / "docs" / "examples" / "nginx.conf"
 _MAIN = """{user}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,8 @@ from typing import Any
 
 import psycopg
 import pytest
+
+from tests.services.ports import free_port
 
 _WAIT = 60.0
 """Seconds for a server to answer; a busy machine with two cores needs some."""
@@ -112,7 +113,7 @@ def running(*, durable: bool = False) -> Iterator[Server]:
     if made.returncode:
         shutil.rmtree(folder, ignore_errors=True)
         raise RuntimeError(f"initdb failed: {made.stderr.strip()[-500:]}")
-    port = _free_port()
+    port = free_port()
     settings = [*_ALWAYS, f"port={port}", f"unix_socket_directories={folder}", *(() if durable else _QUICK)]
     arguments = [str(tools / "postgres"), "-D", str(data), *(word for s in settings for word in ("-c", s))]
     with (folder / "log").open("wb") as log:
@@ -132,12 +133,6 @@ def running(*, durable: bool = False) -> Iterator[Server]:
         keeper.stdin.close()
         keeper.wait(_WAIT)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait(server: Server, keeper: subprocess.Popen[bytes], log: Path) -> None:

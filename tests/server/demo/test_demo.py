@@ -19,8 +19,8 @@ from holdfast.errors import InvalidParameter
 from holdfast.server.demo import analysts, playing, sample
 from holdfast.server.running import require_free
 from holdfast.server.settings import Settings
-from tests.server.live import free_port
 from tests.server.pages.visiting import Visitor
+from tests.services.ports import free_port
 
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/sign-in#(hf_[0-9a-f]{16}_[0-9a-f]{64})")
 

@@ -12,8 +12,9 @@ from starlette.testclient import TestClient
 from holdfast.server import Settings, create_app
 from holdfast.server.limits import Failures
 from holdfast.server.oidc.provider import KEPT_SECONDS
-from tests.server.live import Live, free_port, running
+from tests.server.live import Live, running
 from tests.server.oidc.provider import CLIENT, SECRET, OpenID, openid
+from tests.services.ports import free_port
 
 
 class Clock:

@@ -13,8 +13,8 @@ import uvicorn
 from playwright.sync_api import Browser, expect
 
 from holdfast.server.demo import serving
-from tests.server.live import free_port
 from tests.server.pages.browser import Window, chromium
+from tests.services.ports import free_port
 
 Open = Callable[..., Window]
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "device_scale_factor": 2}
