@@ -134,7 +134,7 @@ class GaussianThresholdout(OneCopy):
 
         Examples
         --------
-        >>> answers = GaussianThresholdout(10_000).query_batch([0.7, 0.9], [0.7, 0.2])
+        >>> answers = GaussianThresholdout(10_000, threshold=0.1).query_batch([0.7, 0.9], [0.7, 0.2])
         >>> answers.overfit.tolist()
         [False, True]
         """

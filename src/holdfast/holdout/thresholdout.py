@@ -89,14 +89,14 @@ class Thresholdout(ThresholdRun):
 
     Examples
     --------
-    >>> holdout = Thresholdout(n=10_000, threshold=0.04, sigma=0.001, budget=3)
+    >>> holdout = Thresholdout(n=10_000, threshold=0.1, sigma=0.001, budget=3)
     >>> holdout.query_means(candidate=0.70, holdout_mean=0.69).value
     0.7
     >>> answer = holdout.query_means(candidate=0.90, holdout_mean=0.60)
     >>> answer.passed, abs(answer.value - 0.60) < 0.05, answer.remaining
     (False, True, {'overfits': 2})
     >>> holdout
-    Thresholdout(n=10000, threshold=0.04, budget=3, asked=2, overfits=1)
+    Thresholdout(n=10000, threshold=0.1, budget=3, asked=2, overfits=1)
     >>> holdout.cost
     PureDP(epsilon=0.6)
     """

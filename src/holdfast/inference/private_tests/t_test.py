@@ -68,7 +68,7 @@ def two_sample(
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> two_sample(rng.normal(0.6, 1, 400), rng.normal(0, 1, 400), low=-3, high=3, epsilon=1).reject
+    >>> two_sample(rng.normal(1, 1, 400), rng.normal(0, 1, 400), low=-3, high=3, epsilon=1).reject
     True
     """
     first, second = whole_values("x", x, low, high), whole_values("y", y, low, high)
@@ -150,7 +150,7 @@ def one_sample(
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> one_sample(rng.normal(0.4, 1, 400), half_range=3, epsilon=1).reject
+    >>> one_sample(rng.normal(0.8, 1, 400), half_range=3, epsilon=1).reject
     True
     """
     center, half_range = check.real("center", center), check.real("half_range", half_range, above=0)

@@ -90,7 +90,7 @@ def any_test(
     >>> from scipy import stats
     >>> rng = np.random.default_rng(1)
     >>> x = rng.normal(0.6, 1, 2000)
-    >>> result = any_test(lambda part: stats.wilcoxon(part), x, epsilon=1)
+    >>> result = any_test(lambda part: stats.wilcoxon(part), x, epsilon=1, groups=40, group_alpha=0.1)
     >>> result.reject, result.cost
     (True, PureDP(epsilon=1.0))
     >>> y = rng.normal(0, 1, 1500)
