@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -17,21 +18,22 @@ from tests.server.live import Live, running
 
 @pytest.fixture(scope="module")
 def tight() -> Iterator[Live]:
-    """A server with room for two requests, two seconds each."""
-    with running(rate=20, burst=25, threads=1, queue=1, seconds=2, failures=3) as live:
+    """A server with room for two requests, which may take longer than any test does."""
+    with running(rate=1, burst=25, threads=1, queue=1, seconds=300, failures=3) as live:
         yield live
 
 
 def test_a_token_that_asks_too_often_waits(tight: Live) -> None:
     with tight.analyst("hasty") as hasty, tight.client() as steward:
-        done = [hasty.get("/api/v1/me") for _ in range(60)]
+        done = [hasty.get("/api/v1/me") for _ in range(60)]  # all 60 are answered only if they take 35 seconds
         refused = [one for one in done if one.status_code == 429]
         assert refused
         assert {one.status_code for one in done} == {200, 429}
         assert refused[0].json()["code"] == "rate-limited"
-        assert int(refused[0].headers["retry-after"]) >= 1
+        wait = int(refused[0].headers["retry-after"])
+        assert wait >= 1
         assert steward.get("/api/v1/me").status_code == 200, "others are not held up"
-        time.sleep(0.2)
+        time.sleep(wait)
         assert hasty.get("/api/v1/me").status_code == 200
 
 
@@ -39,68 +41,81 @@ def test_wrong_tokens_are_slowed_down_and_right_ones_are_not(tight: Live) -> Non
     with tight.client() as steward:
         assert steward.get("/api/v1/me").status_code == 200
         right = tight.steward_token
-        codes = []
-        for i in range(8):
-            wrong = right[:-4] + f"{i:04x}"
-            codes.append(steward.get("/api/v1/me", headers={"Authorization": f"Bearer {wrong}"}).status_code)
+        wrong = [right[:-1] + digit for digit in "0123456789" if digit != right[-1]]  # whatever the right one ends in
+        codes = [steward.get("/api/v1/me", headers={"Authorization": f"Bearer {one}"}).status_code for one in wrong[:8]]
         assert codes[0] == 401
         assert codes[-1] == 429
         assert steward.get("/api/v1/me").status_code == 200
 
 
-def test_a_full_queue_says_so_and_slow_requests_end(tight: Live) -> None:
-    host, port = tight.url.removeprefix("http://").split(":")
-    head = (
-        f"POST /api/v1/tokens HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {tight.steward_token}\r\n"
-        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
-    )
-    lines = [socket.create_connection((host, int(port)), timeout=10) for _ in range(2)]
-    try:
-        for line in lines:
-            line.sendall(head.encode())
-        time.sleep(0.5)
+def posted(live: Live, path: str, kind: str, token: str | None = None) -> socket.socket:
+    """A connection with a request whose body never ends."""
+    host, port = live.url.removeprefix("http://").split(":")
+    line = socket.create_connection((host, int(port)), timeout=60)
+    allowed = "" if token is None else f"Authorization: Bearer {token}\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\n{allowed}Content-Type: {kind}\r\nContent-Length: 99\r\n"
+    line.sendall(f"{head}Expect: 100-continue\r\n\r\n{{".encode())
+    return line
+
+
+def answered(line: socket.socket, words: str) -> str:
+    """What comes until it has these words, or the end."""
+    said = ""
+    while words not in said and (more := line.recv(4096).decode()):
+        said += more
+    return said
+
+
+API, FORM = ("/api/v1/tokens", "application/json"), ("/sign-in", "application/x-www-form-urlencoded")
+READ_ON = "HTTP/1.1 100 Continue"
+"""What a client is told whose request was let in: its body is read now."""
+
+
+def test_a_full_queue_says_so(tight: Live) -> None:
+    with ExitStack() as stack:
+        for _ in range(2):
+            line = stack.enter_context(posted(tight, *API, tight.steward_token))
+            assert answered(line, "\r\n\r\n").startswith(READ_ON)
         with tight.client() as steward:
             full = steward.get("/api/v1/me")
             assert (full.status_code, full.json()["code"]) == (503, "overloaded")
             assert full.headers["retry-after"] == "1"
             assert steward.get("/healthz").status_code == 200, "whether it is well can be asked all the same"
-            for line in lines:
-                line.settimeout(10)
-                answer = line.recv(4096).decode()
-                while "\r\n\r\n{" not in answer:  # head and body may come apart
-                    more = line.recv(4096).decode()
-                    assert more, answer
-                    answer += more
-                assert answer.startswith("HTTP/1.1 504 ")
-                assert "timed-out" in answer
-            assert steward.get("/api/v1/me").status_code == 200
-    finally:
-        for line in lines:
-            line.close()
+    with tight.client() as steward:
+        until_answered(steward, "/api/v1/me")
+
+
+def test_slow_requests_end_and_leave_their_places() -> None:
+    with running(threads=1, queue=1, seconds=0.5) as live, ExitStack() as stack, live.client() as steward:
+        for place, token in ((API, live.steward_token), (FORM, None)):
+            for _ in range(2):
+                line = stack.enter_context(posted(live, *place, token))
+                assert "HTTP/1.1 504 " in answered(line, "timed-out")
+        for path in ("/api/v1/me", "/sign-in"):
+            until_answered(steward, path)
+
+
+def until_answered(client: httpx.Client, path: str) -> None:
+    """Places of those who hung up are free as soon as the server has seen it."""
+    end = time.monotonic() + 60
+    while client.get(path).status_code != 200:
+        assert time.monotonic() < end, "a place stays taken"
+        time.sleep(0.01)
 
 
 def test_nobody_without_a_token_takes_a_place_in_the_queue(tight: Live) -> None:
     """Bodies that never end: the API asks for a token before it reads one, and forms take places of the pages only."""
-    host, port = tight.url.removeprefix("http://").split(":")
-    lines = []
-    try:
-        for path, kind in (("/api/v1/tokens", "application/json"), ("/sign-in", "application/x-www-form-urlencoded")):
-            for _ in range(4):
-                line = socket.create_connection((host, int(port)), timeout=10)
-                head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: 99\r\n\r\n"
-                line.sendall(f"{head}{{".encode())
-                lines.append(line)
-        for line in lines[:4]:
-            assert line.recv(4096).decode().startswith("HTTP/1.1 401 "), "answered before the body came"
-        time.sleep(0.3)
-        with tight.client() as steward:
-            assert steward.get("/api/v1/me").status_code == 200
-            assert steward.get("/sign-in").status_code == 503, "which is why a reverse proxy reads forms first"
-            time.sleep(2.5)
-            assert steward.get("/sign-in").status_code == 200
-    finally:
-        for line in lines:
+    with ExitStack() as stack, tight.client() as steward:
+        for _ in range(4):
+            line = stack.enter_context(posted(tight, *API))
+            assert answered(line, "\r\n\r\n").startswith("HTTP/1.1 401 "), "answered before the body came"
+        forms = [stack.enter_context(posted(tight, *FORM)) for _ in range(2)]
+        assert [answered(line, "\r\n\r\n")[: len(READ_ON)] for line in forms] == [READ_ON] * 2
+        assert steward.get("/api/v1/me").status_code == 200
+        assert steward.get("/sign-in").status_code == 503, "which is why a reverse proxy reads forms first"
+        for line in forms:
             line.close()
+        until_answered(steward, "/sign-in")
 
 
 def test_a_server_that_is_told_to_stop_ends_what_it_began() -> None:
