@@ -11,7 +11,7 @@ _EXTRAS = {
     "cryptography": "guard",
     "duckdb": "tables",
     "ibis": "tables",
-    "narwhals": "tables",
+    "narwhals": "frames",
     "polars": "tables",
     "psycopg": "postgres",
     "pyarrow": "tables",

@@ -15,6 +15,7 @@ from holdfast.correlated.holdout import DependentHoldout
 from holdfast.correlated.model_check import ModelReport, model_report
 from holdfast.correlated.series_model import AnyDependence, Independent, SeriesModel, declared
 from holdfast.correlated.splitting import Split, places, split_groups, split_time
+from holdfast.data.frames import Frame, as_array
 from holdfast.data.values import summarise
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter, QuestionRefused
 from holdfast.mechanisms.answer import Answer
@@ -105,7 +106,7 @@ class Panel:
         misfit: Misfit = "refuse",
         source: Source | None = None,
     ) -> None:
-        table = _Table(frame)
+        table = Frame(frame).whole()
         inside = declared(model)
         level, kind = check.probability("level", level), check.choice("misfit", misfit, ("refuse", "uncertified"))
         if group is not None:
@@ -241,11 +242,11 @@ class Panel:
         if not callable(question):
             raise InvalidParameter(f"question must be a column's name or a function, got a {type(question).__name__}")
         if public is None:
-            found = _array(question(self._table.part(rows)))
+            found = as_array(question(self._table.part(rows)))
         else:
             self._alone(question, public)
             try:
-                found = _array(question(self._table.part(rows)))
+                found = as_array(question(self._table.part(rows)))
             except Exception as error:  # its message may quote a guarded row
                 raise QuestionRefused(
                     f"the question raised {type(error).__name__} on the holdout and not on the public part"
@@ -257,7 +258,7 @@ class Panel:
     def _alone(self, question: Callable[[Any], npt.ArrayLike], public: npt.NDArray[Any]) -> None:
         """Refuse a function whose values change when other rows are left out: it is not a mean over rows."""
         some = np.arange(0, len(public), 2)
-        again = _array(question(self._table.part(self._split.train[some])))
+        again = as_array(question(self._table.part(self._split.train[some])))
         if again.shape != some.shape or not np.array_equal(again, public[some]):
             raise QuestionRefused(
                 "a question must give each row a value of its own: on the public part this one changes when other rows "
@@ -300,10 +301,10 @@ class Panel:
         try:
             if state["format"] != _STATE:
                 raise InvalidParameter(f"state must have format {_STATE}, got {state['format']!r}")
-            table = _Table(frame)
+            table = Frame(frame).whole()
             train, held = (np.array(state[side], dtype=np.intp) for side in ("train", "holdout"))
-            if max(train.max(), held.max()) >= table.length:
-                raise InvalidParameter(f"frame must be the same table, got one of {table.length} rows")
+            if max(train.max(), held.max()) >= len(table):
+                raise InvalidParameter(f"frame must be the same table, got one of {len(table)} rows")
             sizes = None if state["sizes"] is None else tuple(state["sizes"])
             report = state["report"]
             panel._table, panel._group, panel._time = table, state["group"], state["time"]
@@ -335,30 +336,6 @@ class Panel:
         )
 
 
-class _Table:
-    """A data frame of any kind, by columns and by row numbers."""
-
-    def __init__(self, frame: Any) -> None:
-        import narwhals as nw
-
-        try:
-            known = nw.from_native(frame)
-        except TypeError:
-            raise InvalidParameter(f"frame must be a data frame, got a {type(frame).__name__}") from None
-        self._frame: nw.DataFrame[Any] = known.collect() if isinstance(known, nw.LazyFrame) else known
-        self.length = len(self._frame)
-
-    def column(self, name: Any) -> npt.NDArray[Any]:
-        """One column; missing values are refused where it is used."""
-        if not isinstance(name, str) or name not in self._frame.columns:
-            raise InvalidParameter(f"the frame has no column {name!r}; it has {', '.join(self._frame.columns)}")
-        return _array(self._frame[name].to_numpy())
-
-    def part(self, rows: npt.NDArray[np.intp]) -> Any:
-        """Some rows, as a frame of the kind that was given."""
-        return self._frame[rows].to_native()
-
-
 def _declared_rows(split: Split, inside: SeriesModel) -> DependentRows:
     if split.kind == "time":
         return inside.rows(len(split.holdout), split.gap)
@@ -366,11 +343,6 @@ def _declared_rows(split: Split, inside: SeriesModel) -> DependentRows:
     if isinstance(inside, AnyDependence):
         return split.blocks()
     return DependentRows.groups(split.sizes, inside.rows)
-
-
-def _array(values: Any) -> npt.NDArray[Any]:
-    to_numpy = getattr(values, "to_numpy", None)
-    return np.asarray(to_numpy() if callable(to_numpy) else values)
 
 
 def _one_row_a_time(times: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import check
+from holdfast.data.frames import Frame
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.noise_law import UNITS, Unit
 
@@ -215,20 +216,7 @@ def column(frame: Any, name: str) -> Any:
     >>> column(polars.DataFrame({"age": [31, 45]}), "age").to_list()
     [31, 45]
     """
-    import narwhals as nw
-
-    try:
-        known = nw.from_native(frame)
-    except TypeError:
-        raise InvalidParameter(f"frame must be a data frame, got a {type(frame).__name__}") from None
-    if isinstance(known, nw.LazyFrame):
-        names = known.collect_schema().names()
-        known = known.select(name).collect() if name in names else known
-    else:
-        names = known.columns
-    if name not in names:
-        raise InvalidParameter(f"the frame has no column {name!r}")
-    return known[name].to_native()
+    return Frame(frame).native(name)
 
 
 def probabilities(name: str, values: Any, cells: int | None = None) -> NDArray[np.float64]:
