@@ -96,9 +96,8 @@ def _place(live: Live, sample: str) -> Path:
 def test_every_line_of_the_log_is_json_with_a_number(live: Live) -> None:
     with live.client() as steward:
         done = steward.get("/api/v1/guards/g_0000000000000000")
-    number = done.headers["x-request-id"]
-    lines = [json.loads(line) for line in live.logged().splitlines()]
-    mine = next(line for line in lines if line.get("request_id") == number)
+    mine = live.line_of(done.headers["x-request-id"])
+    assert all(isinstance(json.loads(line), dict) for line in live.logged().splitlines())
     assert mine["status"] == 404
     assert mine["code"] == "not-found"
     assert mine["route"] == "/api/v1/guards/{guard}"

@@ -136,7 +136,10 @@ def test_files_that_take_a_process_are_read_two_at_a_time_and_keep_no_question_w
     async def main() -> None:
         given: Any = None
         waiting = [asyncio.create_task(submitted.read_on(server, f, "parquet", given, given, 5)) for f in files]
-        await asyncio.sleep(0.1)
+        async with asyncio.timeout(20):
+            while inside < 2:
+                await asyncio.sleep(0.001)
+        await asyncio.sleep(0.1)  # a third one would begin now
         found = await asyncio.wait_for(submitted.read_on(server, small, "csv", given, given, 5), 10)
         assert found == small.name
         assert await asyncio.wait_for(server.work(lambda: 7), 10) == 7

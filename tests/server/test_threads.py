@@ -24,6 +24,12 @@ def test_a_call_that_nobody_waits_for_keeps_its_place() -> None:
             running -= 1
 
     async def impatient() -> None:
+        first = [asyncio.create_task(threads.run(slow)) for _ in range(2)]
+        async with asyncio.timeout(20):
+            while running < 2:
+                await asyncio.sleep(0.001)
+        for one in first:
+            one.cancel()
         for _ in range(10):
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.02):

@@ -72,10 +72,10 @@ def test_a_session_ends_by_itself(pages: Pages, monkeypatch: pytest.MonkeyPatch)
     cookie = pages.visitor(pages.token("steward", "sam")[0]).cookies[session.COOKIE]
     visitor = pages.visitor()  # a browser forgets the cookie by itself; somebody who copied it does not
     copied = {"Cookie": f"{session.COOKIE}={cookie}"}
-    later = time.time() + session.SECONDS - 5
+    later = time.time() + session.SECONDS - 300
     monkeypatch.setattr(session.time, "time", lambda: later)
     assert visitor.get("/tokens", headers=copied).status_code == 200
-    monkeypatch.setattr(session.time, "time", lambda: later + 10)
+    monkeypatch.setattr(session.time, "time", lambda: later + 310)
     assert visitor.get("/tokens", headers=copied).status_code == 303
 
 
