@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr
 
 from holdfast import check
@@ -100,6 +99,8 @@ def threshold(sd: float, alpha: float) -> float:
     >>> print(f"{threshold(3.99920016, 0.05):.6f}")
     9.502868
     """
+    from scipy.optimize import brentq  # here, since every server and command that guards rows loads this module
+
     sd, alpha = check.real("sd", sd, above=0), check.probability("alpha", alpha)
     goal = math.log(alpha)
 
