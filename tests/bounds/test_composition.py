@@ -193,9 +193,9 @@ def test_many_different_epsilons_against_dp_accounting() -> None:
 
 def test_a_hundred_thousand_rounds_in_well_under_a_second() -> None:
     optimal(0.001, 0.0, 1000, 1e-6)
-    start = time.perf_counter()
+    start = time.process_time()  # what others do on the machine does not count
     value = optimal(0.001, 1e-12, 100_000, 1e-6)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
     # Gaussian limit: mu = sqrt(k) epsilon, with what the deltas leave
     assert value == pytest.approx(gdp_to_dp(math.sqrt(1e5) * 0.001, 1e-6 - 1e5 * 1e-12), rel=1e-4)
 

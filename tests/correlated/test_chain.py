@@ -235,11 +235,11 @@ def test_a_million_records_in_a_second() -> None:
     matrix = rng.dirichlet(np.full(10, 2.0), 10)
     matrix /= matrix.sum(axis=1, keepdims=True)
     for start in ("stationary", np.eye(10)[0]):
-        before = time.perf_counter()
+        before = time.process_time()
         chain = MarkovChain(matrix, 1_000_000, start)
         assert chain.epsilon_dp(1.0) > 0.1
         assert chain.effective_n() > 100_000
-        assert time.perf_counter() - before < 5.0  # about 0.2 s alone; the benchmark states the claim
+        assert time.process_time() - before < 5.0  # about 0.2 s of a processor; the benchmark states the claim
 
 
 @pytest.mark.parametrize(

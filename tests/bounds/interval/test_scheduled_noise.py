@@ -146,7 +146,7 @@ def test_schedule_is_plain_data() -> None:
 
 
 def test_a_million_questions_take_no_longer() -> None:
-    """The cost is the table and the search, not the number of questions; ten seconds allow for a busy machine."""
-    start = time.perf_counter()
+    """The cost is the table and the search, not the number of questions; ten seconds allow for a slow machine."""
+    start = time.process_time()
     interval.scheduled(10**6, 987_654, 0.05)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
