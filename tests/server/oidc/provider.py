@@ -84,6 +84,13 @@ class OpenID:
         return text
 
 
+class Held:
+    """A fault: what is asked waits, from when it is reached to when it may go."""
+
+    def __init__(self) -> None:
+        self.reached, self.go = threading.Event(), threading.Event()
+
+
 def new_key(kind: str = "RSA") -> Any:
     """A fresh key with a name."""
     more = {"kid": secrets.token_hex(4)}
@@ -102,6 +109,10 @@ def app_of(provider: OpenID) -> FastAPI:
         if provider.faults.get("down"):
             return Response("down", 500)
         await asyncio.sleep(provider.faults.get("slow", 0.0))
+        if (held := provider.faults.get("held")) is not None:
+            held.reached.set()
+            while not held.go.is_set():
+                await asyncio.sleep(0.01)
         answer: Response = await call_next(request)
         return answer
 
@@ -205,4 +216,4 @@ def _base64(data: bytes, *, pad: bool = False) -> str:
     return text if pad else text.rstrip("=")
 
 
-__all__ = ["CLIENT", "PEOPLE", "SECRET", "Code", "OpenID", "new_key", "openid"]
+__all__ = ["CLIENT", "PEOPLE", "SECRET", "Code", "Held", "OpenID", "new_key", "openid"]
