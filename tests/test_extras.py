@@ -1,9 +1,10 @@
-"""A missing package is named with the extra that brings it, at every door of the guard."""
+"""A missing package is named with the extra that brings it, at every door that needs one, and always in one way."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,8 @@ import holdfast as hf
 from holdfast.guard import Guard, Policy
 try:
     {code}
-except ImportError as error:
+except hf.errors.NotInstalled as error:
+    assert isinstance(error, ModuleNotFoundError) and error.name == {package!r}
     print(error)
 """
 
@@ -32,10 +34,28 @@ except ImportError as error:
         ("sqlalchemy", "guard", "Guard.open('never.db', hf.data.table({'age': [1, 2]}), Policy(questions=5))"),
         ("psycopg", "postgres", "hf.data.table('postgresql://nowhere/db', table='people')"),
         ("pyspark", "spark", "hf.data.table('/tmp', engine='spark')"),
+        ("narwhals", "frames", "hf.correlated.Panel({}, group='who')"),
+        ("httpx", "client", "hf.connect('https://holdfast.example.org', token='hf_0')"),
+        ("altair", "plots", "hf.plan(1000, 10, 2).plot([10])"),
+        ("altair", "plots", "hf.inference.private_tests.power_chart({})"),
+        ("torch", "gpu", "hf.inference.private_tests.gpu._torch()"),
     ],
 )
 def test_the_extra_is_named(package: str, extra: str, code: str) -> None:
-    program = "import holdfast.data.expressions.parsing\n" if package == "sqlglot" else ""
+    program = {
+        "sqlglot": "import holdfast.data.expressions.parsing\n",
+        "torch": "import holdfast.inference.private_tests.gpu\n",
+    }.get(package, "")
     program += HIDDEN.format(package=package, code=code)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == f"{package} is not installed: `pip install 'holdfast[{extra}]'`\n"
+
+
+def test_a_command_names_it_too(tmp_path: Path) -> None:
+    code = "sys.exit(__import__('holdfast.cli.main', fromlist=['run']).run(['guard', 'list', 'ledger.db']))"
+    program = HIDDEN.format(package="sqlalchemy", code=code)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "holdfast: sqlalchemy is not installed: `pip install 'holdfast[guard]'`\n",
+    )

@@ -36,6 +36,10 @@ class SampleUnavailable(HoldfastError):
     """The rows could not be read. Nothing was released, and the message says nothing about them."""
 
 
+class NotInstalled(HoldfastError, ModuleNotFoundError):
+    """A package is missing that only some parts need; the message says how to install it."""
+
+
 __all__ = [
     "BudgetExhausted",
     "GuaranteeUnavailable",
@@ -43,6 +47,7 @@ __all__ = [
     "InvalidParameter",
     "LedgerConflict",
     "LedgerUnavailable",
+    "NotInstalled",
     "QuestionRefused",
     "SampleUnavailable",
 ]

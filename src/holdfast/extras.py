@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from holdfast.errors import NotInstalled
+
 #: Each package that is imported where it is used, and the extra that brings it.
 _EXTRAS = {
     "alembic": "guard",
+    "altair": "plots",
     "cryptography": "guard",
     "duckdb": "tables",
+    "httpx": "client",
     "ibis": "tables",
+    "mcp": "agents",
     "narwhals": "frames",
     "polars": "tables",
     "psycopg": "postgres",
@@ -18,12 +23,23 @@ _EXTRAS = {
     "pyspark": "spark",
     "sqlalchemy": "guard",
     "sqlglot": "tables",
+    "torch": "gpu",
 }
 
 
 @contextmanager
-def named_extras() -> Iterator[None]:
+def named_extras(extra: str | None = None) -> Iterator[None]:
     """Name the extra of a package that is missing; also a decorator, for the functions that are doors.
+
+    Parameters
+    ----------
+    extra : str, optional
+        The one that brings whatever a part needs; by default the smallest that brings the missing package.
+
+    Raises
+    ------
+    NotInstalled
+        In place of a `ModuleNotFoundError`, which it is too.
 
     Examples
     --------
@@ -31,16 +47,18 @@ def named_extras() -> Iterator[None]:
     ...     raise ModuleNotFoundError("No module named 'sqlglot'", name="sqlglot")
     Traceback (most recent call last):
         ...
-    ModuleNotFoundError: sqlglot is not installed: `pip install 'holdfast[tables]'`
+    holdfast.errors.NotInstalled: sqlglot is not installed: `pip install 'holdfast[tables]'`
     """
     try:
         yield
+    except NotInstalled:
+        raise
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRAS:
+        named = _EXTRAS.get(missing) if extra is None else extra
+        if named is None or missing in ("", "holdfast"):
             raise
-        words = f"{missing} is not installed: `pip install 'holdfast[{_EXTRAS[missing]}]'`"
-        raise ModuleNotFoundError(words, name=missing) from None
+        raise NotInstalled(f"{missing} is not installed: `pip install 'holdfast[{named}]'`", name=missing) from None
 
 
 __all__ = ["named_extras"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from holdfast.cli import output
+from holdfast.cli.picture import can_draw, draw
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 if TYPE_CHECKING:
@@ -60,8 +61,6 @@ def epsilon(
         return
     n = _rows(n, rows)
     if plot is not None:
-        from holdfast.cli.picture import can_draw
-
         can_draw(plot)
     population = "finite" if finite else "large"
     picked = (cast("Mode", mode), cast("Population", population))
@@ -191,11 +190,11 @@ def _pair(text: str) -> tuple[str, int]:
 def _draw(
     plot: Path, beta: float, many: tuple[int, int], n: int, size: int | None, picked: tuple[Mode, Population]
 ) -> None:
-    from holdfast.coherence.frontier import SHARES, frontier, frontier_plot, save
+    from holdfast.coherence.frontier import SHARES, frontier, frontier_plot
 
     sizes = sorted({max(1, round(share * n)) for share in SHARES} | ({size} if size else set()))
     groups, lenses = many
     rows = frontier(beta, groups * lenses, n, sizes, mode=picked[0], population=picked[1])  # both count alike
     through = f" through {lenses} lenses" if lenses > 1 else ""
     title = f"Largest epsilon, {groups:,} groups{through}, {n:,} rows, beta {beta:.3g}, {picked[0]} mode"
-    save(frontier_plot(rows, title), plot)
+    draw(frontier_plot(rows, title), plot)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable
+from holdfast.errors import InvalidParameter, LedgerUnavailable
 
 if TYPE_CHECKING:
     from holdfast.data.sample import Sample
@@ -21,8 +21,6 @@ def store_at(where: str, *, create: bool = False) -> Store:
 
     try:
         return open_store(where, create=create)
-    except ImportError as error:
-        raise HoldfastError(str(error)) from None
     except LedgerUnavailable as error:
         if create or "://" in where or Path(where).exists():
             raise
@@ -33,10 +31,7 @@ def open_sample(where: str, row_key: str | None = None) -> Sample:
     """Open a file of rows, or say what is missing."""
     from holdfast.data.tables import table
 
-    try:
-        return table(where, row_key=row_key)
-    except ImportError as error:
-        raise HoldfastError(str(error)) from None
+    return table(where, row_key=row_key)
 
 
 def read_policy(path: Path) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from holdfast.cli import output
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
     from holdfast.server.settings import Settings
@@ -73,13 +74,11 @@ def serve(
 
 
 def _settings(given: dict[str, Any]) -> tuple[Settings, Any]:
-    try:
+    with named_extras("server"):
         from pydantic import ValidationError
 
         from holdfast.server import running
         from holdfast.server.settings import Settings
-    except ImportError as error:
-        raise HoldfastError(f"{error.name} is not installed: `pip install 'holdfast[server]'`") from None
     try:
         return Settings(**given), running
     except ValidationError as error:

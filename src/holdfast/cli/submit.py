@@ -9,7 +9,7 @@ import typer
 
 from holdfast.cli import output, remote
 from holdfast.cli.guard_input import open_sample, store_at
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from holdfast.guard.leaderboard import Leaderboard, Place
@@ -106,6 +106,7 @@ def _submit_here(
 ) -> Any:
     from holdfast.guard import Guard, score
     from holdfast.guard.scoring.board import chosen
+    from holdfast.guard.scoring.files import predictions_in
 
     with store_at(ledger) as store, open_sample(sample) as rows:
         guard = Guard.open(store, rows)
@@ -116,17 +117,8 @@ def _submit_here(
 
             given: Any = model_in(file, rows.schema, rows.n, policy, **of_a_model)
         else:
-            given = _predictions(file, on, rows.schema)
+            given = predictions_in(file, on, rows.schema)
         return guard.ask(score(on.name, given, **how), analyst=analyst, key=key)
-
-
-def _predictions(file: Path, board: Any, schema: Any) -> Any:
-    from holdfast.guard.scoring.files import predictions_in
-
-    try:
-        return predictions_in(file, board, schema)
-    except ImportError as error:
-        raise HoldfastError(str(error)) from None
 
 
 def _show(found: Any) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from holdfast.cli import output
-from holdfast.errors import HoldfastError, InvalidParameter, LedgerConflict
+from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
     from holdfast.guard.ledger.receipts import Receipt
@@ -36,11 +37,9 @@ def verify(
             "ledger must be a file or a database: a server's ledger is verified by its steward, on the guard's page or "
             "with `hf.connect(url).guard(name).verify()`"
         )
-    try:
+    with named_extras("guard"):
         from holdfast.guard.ledger.verify import verify as check
         from holdfast.guard.replay import GuardReplay
-    except ImportError as error:
-        raise HoldfastError(f"{error.name} is not installed: `pip install 'holdfast[guard]'`") from None
     receipts = [one for path in receipt for one in _receipts(path)]
     found = check(ledger, receipts=receipts, public_key=public_key, replay=GuardReplay, progress=_progress())
     if as_json:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.client.errors import ReceiptInvalid
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.ledger.entry import canonical
 from holdfast.guard.ledger.receipts import Receipt
@@ -53,10 +54,8 @@ def check_receipt(
     receipt, released, sequence = _parts(answer)
     if receipt.public_key != pinned:
         raise ReceiptInvalid("the receipt is signed by another key than the pinned one")
-    try:
+    with named_extras("client"):
         signed = receipt.is_signed()
-    except ImportError:
-        raise HoldfastError("cryptography is not installed: `pip install 'holdfast[client]'`") from None
     if not signed:
         raise ReceiptInvalid("the receipt's signature is wrong: it was changed, or forged")
     if dataset is not None and receipt.dataset != dataset:

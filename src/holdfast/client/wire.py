@@ -19,6 +19,7 @@ from typing import Any
 from holdfast import __version__
 from holdfast.client.errors import ServerUnavailable, error_of
 from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.extras import named_extras
 from holdfast.strict_json import to_json
 
 API = "/api/v1"
@@ -53,10 +54,8 @@ class Wire:
     def __init__(
         self, url: str, token: str, *, timeout: float, patience: float, insecure: bool, ca: str | None = None
     ) -> None:
-        try:
+        with named_extras():
             import httpx
-        except ImportError:
-            raise HoldfastError("httpx is not installed: `pip install 'holdfast[client]'`") from None
         self._errors = httpx
         self.url, local = address(url, insecure)
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from holdfast import check
 from holdfast.bounds import coherence as bounds
 from holdfast.bounds.coherence import Mode, Population
 from holdfast.bounds.coherence.ratio import even_rows
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 
 ALPHAS = (0.05, 0.07, 0.1, 0.14, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0, 1.4)
 SHARES = (0.01, 0.05, 0.2, 1.0)
-_MISSING = "a plot needs the extra plots: pip install 'holdfast[plots]'"
 
 
 def frontier(
@@ -75,10 +73,8 @@ def frontier(
 
 def frontier_plot(rows: Sequence[dict[str, Any]], title: str) -> Any:
     """An Altair chart of `frontier`: a line for each group size, the limit of endless data dashed."""
-    try:
+    with named_extras():
         alt: Any = importlib.import_module("altair")
-    except ImportError:
-        raise HoldfastError(_MISSING) from None
     drawn = [
         row | {"groups of": f"{row['size']:,} rows ({100 * row['share']:.3g}%)"} for row in rows if row["epsilon"] > 0
     ]
@@ -98,12 +94,4 @@ def frontier_plot(rows: Sequence[dict[str, Any]], title: str) -> Any:
     return (line + limit).properties(width=560, height=360, title=alt.Title(title, subtitle=subtitle))
 
 
-def save(chart: Any, path: Path) -> None:
-    """Write a chart; the suffix says how: .svg, .png, .html or .json."""
-    picture = path.suffix.lower() in (".svg", ".png")
-    if picture and importlib.util.find_spec("vl_convert") is None:
-        raise HoldfastError(_MISSING)
-    chart.save(str(path), **({"scale_factor": 2} if path.suffix.lower() == ".png" else {}))
-
-
-__all__ = ["ALPHAS", "SHARES", "frontier", "frontier_plot", "save"]
+__all__ = ["ALPHAS", "SHARES", "frontier", "frontier_plot"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast import check
-from holdfast.errors import HoldfastError
+from holdfast.extras import named_extras
 from holdfast.holdout.planning_inverse import LIMIT
 from holdfast.holdout.planning_methods import METHODS
 from holdfast.holdout.planning_use import Use
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from holdfast.holdout.planning_result import HoldoutPlan, Progress
 
 _PER_DECADE = 2
-_MISSING = "a plot needs the extra plots: pip install 'holdfast[plots]'"
 
 
 def curve(plan: HoldoutPlan, questions: Sequence[int] | None, progress: Progress | None) -> list[dict[str, Any]]:
@@ -69,10 +68,8 @@ def spaced_counts(last: int) -> list[int]:
 
 def plot(plan: HoldoutPlan, questions: Sequence[int] | None, progress: Progress | None) -> Any:
     """An Altair chart of `curve`."""
-    try:
+    with named_extras():
         alt: Any = importlib.import_module("altair")
-    except ImportError:
-        raise HoldfastError(_MISSING) from None
     rows = [row for row in curve(plan, questions, progress) if row["half_width"] < plan.length]
     order = [row.name for row in plan.methods]
     floor = plan.length / 2

@@ -14,6 +14,7 @@ from holdfast.errors import (
     InvalidParameter,
     LedgerConflict,
     LedgerUnavailable,
+    NotInstalled,
     QuestionRefused,
     SampleUnavailable,
 )
@@ -55,6 +56,7 @@ _CODE_OF: tuple[tuple[type[HoldfastError], str], ...] = (
     (LedgerConflict, "ledger-conflict"),
     (LedgerUnavailable, "ledger-unavailable"),
     (SampleUnavailable, "sample-unavailable"),
+    (NotInstalled, "sample-unavailable"),  # what a server needs itself is there: this is an engine of somebody's rows
 )
 
 
@@ -109,6 +111,8 @@ def problem_of(error: HoldfastError) -> Problem:
     --------
     >>> problem_of(BudgetExhausted("all 5 questions were asked")).code
     'budget-exhausted'
+    >>> problem_of(NotInstalled("psycopg is not installed: `pip install 'holdfast[postgres]'`")).code
+    'sample-unavailable'
     """
     for kind, code in _CODE_OF:
         if isinstance(error, kind):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from fastapi import Request
 
-from holdfast.errors import HoldfastError
+from holdfast.extras import named_extras
 from holdfast.guard.ledger.store import open_store
 from holdfast.server.asking import Asking
 from holdfast.server.gathering import Gathered
@@ -98,10 +98,8 @@ class Server:
 def _oidc(settings: Settings, records: Records, key: Any) -> Oidc | None:
     if settings.oidc_issuer is None:
         return None
-    try:
+    with named_extras("oidc"):
         from holdfast.server.oidc.service import Oidc
-    except ImportError as error:
-        raise HoldfastError(f"{error.name} is not installed: `pip install 'holdfast[oidc]'`") from None
     return Oidc(settings, records, key)
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import check
-from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 from holdfast.inference.private_tests.monte_carlo import DEFAULT_REPLICATES
 from holdfast.inference.private_tests.noise_law import NoiseLaw
 from holdfast.inference.private_tests.two_step_mle import MINIMUM_COUNT
@@ -140,10 +141,8 @@ def _resample(
 
 def _torch() -> Any:
     """PyTorch, which only this module needs; found by name, so that type checks do not depend on it."""
-    try:
+    with named_extras():
         return importlib.import_module("torch")
-    except ImportError:
-        raise GuaranteeUnavailable("a GPU needs PyTorch: `pip install 'holdfast[gpu]'`") from None
 
 
 __all__ = ["independence_p_values"]

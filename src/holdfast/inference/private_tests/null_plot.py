@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.bounds.chi_square_mixture import mixture_density
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+from holdfast.extras import named_extras
 from holdfast.inference.private_tests.counts import probabilities
 from holdfast.inference.private_tests.gwas import tail
 from holdfast.inference.private_tests.local.channel import channel_of
@@ -110,7 +111,8 @@ def null_chart(
     >>> "layer" in chart.to_dict()
     True
     """
-    import altair as alt
+    with named_extras():
+        import altair as alt
 
     law = null_law(result, p0=p0, shape=shape, rng=rng)
     assert result.statistic is not None
@@ -177,7 +179,8 @@ def power_chart(curves: Mapping[str, Sequence[Power]], title: str = "Power") -> 
     >>> power_chart({"projected": curve}).to_dict()["title"]
     'Power'
     """
-    import altair as alt
+    with named_extras():
+        import altair as alt
 
     rows = [{"test": label, "n": point.n, "power": point.power} for label, points in curves.items() for point in points]
     if not rows:

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from holdfast import __version__
-from holdfast.errors import HoldfastError
+from holdfast.extras import named_extras
 from holdfast.server.agents.tools import INSTRUCTIONS, Reply, Tool, Tools
 from holdfast.strict_json import to_json
 
@@ -88,11 +88,9 @@ def _strict(data: Any) -> Any:
 
 
 def _package() -> tuple[Any, Any]:
-    try:
+    with named_extras():
         from mcp import types
         from mcp.server.lowlevel import Server
-    except ImportError:
-        raise HoldfastError("mcp is not installed: `pip install 'holdfast[agents]'`") from None
     return types, Server
 
 
