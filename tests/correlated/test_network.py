@@ -8,7 +8,6 @@ import pytest
 
 from holdfast.correlated import DependenceModel, Network
 from holdfast.correlated.elimination import TooWide, elimination_order, marginal
-from holdfast.correlated.graph import graph_of, moral_graph
 from holdfast.correlated.network_factors import Factor
 from holdfast.correlated.network_influence import tree_bound
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
@@ -200,7 +199,3 @@ def test_elimination_refuses_before_it_builds():
     with pytest.raises(TooWide):
         marginal(factors, [0], [2] * 6, cells=3)
     assert elimination_order([(0, j) for j in range(1, 6)], range(6), [2] * 6)[1] == 4  # leaves of a star first
-
-
-def test_moral_graph_marries_parents():
-    assert moral_graph([(), (), (0, 1)]) == graph_of(3, [(0, 1, 2)])

@@ -1,4 +1,4 @@
-"""Undirected graphs of dependence: moral graph, blanket, reachability, components.
+"""Undirected graphs of dependence: cliques joined, blanket, reachability, components.
 
 A graph is a tuple of frozensets: `graph[i]` are the neighbours of node `i`. Separation in the moral graph is used
 everywhere and d-separation nowhere: the adversary of Bayesian differential privacy may know any set of records, also
@@ -28,19 +28,6 @@ def graph_of(count: int, cliques: Iterable[Collection[int]]) -> Graph:
             near[u].add(v)
             near[v].add(u)
     return tuple(frozenset(nodes) for nodes in near)
-
-
-def moral_graph(parents: Sequence[Collection[int]]) -> Graph:
-    """The moral graph of a directed network: co-parents married, directions dropped.
-
-    Examples
-    --------
-    A collider 0 -> 2 <- 1 joins its parents:
-
-    >>> [sorted(near) for near in moral_graph([(), (), (0, 1)])]
-    [[1, 2], [0, 2], [0, 1]]
-    """
-    return graph_of(len(parents), [{node, *above} for node, above in enumerate(parents)])
 
 
 def directed_cycle(parents: Sequence[Collection[int]]) -> list[int] | None:
@@ -159,7 +146,6 @@ __all__ = [
     "directed_cycle",
     "graph_of",
     "is_tree",
-    "moral_graph",
     "path_between",
     "reachable",
     "spheres",
