@@ -11,7 +11,7 @@ import pytest
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger import open_store
 from holdfast.server.errors import Problem
-from holdfast.server.store import Records
+from holdfast.server.records import Records
 from holdfast.server.tables import TOKENS
 from holdfast.server.tokens import TOKEN, Tokens
 

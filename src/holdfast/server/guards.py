@@ -17,9 +17,9 @@ from holdfast.guard.ledger.store import Store
 from holdfast.guard.policy import Policy
 from holdfast.guard.standing import Standing
 from holdfast.server.errors import Problem
+from holdfast.server.records import IDENTITY, Records, Taken, now
 from holdfast.server.roles import Caller
 from holdfast.server.samples import Samples
-from holdfast.server.store import IDENTITY, Records, Taken, now
 from holdfast.server.tables import GUARDS
 
 _FILES = ("polars", "duckdb")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert
 
 from holdfast.server.errors import Problem
+from holdfast.server.records import IDENTITY, Records, Taken, now
 from holdfast.server.responses import strict_loads
 from holdfast.server.roles import Caller
-from holdfast.server.store import IDENTITY, Records, Taken, now
 from holdfast.server.tables import REPORT_CONTENTS, REPORTS
 from holdfast.strict_json import to_json
 

@@ -20,8 +20,8 @@ from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, SampleUnavailable
 from holdfast.server.errors import Problem
+from holdfast.server.records import IDENTITY, Records, Taken, now
 from holdfast.server.settings import Settings
-from holdfast.server.store import IDENTITY, Records, Taken, now
 from holdfast.server.tables import GUARDS, SAMPLES
 
 FORMATS = ("csv", "parquet")

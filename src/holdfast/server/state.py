@@ -14,11 +14,11 @@ from holdfast.server.gathering import Gathered
 from holdfast.server.guards import Guards
 from holdfast.server.limits import Failures, Rates
 from holdfast.server.metrics import Metrics
+from holdfast.server.records import Records
 from holdfast.server.reports import Reports
 from holdfast.server.roles import Caller
 from holdfast.server.samples import Samples
 from holdfast.server.settings import Settings
-from holdfast.server.store import Records
 from holdfast.server.threads import Threads
 from holdfast.server.tokens import Tokens
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from holdfast.errors import InvalidParameter
 from holdfast.server.errors import Problem, retry_after
+from holdfast.server.records import Records, now
 from holdfast.server.roles import ROLES, Caller, Role
-from holdfast.server.store import Records, now
 from holdfast.server.tables import TOKENS
 
 TOKEN = re.compile(r"hf_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)

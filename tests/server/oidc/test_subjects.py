@@ -13,7 +13,7 @@ from holdfast.guard.ledger import open_store
 from holdfast.server.errors import Problem
 from holdfast.server.oidc.settings import OidcSettings
 from holdfast.server.oidc.subjects import Subjects
-from holdfast.server.store import Records
+from holdfast.server.records import Records
 from holdfast.server.tables import TOKENS
 from holdfast.server.tokens import Tokens
 

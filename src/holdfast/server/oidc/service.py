@@ -15,9 +15,9 @@ from holdfast.server.oidc.login import Login
 from holdfast.server.oidc.outbound import Unavailable
 from holdfast.server.oidc.provider import Provider
 from holdfast.server.oidc.subjects import Subjects
+from holdfast.server.records import Records
 from holdfast.server.roles import Caller
 from holdfast.server.settings import Settings
-from holdfast.server.store import Records
 from holdfast.server.threads import Threads
 
 P = ParamSpec("P")

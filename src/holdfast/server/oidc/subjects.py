@@ -16,8 +16,8 @@ from sqlalchemy import insert, select, text
 
 from holdfast.server.errors import Problem
 from holdfast.server.oidc.settings import PREFIX, OidcSettings
+from holdfast.server.records import Records, Taken, now
 from holdfast.server.roles import Role
-from holdfast.server.store import Records, Taken, now
 from holdfast.server.tables import TOKENS
 from holdfast.server.tokens import ALWAYS, FOREIGN, foreign_hash
 

@@ -20,9 +20,9 @@ from fastapi import Request, Response
 
 from holdfast.server.errors import Problem, retry_after
 from holdfast.server.limits import address_of
+from holdfast.server.records import now
 from holdfast.server.roles import Caller
 from holdfast.server.state import Server, server_of
-from holdfast.server.store import now
 from holdfast.server.tables import TOKENS
 from holdfast.server.tokens import FOREIGN, TOKEN
 

@@ -12,8 +12,8 @@ from holdfast.server.errors import Problem, problem_of
 from holdfast.server.oidc.settings import PREFIX
 from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
 from holdfast.server.pages.samples import name_of
+from holdfast.server.records import now
 from holdfast.server.state import Server, server_of
-from holdfast.server.store import now
 
 router = page_router()
 

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 
 from holdfast.errors import LedgerConflict
 from holdfast.guard.ledger import open_store, verify_store
-from holdfast.server.store import RECORDS, Records, Taken
+from holdfast.server.records import RECORDS, Records, Taken
 from holdfast.server.tables import METADATA, SAMPLES
 
 
