@@ -115,7 +115,7 @@ def test_a_lost_threshold_is_drawn_anew_at_the_price_of_an_overfit(rows: dict[st
 
 def test_a_threshold_lost_before_anything_was_asked_is_drawn_anew_too(rows: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
-    quiet = policy(overfits=3, privacy=PureDP(0.2), holdout_spend=PureDP(0.1))  # a right guess passes, whatever is drawn
+    quiet = policy(overfits=3, privacy=PureDP(0.2), holdout_spend=PureDP(0.1))  # right guesses pass, whatever the draw
     Guard.open(path, hf.data.table(rows, engine="numpy"), quiet).shut()
     with sqlite3.connect(path) as connection:
         connection.execute("DELETE FROM secrets")
