@@ -131,7 +131,7 @@ class TestSecret:
         assert (sum(spoke), len(spoke), holdout.left) == (50, 160, 0)
 
     def test_a_forked_child_gets_no_answer(self) -> None:
-        holdout = make(source=None)
+        holdout = make(source=None, threshold=0.5)
         pid = os.fork()
         if pid == 0:
             try:
