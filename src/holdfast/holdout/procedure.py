@@ -30,9 +30,6 @@ class Procedure(Protocol):
         Rows it was computed from; it must be the holdout's `n`, also where only some rows enter (a group, a class).
     description : str
         Public words for what is estimated and how, e.g. "AUC (two-sample U-statistic)".
-    mean_only : bool
-        Whether every interval is a public function of a mean of the rows alone. Then a failure that shows the mean's
-        cell shows the interval too; otherwise both ends are to be rounded and counted.
 
     Examples
     --------
@@ -58,10 +55,6 @@ class Procedure(Protocol):
     def description(self) -> str:
         """Public words for what is estimated and how."""
 
-    @property
-    def mean_only(self) -> bool:
-        """Whether the interval is a public function of a mean alone."""
-
     def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:
         """Limits that miss the truth of a fixed question with probability at most `exp(log_share)`.
 
@@ -85,7 +78,6 @@ class OnRows:
     n: int
     description: str
     limits: Callable[[float, Side], tuple[float, float]]
-    mean_only: bool = False
 
     def interval(self, log_share: float, side: Side = "both") -> tuple[float, float]:
         """Limits that miss the truth of a fixed question with probability at most `exp(log_share)`."""

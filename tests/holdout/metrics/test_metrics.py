@@ -256,14 +256,11 @@ def test_empirical_bernstein_ratios_are_narrower_where_residuals_are_small() -> 
     assert narrow[1] - narrow[0] < 0.2 * (wide[1] - wide[0])
 
 
-def test_group_sizes_and_flags() -> None:
+def test_a_group_counts_all_rows_and_uses_its_own() -> None:
     values, members = np.array([0.2, 5.0, 0.4, 0.3]), np.array([1, 0, 1, 1])
     question = group_mean(values, members)
-    assert (question.n, question.mean_only) == (4, False)
+    assert question.n == 4
     assert question.interval(-1.0) == pytest.approx(mean(values[[0, 2, 3]]).interval(-1.0), abs=1e-12)
-    assert mean([0.0, 1.0]).mean_only
-    assert mean([0.0, 1.0], "clopper-pearson").mean_only
-    assert not mean([0.0, 1.0], "empirical-bernstein").mean_only
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def group_mean(
     column = rows.numbers("values", values, len(inside))[inside]
     if column.size == 0:
         return OnRows(low, high, len(inside), f"{name} ({family})", lambda log_share, side: (low, high))
-    return replace(mean(np.asarray(column), family, low, high, name), n=len(inside), mean_only=False)
+    return replace(mean(np.asarray(column), family, low, high, name), n=len(inside))
 
 
 __all__ = ["group_mean"]

@@ -42,8 +42,7 @@ def mean(
     Returns
     -------
     OnRows
-        `mean_only` for "hoeffding", "kl" and "clopper-pearson". Time: a few passes over the rows now, microseconds an
-        interval; "betting" reads the rows again for each interval.
+        Time: a few passes over the rows now, microseconds an interval; "betting" reads the rows again for each.
 
     Examples
     --------
@@ -78,7 +77,7 @@ def mean(
             slack=0.0 if binary else summary.slack,
         )
 
-    return OnRows(low, high, summary.n, words, limits, mean_only=family != "empirical-bernstein")
+    return OnRows(low, high, summary.n, words, limits)
 
 
 __all__ = ["MEAN_FAMILIES", "MeanFamily", "mean"]
