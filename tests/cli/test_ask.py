@@ -116,7 +116,12 @@ def test_the_honest_no(place: list[str], capsys: Any) -> None:
         (["mean", "(select 1)"], "expression"),
         (["mean", "age < 40", "--spend", "much"], "--spend"),
         (["claim", "age < 40"], "at_least or at_most"),
-        (["select", "--candidate", "age < 40", "--candidate", "=3"], "--candidate must be LABEL=EXPRESSION"),
+        (
+            ["select", "--candidate", "age < 40", "--candidate", "=3"],
+            "--candidate must be LABEL=EXPRESSION, got 'age < 40'",
+        ),
+        (["validate", "age", "--at-least", "0.5"], "condition must be true or false of each row"),
+        (["histogram", "age"], "keys or edges must be given for column 'age'"),
         (["histogram", "sex", "--keys", "[f"], "--keys must be a JSON list"),
         (["check", "age < 40", "--guess", "2"], "guess"),
         (["check", "age < 40"], "--guess"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from holdfast.cli import demo
 from holdfast.cli.main import run
+from holdfast.server.demo import serving
 
 
 def test_once_plays_the_tour_and_says_where_its_files_are(
@@ -24,6 +27,7 @@ def test_once_plays_the_tour_and_says_where_its_files_are(
     assert (tmp_path / "filter-comparison" / "plot.svg").exists()
     assert "Greg's best rule was right for 75% of his own 60 rows. The guard says 45% to 65%" in said
     assert len((tmp_path / "demo" / "answers.csv").read_text().splitlines()) == 40
+    assert f"`holdfast verify {tmp_path / 'demo' / 'ledger.db'}`" in " ".join(said.split())
     assert run(["verify", str(tmp_path / "demo" / "ledger.db")]) == 0
 
 
@@ -53,6 +57,32 @@ def test_the_prompt_survives_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: p
     said = capsys.readouterr()
     assert "no.such" in said.err
     assert "2.141938928" in said.out
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_demo_that_is_killed_leaves_no_rows_behind(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders: list[Path] = []
+
+    def prepare(folder: Path, port: int) -> SimpleNamespace:
+        folders.append(folder)
+        (folder / "rows.parquet").touch()
+        return SimpleNamespace(address=f"http://127.0.0.1:{port}", link=lambda who: who)
+
+    def serve(_: SimpleNamespace) -> None:
+        assert folders[0].is_dir()
+        signal.raise_signal(getattr(signal, name))
+
+    monkeypatch.setattr(serving, "prepare", prepare)
+    monkeypatch.setattr(serving, "serve", serve)
+    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with pytest.raises(SystemExit) as ended:
+            demo._serve(8321)
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    assert ended.value.code == 0
+    assert [folder.exists() for folder in folders] == [False]
 
 
 def test_without_the_server_s_parts_there_is_the_tour(

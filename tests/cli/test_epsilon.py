@@ -80,6 +80,8 @@ def test_which_groups_at_this_epsilon(capsys: pytest.CaptureFixture[str]) -> Non
         ("--alpha 0.2 --n 1000", "--size is missing"),
         ("--alpha 0.2 --n 1000 --size 10 --mode best", "--mode"),
         ("--alpha 2 --n 1000 --size 10", "alpha"),
+        ("--alpha 0.2 --n 1000 --size 10 --groups 0", "--groups must be a whole number, at least 1, got 0"),
+        ("--alpha 0.2 --n 1000 --size 10 --lenses 0", "--lenses must be a whole number, at least 1, got 0"),
         ("--alpha 0.2 --n 1000 --size 10 --group a=3", "--epsilon"),
         ("--alpha 0.2 --n 1000 --epsilon 0.1 --group a", "NAME=ROWS"),
         ("--alpha 0.2 --n 1000 --epsilon 0.1 --group a=3 --group a=4", "once"),

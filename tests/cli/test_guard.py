@@ -112,6 +112,10 @@ def test_several_data_sets_in_one_ledger(ledger: str, tmp_path: Path, capsys: An
     assert len(said(capsys)["guards"]) == 2
     assert run(["guard", "show", ledger]) == 0
     assert "Guards" in capsys.readouterr().out
+    assert run(["guard", "show", ledger, "--dataset", "zzz"]) == 2
+    heard = capsys.readouterr().err
+    for part in ("dataset must be the beginning of one fingerprint of", name[:12], "got 'zzz'"):
+        assert part in heard
     assert run(["guard", "show", ledger, "--dataset", name[:10], "--json"]) == 0
     assert said(capsys)["n"] == 100
     assert run(["guard", "pause", ledger]) == 2

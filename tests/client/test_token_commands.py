@@ -59,7 +59,7 @@ def test_without_options_it_is_an_analysts_for_every_guard(
 
 def test_what_is_wrong_is_said(live: Live, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(["token", "list", "ledger.db"]) == 2
-    assert "SERVER must be the address of a server" in capsys.readouterr().err
+    assert "SERVER must be an address such as https://holdfast.example.org, got" in capsys.readouterr().err
     assert run(["token", "issue", live.url, "vic", "--guard", "no such"]) == 2
     assert "guard must name a guard" in capsys.readouterr().err
     for words, said in (

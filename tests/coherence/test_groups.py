@@ -55,6 +55,11 @@ def test_nothing_else_is_read(text):
         predicate(text)
 
 
+def test_a_predicate_that_is_only_a_name_is_shown_what_one_looks_like():
+    with pytest.raises(InvalidParameter, match="cannot be read at its end; one looks like `sex == F and age >= 65`"):
+        predicate("SEX")
+
+
 def test_a_predicate_about_a_column_that_is_not_there():
     with pytest.raises(InvalidParameter, match="column 'RACE' is not in the table, which has SEX, AGE, TOWN, PAY"):
         GroupPlan({"x": "RACE == 1"}).resolve(PEOPLE)

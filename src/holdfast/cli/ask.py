@@ -18,11 +18,17 @@ from holdfast.errors import BudgetExhausted, InvalidParameter
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
 _EXPRESSION = typer.Argument(..., help='A row expression, e.g. "income > 50000 and age < 30".')
-_FILE = typer.Argument(..., help="A JSON file with one question, or a list of questions asked together; - reads it.")
+_FILE = typer.Argument(
+    ..., help="A JSON file with one question, or a list of questions asked together; - reads standard input."
+)
 _LOW = typer.Option(None, "--low", help="Least value of a number; rows are clipped to it.")
 _HIGH = typer.Option(None, "--high", help="Greatest value of a number; rows are clipped to it.")
-_DEFAULT = typer.Option(None, "--default", help="What a row counts as where the expression has no value.")
-_SPEND = typer.Option(None, "--spend", help="What the answer may cost: pure-dp:EPSILON or zcdp:RHO.")
+_DEFAULT = typer.Option(
+    None, "--default", help="What a row counts as where the expression has no value; the least if not given."
+)
+_SPEND = typer.Option(
+    None, "--spend", help="What it may cost: pure-dp:EPSILON or zcdp:RHO; what the policy says if not given."
+)
 _ANALYST = typer.Option("analyst", "--analyst", help="Who asks.")
 _KEY = typer.Option(None, "--key", help="Makes a retry the same question: answered and paid once.")
 _ESTIMATE = typer.Option(False, "--estimate", help="Only say what it would cost and how wide it would be.")
@@ -166,8 +172,9 @@ def select(
 ) -> None:
     """Which of several expressions has the largest mean, nearly; privately."""
     named = [text.partition("=") for text in candidate]
-    if not all(label and equals and expression for label, equals, expression in named):
-        raise InvalidParameter("--candidate must be LABEL=EXPRESSION")
+    if not all(map(all, named)):
+        wrong = next(text for text, parts in zip(candidate, named, strict=True) if not all(parts))
+        raise InvalidParameter(f"--candidate must be LABEL=EXPRESSION, got {wrong[:60]!r}")
     plain = {"kind": "select", "candidates": {label: expression for label, _, expression in named}}
     plain |= {"low": low, "high": high, "default": default}  # type: ignore[dict-item]
     _ask(ledger, sample, plain | _spend(spend), analyst, key, estimate, as_json)
@@ -216,7 +223,8 @@ def question(
     try:
         plain = json.loads(sys.stdin.read() if str(file) == "-" else file.read_text("utf-8"))
     except (ValueError, UnicodeDecodeError):
-        raise InvalidParameter(f"{file.name} must hold one JSON object or a list of them") from None
+        read = "standard input" if str(file) == "-" else file.name
+        raise InvalidParameter(f"{read} must hold one JSON object or a list of them") from None
     _ask(ledger, sample, plain, analyst, key, estimate, as_json)
 
 

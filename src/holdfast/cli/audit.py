@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 _SPLITS = 20
 _RULE = "A group by a rule, such as 'old women: sex == F and age >= 65'; repeat."
-_COMMAND = "A name, or a command with {train} and {release}, run in an empty folder of its own."
+_COMMAND = (
+    "What makes the release: a name, or a command with {train} and {release}, run in an empty folder of its own. "
+    "Names: clear (the rows as they are), bootstrap, random-subset, shuffled-column, count, cart, noisy-histogram, "
+    "noisy-marginals, private-naive-bayes or LIBRARY.GENERATOR.  [default: clear]"
+)
+_LEARNER = (
+    "Who predicts: a name or a dotted scikit-learn class; repeat. By default linkage, and a forest where scikit-learn "
+    "is installed; without a target, membership."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -38,20 +46,22 @@ def audit(
     depth: int = typer.Option(1, "--depth", help="Also intersections of up to this many --by columns."),
     bins: list[str] = typer.Option([], "--bins", metavar="COLUMN=18,65", help="Where to cut a --by column; repeat."),  # noqa: B008
     min_size: int = typer.Option(80, "--min-size", help="Smaller groups are listed, not measured."),
-    lens: list[str] = typer.Option([], "--lens", metavar="NAME=COL,COL", help="What a predictor sees; repeat."),  # noqa: B008
-    curator: str = typer.Option(None, "--curator", help=_COMMAND, show_default="clear"),
+    lens: list[str] = typer.Option(  # noqa: B008
+        [], "--lens", metavar="NAME=COL,COL", help="What a predictor sees; repeat. All but the target if not given."
+    ),
+    curator: str = typer.Option(None, "--curator", help=_COMMAND),
     option: list[str] = typer.Option([], "--with", metavar="KEY=VALUE", help="Option of a named curator; repeat."),  # noqa: B008
     domain: list[str] = typer.Option([], "--domain", metavar="COLUMN=A,B", help="Public values of a column; repeat."),  # noqa: B008
-    epsilon: str = typer.Option(None, "--epsilon", help="Of a private built-in curator."),
+    epsilon: str = typer.Option(None, "--epsilon", help="What a private named curator may spend."),
     time_limit: float = typer.Option(600.0, "--time-limit", help="Seconds that one run of a command may take."),
-    learner: list[str] = typer.Option(  # noqa: B008
-        [], "--learner", metavar="NAME", help="A name or a dotted scikit-learn class; repeat."
+    learner: list[str] = typer.Option([], "--learner", metavar="NAME", help=_LEARNER),  # noqa: B008
+    learner_limit: float = typer.Option(
+        None, "--learner-time-limit", help="Seconds a learner may take for one lens; no limit if not given."
     ),
-    learner_limit: float = typer.Option(None, "--learner-time-limit", help="Seconds a learner may take for one lens."),
-    alpha: float = typer.Option(0.2, "--alpha", help="Tolerated distance in (0, 2): twice the share that may flip."),
+    alpha: float = typer.Option(0.2, "--alpha", help="Tolerated distance in (0, 2]: twice the share that may flip."),
     beta: float = typer.Option(0.05, "--beta", help="How often alpha may be exceeded."),
     splits: int = typer.Option(
-        None, "--splits", help="Times to split, release and learn afresh.", show_default=str(_SPLITS)
+        None, "--splits", help=f"Times to split, release and learn afresh.  [default: {_SPLITS}]"
     ),
     seed: int = typer.Option(0, "--seed", help="Of splits, shuffles and learners; secure noise does not use it."),
     workers: int = typer.Option(1, "--workers", help="Splits at the same time; the result is the same."),

@@ -33,7 +33,9 @@ def correct(
     nulls: str = typer.Option("product", "--nulls", help="product: rows independent under the null; any: any law."),
     candidates: int = typer.Option(None, "--candidates", help="Also say what Bonferroni over this many tests gives."),
     neighbours: str = typer.Option(
-        "replace-one", "--neighbours", help="What the privacy is certified for; add-remove is refused with the reason."
+        "replace-one",
+        "--neighbours",
+        help="What the privacy is certified for: replace-one, or add-remove, which is refused with the reason.",
     ),
     currency: str = typer.Option(
         "transfer", "--currency", help="transfer: any order. max-information: also show it; needs private steps first."

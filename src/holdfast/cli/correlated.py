@@ -30,7 +30,9 @@ def correlated(
     epsilon: float = typer.Option(None, "--epsilon", help="Bayesian DP level that is wanted.  [default: 1]"),
     epsilon_dp: float = typer.Option(None, "--epsilon-dp", help="Turn around: which Bayesian level did this DP cost?"),
     sensitivity: float = typer.Option(1.0, "--sensitivity", help="How far one record can move the query."),
-    surcharge: str = typer.Option("sharp", "--surcharge", help="How influence is charged: sharp, two or paper."),
+    surcharge: str = typer.Option(
+        "sharp", "--surcharge", help="How influence is charged: two times, four (paper), or the least proved (sharp)."
+    ),
     record: str = typer.Option(None, "--record", help="Show this record's quilt: its number from 0, or its name."),
     questions: int = typer.Option(100, "--questions", help="Questions to the holdout in all, fixed in advance."),
     confidence: float = typer.Option(0.95, "--confidence", help="Probability that every certified answer is right."),

@@ -13,6 +13,20 @@ from holdfast.errors import HoldfastError, InvalidParameter
 READ_HINT = "reading Parquet needs polars or pyarrow: install holdfast[frames]"
 
 
+def one_budget(rho: float | None, epsilon: float | None) -> None:
+    """Refuse both, or none, in the words of the command line.
+
+    Examples
+    --------
+    >>> one_budget(0.1, 1.0)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: give exactly one of --epsilon and --rho
+    """
+    if (rho is None) == (epsilon is None):
+        raise InvalidParameter("give exactly one of --epsilon and --rho")
+
+
 def numbers(name: str, text: str) -> list[float]:
     """`10,20,30` as numbers; whole ones stay whole.
 

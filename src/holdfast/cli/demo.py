@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -97,7 +98,8 @@ def _play_analysts(out: Path) -> None:
     )
     playing.write(played, out / "demo" / "answers.csv")
     output.say(
-        f"All {len(played)} questions: {out / 'demo' / 'answers.csv'}. The ledger: {ledger} (try `holdfast verify`)."
+        f"All {len(played)} questions: {out / 'demo' / 'answers.csv'}. "
+        f"The ledger: {ledger}; `holdfast verify {ledger}` checks it."
     )
 
 
@@ -105,6 +107,9 @@ def _serve(port: int) -> None:
     """The web page and the API, until Ctrl-C."""
     from holdfast.server.demo import serving
 
+    for name in ("SIGTERM", "SIGHUP"):  # a demo that is killed, or whose terminal is closed, leaves no rows behind
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: sys.exit(0))
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
         with progress_bar("setting up a guard", shown=True):
             demo = serving.prepare(Path(folder), port)

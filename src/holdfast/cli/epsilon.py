@@ -34,7 +34,9 @@ def epsilon(
     dataset: str = typer.Option(
         None, "--dataset", help="With --ledger: the beginning of a fingerprint, among several."
     ),
-    mode: str = typer.Option("paper", "--mode", help="paper, corrected or sharp."),
+    mode: str = typer.Option(
+        "paper", "--mode", help="paper: as printed; corrected; or sharp: without rounded constants."
+    ),
     finite: bool = typer.Option(False, "--finite", help="Use that the release saw half of a finite population."),
     lenses: int = typer.Option(1, "--lenses", help="Lenses covered at once."),
     plot: Path = typer.Option(None, "--plot", help="Draw epsilon against alpha: .svg, .png, .html or .json."),  # noqa: B008
@@ -42,9 +44,12 @@ def epsilon(
 ) -> None:
     """Turn a coherence tolerance into the largest epsilon; exit status 3 when none is allowed."""
     from holdfast.bounds.coherence import MODES
-    from holdfast.check import choice
+    from holdfast.check import choice, whole
 
     choice("--mode", mode, MODES)
+    for name, count in (("--groups", groups), ("--lenses", lenses)):
+        if count is not None:
+            whole(name, count, at_least=1)
     if ledger is not None:
         for name, value in {"--n": n, "--rows": rows, "--size": size, "--epsilon": given, "--plot": plot}.items():
             if value is not None:

@@ -46,17 +46,37 @@ def open_(
     ledger: str = _LEDGER,
     sample: str = _SAMPLE,
     policy: Path = _POLICY,
-    confidence: float = typer.Option(None, "--confidence", help="Probability that every answer holds."),
-    privacy: str = typer.Option(None, "--privacy", help="Cap on private questions: pure-dp:EPSILON or zcdp:RHO."),
-    spend: str = typer.Option(None, "--spend", help="What a private question costs that names no cost."),
-    accounting: str = typer.Option(None, "--accounting", help="filter (a cap) or odometer (a count)."),
-    answers: str = typer.Option(None, "--answers", help="mixed, or means: the narrowest intervals for means alone."),
-    questions: int = typer.Option(None, "--questions", help="Cap on the number of questions."),
-    failures: int = typer.Option(None, "--failures", help="Cap on failed checks that show a value."),
-    analyst: list[str] = typer.Option(  # noqa: B008
-        [], "--analyst", metavar="NAME=SHARE", help="Who may ask, and their share of the budget; repeat."
+    confidence: float = typer.Option(
+        None, "--confidence", help="Probability that every answer holds; 0.95 if not given."
     ),
-    expires: str = typer.Option(None, "--expires", help="When it stops answering, e.g. 2030-01-31T12:00 (UTC)."),
+    privacy: str = typer.Option(
+        None,
+        "--privacy",
+        help="Cap on private questions (mean, histogram, select, test): pure-dp:EPSILON or zcdp:RHO. Without it they "
+        "are refused.",
+    ),
+    spend: str = typer.Option(
+        None, "--spend", help="What a private question costs that names no cost, like --privacy."
+    ),
+    accounting: str = typer.Option(None, "--accounting", help="filter (a cap; the default) or odometer (a count)."),
+    answers: str = typer.Option(
+        None, "--answers", help="mixed (the default), or means: the narrowest intervals for means alone."
+    ),
+    questions: int = typer.Option(
+        None, "--questions", help="Cap on the number of questions; with one, intervals are narrower."
+    ),
+    failures: int = typer.Option(
+        None, "--failures", help="Cap on failed checks that show a value; with one, intervals are narrower."
+    ),
+    analyst: list[str] = typer.Option(  # noqa: B008
+        [],
+        "--analyst",
+        metavar="NAME=SHARE",
+        help="Who may ask, and their share of the budget; repeat. Anybody if not given.",
+    ),
+    expires: str = typer.Option(
+        None, "--expires", help="When it stops answering, e.g. 2030-01-31T12:00 (UTC); never by default."
+    ),
     row_key: str = typer.Option(None, "--row-key", help="The column that names the person behind each row."),
     allow_overlap: str = typer.Option(None, "--allow-overlap", help="Why a sample that shares rows may be opened."),
     name: str = typer.Option(None, "--name", help="With a server: what to call the guard; the file's name by default."),

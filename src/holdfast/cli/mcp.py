@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 def mcp(
     ledger: str = _LEDGER,
     sample: str = _SAMPLE,
-    analyst: str = typer.Option(None, "--analyst", help="With a ledger: the name that the agent asks under."),
+    analyst: str = typer.Option(None, "--analyst", help="With a ledger: who the agent asks as; analyst by default."),
     label: str = typer.Option(None, "--label", help="The column that submitted rules predict."),
     files: Path = typer.Option(  # noqa: B008
         None, "--files", help="A folder whose files the agent may submit by their names, where there are boards."

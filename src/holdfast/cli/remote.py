@@ -33,7 +33,7 @@ def connected(where: str, guard: str | None = None) -> Connection:
 def at_server(where: str) -> Connection:
     """A connection to what must be a server."""
     if not is_address(where):
-        raise InvalidParameter("SERVER must be the address of a server, such as https://holdfast.example.org")
+        raise InvalidParameter(f"SERVER must be an address such as https://holdfast.example.org, got {where[:60]!r}")
     return connected(where)
 
 

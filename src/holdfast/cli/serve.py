@@ -23,14 +23,18 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    folder: Path = typer.Option(None, "--folder", help="Where uploads and the ledger are kept."),  # noqa: B008
-    ledger: str = typer.Option(None, "--ledger", help="A SQLite file or a postgresql:// address."),
+    folder: Path = typer.Option(  # noqa: B008
+        None, "--folder", help="Where uploads and the ledger are kept; holdfast-server if not given."
+    ),
+    ledger: str = typer.Option(
+        None, "--ledger", help="A SQLite file or a postgresql:// address; in the folder if not given."
+    ),
     signing_key: Path = typer.Option(  # noqa: B008
         None, "--signing-key", help="The file of the signing key; made if it is not there."
     ),
     host: str = typer.Option(None, "--host", help="Address to listen on; loopback if not given."),
     port: int = typer.Option(None, "--port", help="Port to listen on; 8321 if not given."),
-    workers: int = typer.Option(None, "--workers", help="Processes that share the ledger."),
+    workers: int = typer.Option(None, "--workers", help="Processes that share the ledger; 1 if not given."),
     allow_folder: list[Path] = typer.Option(  # noqa: B008
         [], "--allow-folder", metavar="FOLDER", help="Its .csv and .parquet files may be registered; repeat."
     ),
@@ -84,7 +88,8 @@ def _settings(given: dict[str, Any]) -> tuple[Settings, Any]:
     except ValidationError as error:
         first = error.errors()[0]
         where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
-        raise InvalidParameter(f"{where}: {what}" if where else what) from None
+        got = f", got {first['input']}" if isinstance(first["input"], (int, float)) else ""  # texts may hold passwords
+        raise InvalidParameter(f"{where}: {what}{got}" if where else what) from None
 
 
 def _source(text: str) -> tuple[str, str]:

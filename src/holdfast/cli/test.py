@@ -90,6 +90,7 @@ def gof(
 
     _before(plot)
     cells = _histogram(file, counts, column, categories, other)
+    count_input.one_budget(rho, epsilon)
     null = _null(p0, cells.cells)
     result = pt.gof(cells, null, rho=rho, epsilon=epsilon, method=method, alpha=alpha, m=m)  # type: ignore[arg-type]
     _show(result, plot, as_json, p0=null)
@@ -121,6 +122,7 @@ def independence(
 
     _before(plot)
     table = _table(file, counts, columns, categories, other)
+    count_input.one_budget(rho, epsilon)
     options: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "method": method, "alpha": alpha, "m": m}
     result = pt.independence(table, public_margins=public_margins, unit=unit, **options)  # type: ignore[arg-type]
     _show(result, plot, as_json, shape=table.shape)
@@ -146,11 +148,11 @@ def gwas(
     from holdfast import check
     from holdfast.inference import private_tests as pt
 
-    check.choice("method", method, ("projected", "output-perturbation"))
+    check.choice("--method", method, ("projected", "output-perturbation"))
     _before(plot)
     table = _table(file, counts, columns, categories, other)
     if table.shape != (3, 2):
-        raise InvalidParameter(f"counts must be 3 genotypes by 2 groups, got {table.shape[0]} by {table.shape[1]}")
+        raise InvalidParameter(f"--counts must be 3 genotypes by 2 groups, got {table.shape[0]} by {table.shape[1]}")
     if method == "projected":
         result = pt.homogeneity(table, groups="columns", rho=rho, alpha=alpha)
     else:
@@ -275,11 +277,14 @@ def _null(p0: str | None, cells: int) -> list[float]:
 
 
 def _randomizer(kind: str | None, cells: int, rho: float | None, epsilon: float | None) -> Any:
+    from holdfast import check
     from holdfast.inference.private_tests.local import make_randomizer, which_randomizer
+    from holdfast.inference.private_tests.local.channel import KINDS
 
-    if (rho is None) == (epsilon is None):
-        raise InvalidParameter("give exactly one of --epsilon and --rho")
-    if kind is None:
+    count_input.one_budget(rho, epsilon)
+    if kind is not None:
+        check.choice("--randomizer", kind, KINDS)
+    else:
         kind = "gaussian" if epsilon is None else which_randomizer(cells, epsilon).winner
     return make_randomizer(kind, cells, epsilon=epsilon, rho=rho)
 

@@ -40,6 +40,7 @@ def which(
     goodness = d is not None or p0 is not None
     if goodness == (shape is not None or table is not None):
         raise InvalidParameter("give --d or --p0 for goodness of fit, or --shape or --table for independence")
+    count_input.one_budget(rho, epsilon)
     shared: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "alpha": alpha, "target": target, "effect": effect}
     with progress_bar("which test", shown=not as_json and target is not None) as progress:
         shared["progress"] = progress

@@ -82,9 +82,12 @@ class _Reader:
         self.token = self.match[self.kind]
 
     def error(self) -> InvalidParameter:
-        rest = self.text[self.start :].strip() or "its end"
-        hint = "; equality is written ==" if rest.startswith("=") and not rest.startswith("==") else ""
-        return InvalidParameter(f"predicate {self.text!r} cannot be read at {rest!r}{hint}")
+        rest = self.text[self.start :].strip()
+        if not rest:
+            hint = "; one looks like `sex == F and age >= 65`"
+        else:
+            hint = "; equality is written ==" if rest.startswith("=") and not rest.startswith("==") else ""
+        return InvalidParameter(f"predicate {self.text!r} cannot be read at {repr(rest) if rest else 'its end'}{hint}")
 
     def take(self, token: str) -> bool:
         if self.kind in ("word", "mark") and self.token == token:

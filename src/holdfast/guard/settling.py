@@ -24,6 +24,7 @@ from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.belief import Belief
 from holdfast.guard.ledger.entry import Entry, check_name
 from holdfast.guard.ledger.transaction import Transaction, View
+from holdfast.guard.policy import PRIVATE
 from holdfast.guard.progress import Progress
 from holdfast.guard.questions.base import Bound, Hidden, Question, Situation
 from holdfast.guard.standing import Standing
@@ -53,7 +54,8 @@ def bind(question: Question | Mapping[str, Any], standing: Standing, analyst: st
     made = question if isinstance(question, Question) else Question.from_dict(question)
     if made.kind not in (standing.policy.kinds or ()):
         allowed = ", ".join(standing.policy.kinds or ())
-        raise QuestionRefused(f"a {made.kind} may not be asked here; the policy allows {allowed}")
+        why = "; noise needs `privacy` in a policy" if made.kind in PRIVATE and standing.policy.privacy is None else ""
+        raise QuestionRefused(f"a {made.kind} may not be asked here; the policy allows {allowed}{why}")
     bound = made.bind(standing.schema, standing.n, standing.policy).by(analyst)
     return Asked(bound, analyst, key, standing.overrides)
 

@@ -73,8 +73,9 @@ def find(store: Store, dataset: str | None) -> Ledger:
     if not known:
         raise InvalidParameter("this store guards no data set yet")
     shown = ", ".join(one[:12] for one in (fitting or known)[:8])
-    what = "is the beginning of no data set here" if not fitting else "must name one of several data sets"
-    raise InvalidParameter(f"dataset {what}: {shown}")
+    if dataset is None:
+        raise InvalidParameter(f"dataset must name one of several data sets: {shown}")
+    raise InvalidParameter(f"dataset must be the beginning of one fingerprint of {shown}, got {dataset[:60]!r}")
 
 
 __all__ = ["describe", "find", "override", "set_status"]

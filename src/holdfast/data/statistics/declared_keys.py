@@ -25,7 +25,9 @@ def keys_of(schema: Schema, name: str, keys: Keys | None) -> Keys:
         raise InvalidParameter(f"column must be one of the schema, got {str(name)[:60]!r}")
     column = schema[name]
     if column.kind == "number":
-        raise InvalidParameter(f"column {name!r} must be text, integer or boolean to have keys; use a histogram")
+        raise InvalidParameter(
+            f"column {name!r} must be text, integer or boolean to have keys; a number has edges of bins"
+        )
     if keys is None:
         keys = (False, True) if column.kind == "boolean" else column.values
     if keys is None:

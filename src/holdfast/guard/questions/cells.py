@@ -52,6 +52,11 @@ def cells_of(column: Any, keys: Any, edges: Any, schema: Schema) -> Cells:
         spelt = [_number(end) for end in ends]
         labels = [f"[{spelt[i]}, {spelt[i + 1]}{']' if i == last else ')'}" for i in range(last + 1)]
         return Cells(bins, _with_rest(labels))
+    known = schema[column]
+    if keys is None and known.values is None and known.kind != "boolean":
+        raise InvalidParameter(
+            f"keys or edges must be given for column {column!r}: cells are declared, never looked up"
+        )
     declared = keys_of(schema, column, None if keys is None else tuple(listed("keys", keys)))
     return Cells(Contingency((column,), (declared,)), _with_rest([_label(one) for one in declared]))
 

@@ -138,7 +138,9 @@ class Validate(Question):
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
-        rows = spelled(self.condition, schema, None, None, None)
+        rows = spelled(self.condition, schema, 0, 1, None)  # a number is let through here, to be refused by name
+        if not rows.binary:
+            raise InvalidParameter("condition must be true or false of each row, as `age < 30` is, got a number")
         question = MeanQuestion(self.kind, "auto", None, 0.0, 1.0, True, n)
         share = check.probability("at_least", self.at_least)
         return Look(self.kind, (rows,), question, question.claim("at_least", share))
