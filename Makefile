@@ -2,23 +2,27 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# What is imported is compiled when it first is: most of what is installed never is.
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt
 ARGS ?=
 # Some machines forbid Python to keep what it compiled; then every process that tests start would compile it all again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test coverage bench docs packaging clean
+.PHONY: run test system-parts coverage bench docs packaging clean
 
 run: $(VENV)/.run
 	$(BIN)/holdfast demo $(ARGS)
 
-test: $(VENV)/.test
-	@tools/system-parts
+# What is installed from two places is fetched side by side. The types are checked by tests/test_types.py.
+test:
+	@$(MAKE) --no-print-directory -j2 system-parts $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup $(ARGS)
+
+system-parts:
+	@tools/system-parts
 
 # Every line that tests run, in the processes that they start too. Ratios of time mean nothing while lines are counted.
 coverage: $(VENV)/.test
@@ -27,8 +31,7 @@ coverage: $(VENV)/.test
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-bench: $(VENV)/.test
-	@tools/system-parts
+bench: $(VENV)/.test system-parts
 	$(BIN)/python -m benchmarks --check $(ARGS)
 
 docs: $(VENV)/.test
@@ -44,11 +47,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[plots,server]'
+	$(INSTALL) -e '.[plots,server]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[plots,test,bench,docs]'
+	$(INSTALL) -e '.[plots,test,bench,docs]'
 	@touch $@ $(VENV)/.run
 
 clean:

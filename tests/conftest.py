@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["postgres_server", "postgres_url", "spark_session"]
 
-LONGEST = ("tests/test_docs.py", "tests/data/test_spark_sample.py", "tests/test_packaging.py")
+LONGEST = ("tests/test_docs.py", "tests/data/test_spark_sample.py", "tests/test_packaging.py", "tests/test_types.py")
 """Files that begin first: one that begins last would leave the other processes idle while it ends."""
 
 
