@@ -70,15 +70,24 @@ class Mortal:
 
     def kill_one(self, rng: random.Random) -> None:
         """One of its workers; the others go on, and the parent starts a new one."""
+        os.kill(rng.choice(self.alive()), signal.SIGKILL)
+
+    def alive(self) -> list[int]:
+        """Its workers, in the order in which they started."""
         said = [json.loads(line) for line in self.live.logged().splitlines()]
-        alive = [
-            line["worker"] for line in said if line["event"] == "started" and Path(f"/proc/{line['worker']}").exists()
-        ]
-        os.kill(rng.choice(alive), signal.SIGKILL)
+        return [line["worker"] for line in said if line["event"] == "started" and _runs(line["worker"])]
 
     def stop(self) -> None:
         """For good."""
         self._running.close()
+
+
+def _runs(worker: int) -> bool:
+    """Whether a process is there, and more than the remains of one."""
+    try:
+        return Path(f"/proc/{worker}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -114,11 +123,13 @@ def test_every_key_has_one_answer_whatever_was_killed(mortal: Mortal) -> None:
         public_key = steward.get("/api/v1/me").json()["public_key"]
     answers: dict[tuple[int, int], Any] = {}
     errors: list[BaseException] = []
+    disturbed = threading.Event()  # nobody asks the last question before, so that no load ends undisturbed
 
     def client(i: int) -> None:
         try:
             with hf.connect(mortal.live.url, tokens[i], guard="mortal", public_key=public_key) as server:
                 for number in range(KEYS):
+                    assert number < KEYS - 1 or disturbed.wait(120)
                     answers[i, number] = server.ask(question(i, number), key=f"key-{number}")
         except BaseException as error:
             errors.append(error)
@@ -126,9 +137,8 @@ def test_every_key_has_one_answer_whatever_was_killed(mortal: Mortal) -> None:
     asking = [threading.Thread(target=client, args=(i,)) for i in range(CLIENTS)]
     for thread in asking:
         thread.start()
-    kills = 0
     for share, whole in ((0.15, False), (0.4, True)):
-        while len(answers) < share * CLIENTS * KEYS and any(thread.is_alive() for thread in asking):
+        while len(answers) < share * CLIENTS * KEYS and not errors:
             time.sleep(0.002)
         time.sleep(rng.random() / 50)
         if whole:
@@ -136,11 +146,10 @@ def test_every_key_has_one_answer_whatever_was_killed(mortal: Mortal) -> None:
             mortal.start()
         else:
             mortal.kill_one(rng)
-        kills += any(thread.is_alive() for thread in asking)
+    disturbed.set()
     for thread in asking:
         thread.join(120)
     assert not errors, errors[:1]
-    assert kills == 2, "the load ended before it was disturbed"
     assert len(answers) == CLIENTS * KEYS
 
     def again(i: int) -> None:
@@ -167,7 +176,7 @@ def test_two_workers_keep_one_ledger(mortal: Mortal) -> None:
     shared = mortal.live
     guard = shared.guard("shared", {"questions": 25})
     at = f"/api/v1/guards/{guard['id']}"
-    before = settled_count(shared)
+    before = settled_count(mortal)
     with shared.analyst("ann") as ann:
         token = ann.headers["authorization"]
 
@@ -197,19 +206,20 @@ def test_two_workers_keep_one_ledger(mortal: Mortal) -> None:
         codes = {anew.get("/api/v1/me").status_code for _ in range(20)}
         assert codes == {401}, "a revoked token ends on every worker with the next request"
         anew.close()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while (many := answers_counted(shared) - before) != len(answered) and time.monotonic() < until:
         time.sleep(0.1)
     assert many == len(answered)
 
 
-def settled_count(live: Live) -> int:
-    """The number when it has stood still for longer than workers take to exchange counts: earlier tests are in it."""
-    last, found = -1, answers_counted(live)
-    while found != last:
-        time.sleep(2.5)
-        last, found = found, answers_counted(live)
-    return found
+def settled_count(mortal: Mortal) -> int:
+    """The number when every worker has left its counts since the answers of earlier tests were given."""
+    now, end = time.time(), time.monotonic() + 60
+    written = [mortal.settings.folder / "metrics" / f"{worker}.json" for worker in mortal.alive()]
+    while not all(path.exists() and path.stat().st_mtime > now for path in written):
+        assert time.monotonic() < end, "a worker leaves no counts"
+        time.sleep(0.05)
+    return answers_counted(mortal.live)
 
 
 def answers_counted(live: Live) -> int:
@@ -223,7 +233,7 @@ def test_several_workers_answer_at_once(mortal: Mortal) -> None:
     """Small answers are not held back until the one before is acknowledged, which takes 40 ms on Linux."""
     with mortal.live.client() as steward:
         taken = []
-        for _ in range(30):
+        for _ in range(100):
             begun = time.perf_counter()
             assert steward.get("/api/v1/me").status_code == 200
             taken.append(time.perf_counter() - begun)

@@ -9,10 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 PICTURES = Path(__file__).parents[3] / "build" / "screenshots"
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage", "--mute-audio"]
+
+
+_PATIENCE = 30_000
+"""Milliseconds for something to be seen: a busy machine with two cores takes some."""
+expect.set_options(timeout=_PATIENCE)
 
 
 @contextmanager
@@ -35,7 +40,7 @@ class Window:
         self.url = url
         self.context = browser.new_context(base_url=url, **({"viewport": {"width": 1200, "height": 850}} | options))
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(_PATIENCE)
         self.complaints: list[str] = []
         self.asked: list[str] = []
         self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)

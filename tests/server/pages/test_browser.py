@@ -200,7 +200,7 @@ def test_the_steward_sees_questions_come_in(window: Open, fresh: Live, small: di
     with fresh.client(small["tokens"]["ann"]) as ann:
         question = {"kind": "check", "expression": "income < 2000", "guess": 0.3}
         assert ann.post(f"/api/v1/guards/{small['id']}/ask", json={"question": question}).status_code == 200
-    expect(steward.page.locator("ol.timeline > li.answered")).to_have_count(many + 1, timeout=10_000)
+    expect(steward.page.locator("ol.timeline > li.answered")).to_have_count(many + 1)
     steward.sound()
 
 
