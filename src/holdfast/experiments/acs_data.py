@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast.coherence.table import Table
 from holdfast.coherence.target import Target
-from holdfast.experiments.real_reuse_data import DataAbsent, folder
+from holdfast.experiments.real_reuse_data import DataAbsent, data_file
 
 ACS = "nist-acs-excerpts"
 FILE = "national2019.csv"
@@ -25,12 +25,7 @@ TARGET = Target(DISABILITY, equals=1, not_applicable=(NOT_APPLICABLE,))
 
 def load_acs() -> Table:
     """The nine columns as numbers, "N" as `NOT_APPLICABLE`. Raises `DataAbsent` where the file is not there."""
-    path = folder() / ACS / FILE
-    if not path.is_file():
-        raise DataAbsent(
-            f"this experiment needs the data set {ACS}, and {path} is not there; HOLDFAST_DATA names the folder"
-        )
-    read = Table.read_csv(path)
+    read = Table.read_csv(data_file(ACS, FILE))
     for name in (*LENS, DISABILITY):
         if name not in read:
             raise DataAbsent(f"{FILE} of {ACS} must have a column {name!r}")

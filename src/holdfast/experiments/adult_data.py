@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.experiments.real_reuse_data import DataAbsent, folder
+from holdfast.experiments.real_reuse_data import data_file
 
 ADULT = "adult"
 COLUMNS = (
@@ -42,12 +42,7 @@ def load_adult() -> Adult:
     """Both published files, one after the other."""
     lines: list[list[str]] = []
     for name in ("adult.data", "adult.test"):
-        path = folder() / ADULT / name
-        if not path.is_file():
-            raise DataAbsent(
-                f"this experiment needs the data set {ADULT}, and {path} is not there; HOLDFAST_DATA names the folder"
-            )
-        with path.open(newline="", encoding="utf-8") as file:
+        with data_file(ADULT, name).open(newline="", encoding="utf-8") as file:
             lines += [line for line in csv.reader(file, skipinitialspace=True) if len(line) == len(COLUMNS) + 1]
     table = np.array(lines)
     columns = [

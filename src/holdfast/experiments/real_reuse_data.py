@@ -51,6 +51,17 @@ def folder() -> Path:
     return Path(os.environ.get("HOLDFAST_DATA", "../shared/data"))
 
 
+def data_file(name: str, file: str) -> Path:
+    """Where a file of the data set `name` lies. Raises `DataAbsent` where it is not there."""
+    path = folder() / name / file
+    if not path.is_file():
+        raise DataAbsent(
+            f"this experiment needs the data set {name}, and {path} is not there; HOLDFAST_DATA names the folder, "
+            "and docs/install.md says where the data are published"
+        )
+    return path
+
+
 def load_cifar() -> Cifar:
     """Predicted classes of 30 published models on the CIFAR-10 test set and on the 2,000 images of CIFAR-10.1 v6."""
     models, old = _predictions("cifar10_test.csv")
@@ -88,12 +99,7 @@ def _predictions(name: str) -> tuple[tuple[str, ...], Right]:
 
 
 def _open(name: str, file: str) -> TextIO:
-    path = folder() / name / file
-    if not path.is_file():
-        raise DataAbsent(
-            f"this experiment needs the data set {name}, and {path} is not there; HOLDFAST_DATA names the folder"
-        )
-    return path.open(newline="", encoding="utf-8")
+    return data_file(name, file).open(newline="", encoding="utf-8")
 
 
-__all__ = ["CIFAR", "MMLU", "Cifar", "DataAbsent", "Mmlu", "Right", "folder", "load_cifar", "load_mmlu"]
+__all__ = ["CIFAR", "MMLU", "Cifar", "DataAbsent", "Mmlu", "Right", "data_file", "folder", "load_cifar", "load_mmlu"]
