@@ -12,7 +12,7 @@ HEAD = """# Command line
 
 Made from the commands by `make docs`; `holdfast COMMAND --help` says the same. Every command prints tables for people
 and one JSON object with `--json`. It ends with 0 on success, 1 on a failure, 2 on wrong usage and 3 when the honest
-answer is no; `holdfast audit` has a verdict in 0 to 3 and ends with 64 on wrong usage.
+answer is no; `holdfast audit` has a verdict in 0 to 3 and ends with 64 on wrong usage or a failure.
 """
 
 

@@ -51,8 +51,10 @@ def test_the_extra_is_named(package: str, extra: str, code: str) -> None:
     assert done.stdout == f"{package} is not installed: `pip install 'holdfast[{extra}]'`\n"
 
 
-def test_a_command_names_it_too(tmp_path: Path) -> None:
-    code = "sys.exit(__import__('holdfast.cli.main', fromlist=['run']).run(['guard', 'list', 'ledger.db']))"
+@pytest.mark.parametrize("words", [["guard", "list", "ledger.db"], ["verify", "ledger.db"]])
+def test_a_command_names_it_too(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "ledger.db").write_bytes(b"SQLite format 3\0")
+    code = f"sys.exit(__import__('holdfast.cli.main', fromlist=['run']).run({words}))"
     program = HIDDEN.format(package="sqlalchemy", code=code)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (

@@ -16,6 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from holdfast.cli.main import run
 from holdfast.coherence.report import SECTIONS
+from holdfast.errors import HoldfastError
 
 #: The same release whatever half it gets: a curator that cannot leak.
 CLEAN = r"printf 'id,age,sex,ill\n1,30,1,0\n2,40,2,1\n' > {release} # {train}"
@@ -250,6 +251,18 @@ def test_wrong_files(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "must end in .html" in capsys.readouterr().err
     assert run(["audit", str(people), "--out", str(people / "x" / "report.html")]) == 64
     assert "written to" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), HoldfastError("it failed"), KeyError("x")])
+def test_a_failure_is_not_read_as_a_finding(
+    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("holdfast.cli.audit._run", fails)
+    assert _audit(people, *FAST)[0] == 64
+    assert capsys.readouterr().err.startswith("holdfast: ")
 
 
 @pytest.mark.parametrize("row", ["39,Private,77516,13", "A11 6 A34 A43", "39;Private;77516"])

@@ -75,7 +75,7 @@ def audit(
     """Measure what a release does to each group.
 
     Exit status: 0 no evidence, 1 a leak below alpha, 2 incoherent, 3 underpowered, partial or not measured, 64 wrong
-    usage.
+    usage or a failure.
     """
     from holdfast import check
     from holdfast.cli import audit_input as told

@@ -34,7 +34,7 @@ def read_table(path: Path, what: str = "FILE", like: Table | None = None) -> Tab
         try:
             import polars
         except ImportError as error:
-            raise InvalidParameter("reading Parquet needs polars: install holdfast[frames]") from error
+            raise InvalidParameter("reading Parquet needs polars: `pip install 'holdfast[frames]'`") from error
         try:
             return Table.of(polars.read_parquet(path), path.name)
         except (OSError, ValueError, polars.exceptions.PolarsError) as error:

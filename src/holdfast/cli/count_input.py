@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.errors import HoldfastError, InvalidParameter
 
-READ_HINT = "reading Parquet needs polars or pyarrow: install holdfast[frames]"
+READ_HINT = "reading Parquet needs polars or pyarrow: `pip install 'holdfast[frames]'`"
 
 
 def one_budget(rho: float | None, epsilon: float | None) -> None:

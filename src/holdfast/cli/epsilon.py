@@ -201,5 +201,6 @@ def _draw(
     groups, lenses = many
     rows = frontier(beta, groups * lenses, n, sizes, mode=picked[0], population=picked[1])  # both count alike
     through = f" through {lenses} lenses" if lenses > 1 else ""
-    title = f"Largest epsilon, {groups:,} groups{through}, {n:,} rows, beta {beta:.3g}, {picked[0]} mode"
+    called = "group" if groups == 1 else "groups"
+    title = f"Largest epsilon, {groups:,} {called}{through}, {n:,} rows, beta {beta:.3g}, {picked[0]} mode"
     draw(frontier_plot(rows, title), plot)

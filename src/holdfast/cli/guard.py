@@ -229,7 +229,8 @@ def _what(body: dict[str, Any]) -> str:
     if "answer" in body:
         answer = body["answer"]
         passed = {True: "passed ", False: "failed ", None: ""}[answer["passed"]]
-        return f"{body['question']['kind']}: {passed}{json.dumps(answer['value'])[:60]}"
+        value = json.dumps(answer["value"])
+        return f"{body['question']['kind']}: {passed}{value if len(value) <= 60 else value[:59] + '…'}"
     if "question" in body:
         return str(body["question"]["kind"])
     return str(body.get("reason") or "")

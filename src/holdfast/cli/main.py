@@ -1,7 +1,7 @@
 """`holdfast`: joins the commands and turns every error into one line and an exit status.
 
 Exit status: 0 success, 1 failure, 2 wrong usage, 3 when the honest answer is "no". `holdfast audit` is a gate whose
-verdicts take 0 to 3, so that wrong usage of it ends with 64: a mistyped option is never read as a finding.
+verdicts take 0 to 3, so that wrong usage and failures of it end with 64: neither is ever read as a finding.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ COMMANDS = (
     "verify",
 )
 
-#: Commands whose exit status is a verdict, and what wrong usage of them ends with.
-_WRONG_USAGE = {"audit": 64}
+#: Commands whose exit status is a verdict, and what wrong usage and failures of them end with.
+_NO_VERDICT = {"audit": 64}
 
 # Newer releases of Typer carry their own copy of Click, older ones use the installed one: ask Typer which it raises.
 _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
@@ -111,18 +111,20 @@ def run(arguments: Sequence[str]) -> int:
     except (BudgetExhausted, QuestionRefused, GuaranteeUnavailable, LedgerConflict) as error:
         return _fail(str(error), 3)
     except HoldfastError as error:
-        return _fail(str(error), 1)
+        return _fail(str(error), _failure_status(arguments))
     except BrokenPipeError:  # whoever reads has enough, as `head` does; what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error), 1)
+        return _fail(
+            f"{error.strerror or error}: {error.filename}" if error.filename else str(error), _failure_status(arguments)
+        )
     except Exception as error:
         if os.environ.get("HOLDFAST_TRACEBACK"):
             raise
         # The text of an unforeseen error may hold anything, rows included: only its kind is shown.
-        kind = type(error).__name__
-        return _fail(f"an unforeseen {kind}, which is a defect; HOLDFAST_TRACEBACK=1 shows where, please report it", 1)
+        said = f"an unforeseen {type(error).__name__}, which is a defect"
+        return _fail(f"{said}; HOLDFAST_TRACEBACK=1 shows where, please report it", _failure_status(arguments))
 
 
 def main() -> None:
@@ -166,7 +168,15 @@ def _command() -> Any:
 
 
 def _usage_status(arguments: Sequence[str]) -> int:
-    return _WRONG_USAGE.get(next((word for word in arguments if not word.startswith("-")), ""), 2)
+    return _NO_VERDICT.get(_named(arguments), 2)
+
+
+def _failure_status(arguments: Sequence[str]) -> int:
+    return _NO_VERDICT.get(_named(arguments), 1)
+
+
+def _named(arguments: Sequence[str]) -> str:
+    return next((word for word in arguments if not word.startswith("-")), "")
 
 
 def _wrong_usage(error: Any, status: int) -> int:

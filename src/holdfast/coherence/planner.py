@@ -93,8 +93,9 @@ class EpsilonPlan:
 
     def title(self) -> str:
         """One line that says what was asked."""
+        called = "group" if self.groups == 1 else "groups"
         return (
-            f"Largest epsilon: {self.groups:,} groups of at least {self.size:,} of {self.n:,} rows, "
+            f"Largest epsilon: {self.groups:,} {called} of at least {self.size:,} of {self.n:,} rows, "
             f"alpha {self.alpha:g}, beta {self.beta:.3g}"
         )
 

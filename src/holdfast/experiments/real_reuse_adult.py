@@ -173,7 +173,7 @@ def run(settings: Settings) -> Outcome:
     try:
         import sklearn  # noqa: F401
     except ImportError as error:
-        raise GuaranteeUnavailable("this experiment needs scikit-learn: install holdfast[sklearn]") from error
+        raise GuaranteeUnavailable("this experiment needs scikit-learn: `pip install 'holdfast[sklearn]'`") from error
     trials, splits = (40, 3) if settings.quick else (400, 20)
     adult = load_adult()
     rows: list[dict[str, Any]] = []

@@ -54,7 +54,7 @@ class Cart:
         try:
             from sklearn import tree
         except ImportError as error:
-            raise InvalidParameter("this curator needs scikit-learn: pip install holdfast[sklearn]") from error
+            raise InvalidParameter("this curator needs scikit-learn: `pip install 'holdfast[sklearn]'`") from error
         names = tuple(self.columns or half.names)
         rows = half.rows if self.rows is None else self.rows
         made: dict[str, Column] = {names[0]: half[names[0]][rng.integers(half.rows, size=rows)]}

@@ -220,7 +220,7 @@ def _sklearn(module: str) -> Any:
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError as error:
-        raise InvalidParameter("this learner needs scikit-learn: pip install holdfast[sklearn]") from error
+        raise InvalidParameter("this learner needs scikit-learn: `pip install 'holdfast[sklearn]'`") from error
 
 
 __all__ = ["CoinFlip", "Constant", "Given", "Linkage", "Membership", "NearestRecord", "Predictor", "report_table"]

@@ -106,7 +106,7 @@ class Estimator:
         try:
             from sklearn.base import clone
         except ImportError as error:
-            raise InvalidParameter("this learner needs scikit-learn: pip install holdfast[sklearn]") from error
+            raise InvalidParameter("this learner needs scikit-learn: `pip install 'holdfast[sklearn]'`") from error
         if not isinstance(self.estimator, str):
             return clone(self.estimator)
         module, _, name = self.estimator.rpartition(".")

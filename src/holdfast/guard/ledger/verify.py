@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import LedgerUnavailable
+from holdfast.extras import named_extras
 from holdfast.guard.ledger.chain_check import ChainCheck, Finding, Replay
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.ledger.signing import check_public
@@ -151,6 +152,7 @@ def open_rows(where: str | Path) -> Iterator[Snapshot]:
         yield rows
 
 
+@named_extras()
 def verify(where: str | Path, **options: Any) -> Verification:
     """Check a store by its address; see `open_rows` and `verify_snapshot`."""
     with open_rows(where) as rows:
