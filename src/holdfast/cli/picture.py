@@ -24,7 +24,9 @@ def can_draw(plot: Path) -> None:
 
 def draw(chart: Any, plot: Path) -> None:
     """Write an Altair chart; the suffix says how."""
-    chart.save(str(plot), **({"scale_factor": 2} if plot.suffix.lower() == ".png" else {}))
+    from holdfast.experiments.plots import write_chart
+
+    write_chart(chart, plot)
 
 
 __all__ = ["PICTURES", "can_draw", "draw"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
+from holdfast.experiments.plots import write_chart
 from holdfast.experiments.registry import Experiment, Outcome, Settings, Table
 from holdfast.strict_json import to_json
 
@@ -50,7 +51,7 @@ def write(experiment: Experiment, outcome: Outcome, settings: Settings, out: Pat
         chart = outcome.chart()
         for suffix in ("svg", "png"):
             path = folder / f"plot.{suffix}"
-            chart.save(str(path), **({"scale_factor": 2} if suffix == "png" else {}))
+            write_chart(chart, path)
             files.append(path)
     except Exception as error:  # the renderer is foreign code, and its failure must not sink a run that is done
         note = f"no plot: the renderer failed ({type(error).__name__}: {' '.join(str(error).split())[:200]})"

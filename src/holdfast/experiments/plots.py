@@ -1,7 +1,8 @@
-"""What the plots share. Altair is handed in by the caller, who imported it when a plot was asked for."""
+"""What plots share, and writing one. Altair is handed in by the caller, who imported it when a plot was asked for."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 
@@ -19,4 +20,9 @@ def log_axis(alt: Any) -> Any:
     )
 
 
-__all__ = ["colour_below", "log_axis"]
+def write_chart(chart: Any, path: Path) -> None:
+    """Write an Altair chart; the suffix says how: .svg, .png, .html or .json."""
+    chart.save(str(path), **({"scale_factor": 2} if path.suffix.lower() == ".png" else {}))
+
+
+__all__ = ["colour_below", "log_axis", "write_chart"]
