@@ -256,7 +256,8 @@ def test_noisy_counts_bring_their_noise() -> None:
 def test_exact_counts_never_show() -> None:
     counts = [52163, 15219, 17541, 16377]
     for method in METHODS:
-        found = pt.gof(counts, S4, rho=1e-4, method=method, source=Seeded(9))
+        # Seeded throughout: five digits are among the many of a simulated critical value once in a thousand runs.
+        found = pt.gof(counts, S4, rho=1e-4, method=method, source=Seeded(9), rng=np.random.default_rng(9))
         text = str(found) + repr(found) + json.dumps(found.to_dict())
         assert not any(str(cell) in text for cell in counts)
         assert pickle.loads(pickle.dumps(found)).to_dict() == found.to_dict()
