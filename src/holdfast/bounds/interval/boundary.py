@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,12 +69,12 @@ class Boundary:
         """`c = z^2 V`."""
         return self.shift_level**2 * self.horizon
 
-    @property
+    @cached_property
     def noise_weight(self) -> float:
         """`lam = h beta / E(W - c_w)_+`; the expectation is rounded up, which is the safe side."""
         return self.noise_share * self.beta / (normal_excess(self.questions, self.noise_level) * (1 + 1e-12))
 
-    @property
+    @cached_property
     def shift_weight(self) -> float:
         """`l = (1 - h) beta / C(0, V)`; `C` is rounded up by more than cancellation can have cost it."""
         value, _, _ = excess(np.zeros(1), np.array([self.horizon]), self.threshold)
@@ -137,7 +138,7 @@ class Boundary:
             low, high = np.where(sign < 0, x, low), np.where(sign < 0, high, x)
             with np.errstate(over="ignore", invalid="ignore"):  # a step out of range is replaced by a bisection
                 newton = x - sign / np.maximum(change, 1e-300)
-            inside = (newton > low) & (newton < high)
+            inside = (newton >= low) & (newton <= high)  # a step of 0 has arrived: halving would lead away again
             following = np.where(inside, newton, (low + high) / 2)
             following = np.where(falling, end, following)
             # the minimand is flat to second order, so 1e-8 in x is far below the shave in its value
