@@ -208,7 +208,7 @@ CERTIFIED = [name for name, entry in answerers().items() if entry.certified and 
 def test_certified_answerers_cover_whoever_asks(name: str) -> None:
     # Planning Laplace noise takes a tenth of a second a run, so it meets fewer analysts.
     for hostile in HOSTILE[:2] if name == "laplace" else HOSTILE:
-        found = simulate(analyst(hostile).run, answerer(name).make, SMALL, runs=5 if name == "laplace" else 20)
+        found = simulate(analyst(hostile).run, answerer(name).make, SMALL, runs=5 if name == "laplace" else 12)
         assert found.claimed > 0
         assert found.used is not None
         assert (found.used <= 1) == (found.covered == found.runs)

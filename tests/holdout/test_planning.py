@@ -204,9 +204,14 @@ def test_nothing_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "failures"), [(1, 0), (60, 50), (3000, 0), (3000, 1), (3000, 50), (40_000, 0), (40_000, 50)]
+    ("n", "failures", "guess", "half_width"),
+    [
+        *((n, 50, guess, tau) for n in (60, 40_000) for guess, tau in ((None, None), (False, 0.2))),
+        *((3000, 1, guess, tau) for guess, tau in ((None, None), (False, None), (0.05, 0.2), (False, 0.2))),
+        *((n, failures, False, None) for n, failures in ((1, 0), (3000, 50), (40_000, 0))),
+        *((n, failures, 0.05, 0.2) for n, failures in ((1, 0), (3000, 0), (3000, 50), (40_000, 50))),
+    ],
 )
-@pytest.mark.parametrize(("guess", "half_width"), [(None, None), (False, None), (0.05, 0.2), (False, 0.2)])
 def test_recommendation(n: int, failures: int, guess: Any, half_width: float | None) -> None:
     found = plan(n, 50, failures, guess=guess, half_width=half_width, binary=True)
     able = [row for row in found.methods if found.usable(row) and not row.vacuous]

@@ -27,7 +27,7 @@ from holdfast.inference.exact_mean import VALUE_ERROR
 from holdfast.noise import Seeded
 from tests.inference.answerers import MEANS, K, Make, N
 
-RUNS = 250
+RUNS = 120
 #: More failing runs than this have probability below 1e-6 when a run fails with probability 0.05.
 MOST = int(binom.isf(1e-6, RUNS, 0.05))
 

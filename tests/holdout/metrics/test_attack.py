@@ -12,7 +12,7 @@ import holdfast as hf
 from holdfast.holdout.metrics import auc, f1, precision
 from holdfast.holdout.procedure import OnRows
 
-ROWS, QUESTIONS, RUNS, BETA = 200, 100, 40, 0.05
+ROWS, QUESTIONS, RUNS, BETA = 200, 100, 20, 0.05
 TRUTH = 0.5  # labels and predictions are independent fair coins, whatever the analyst builds from predictions alone
 
 
