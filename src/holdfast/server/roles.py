@@ -58,6 +58,16 @@ class Caller:
             return False
         return policy is None or policy.analysts is None or self.name in policy.analysts
 
+    def sees(self, analyst: str | None) -> bool:
+        """Whether what this analyst asked, and was answered, is shown to the caller: a steward sees everybody's.
+
+        Examples
+        --------
+        >>> Caller("1", "analyst", "ann").sees("ann"), Caller("1", "analyst", "ann").sees("bob")
+        (True, False)
+        """
+        return self.steward or analyst == self.name
+
 
 def caller_of(request: Request) -> Caller:
     """Whoever sent the request; the door has checked the token before anything else was read."""

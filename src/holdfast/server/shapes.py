@@ -15,12 +15,14 @@ from holdfast.server.errors import CODES
 from holdfast.server.question_schema import POLICY, QUESTION
 from holdfast.server.roles import Role
 
+NAME = r"^[A-Za-z0-9À-ÖØ-öø-ʯ][A-Za-z0-9À-ÖØ-öø-ʯ _.@+()-]*$"
+"""How people name things here. No quotes, angle brackets or control characters, so that a name is harmless anywhere."""
 Name = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9À-ÖØ-öø-ʯ][A-Za-z0-9À-ÖØ-öø-ʯ _.@+()-]*$"),
+    StringConstraints(min_length=1, max_length=100, pattern=NAME),
     Field(description="Letters, digits, spaces and _.@+()-", examples=["people 2026"]),
 ]
-"""What stewards call things. No quotes, angle brackets or control characters, so that it is harmless anywhere."""
+"""What stewards call things."""
 
 Reason = Annotated[str, StringConstraints(max_length=1000), Field(examples=["the quarter is over"])]
 Identity = Annotated[str, StringConstraints(pattern=r"^[a-z]_[0-9a-f]{16}$")]

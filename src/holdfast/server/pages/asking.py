@@ -81,7 +81,7 @@ async def _answered(
 
     def work() -> dict[str, Any] | None:
         entry = next(iter(opened.ledger.entries(answer.sequence, answer.sequence)))
-        if caller.steward or entry.analyst == caller.name:
+        if caller.sees(entry.analyst):
             return None
         standing = opened.ledger.look(Standing.of)
         asked = Question.from_dict(question).bind(standing.schema, standing.n, standing.policy).question

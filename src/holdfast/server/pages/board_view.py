@@ -42,8 +42,8 @@ def view(scores: Scores, ledger: Ledger, board: str, caller: Caller) -> dict[str
     """
     found = scores.leaderboard(board, most=_PLACES)
     best = found.places
-    latest = [place for place in scores.submissions(board) if _mine(place, caller)][-_STRIP:]
-    claims = _claims(ledger, {place.sequence for place in (*best, *latest) if _mine(place, caller)})
+    latest = [place for place in scores.submissions(board) if caller.sees(place.analyst)][-_STRIP:]
+    claims = _claims(ledger, {place.sequence for place in (*best, *latest) if caller.sees(place.analyst)})
     rows = [_row(place, best, claims.get(place.sequence), caller) for place in best]
     scale = _scale(found, [*best, *latest], claims)
     return {
@@ -68,10 +68,6 @@ def summary(rows: Sequence[Row]) -> str:
     names = [place.analyst for place in others]
     listed = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
     return f"{first.analyst} and {listed} cannot be told apart: their intervals overlap."
-
-
-def _mine(place: Place, caller: Caller) -> bool:
-    return caller.steward or place.analyst == caller.name
 
 
 def _claims(ledger: Ledger, sequences: set[int]) -> dict[int, float]:

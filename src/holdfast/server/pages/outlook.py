@@ -115,7 +115,7 @@ def history(ledger: Ledger, caller: Caller, before: int | None = None) -> tuple[
         for entry in reversed(list(ledger.entries(first, end))):
             end = entry.sequence - 1
             answered.add(entry.body.get("paid"))
-            if entry.sequence not in answered and (caller.steward or entry.analyst == caller.name):
+            if entry.sequence not in answered and caller.sees(entry.analyst):
                 found.append(item(entry))
                 if len(found) == _SHOWN:
                     break

@@ -6,16 +6,15 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
 
-from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.server import shapes
 from holdfast.server.errors import Problem
 from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Caller, Steward
+from holdfast.server.roles import Anyone, Steward
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.state import server_of
-from holdfast.server.views.guards import verified
+from holdfast.server.views.guards import page_of, verified
 
 router = make_router("ledger")
 _LARGEST = 2**62
@@ -36,14 +35,8 @@ async def entries(
     server = server_of(request)
 
     def work() -> dict[str, Any]:
-        ledger = server.guards.ledger(guard, caller)
-        found = list(ledger.entries(first, first + limit - 1))
-        end = ledger.head().sequence
-        following = first + limit
-        return {
-            "entries": [entry.to_dict() for entry in found if _own(entry, caller)],
-            "next": following if following <= end else None,
-        }
+        found, following = page_of(server.guards.ledger(guard, caller), caller, first, limit)
+        return {"entries": [entry.to_dict() for entry in found], "next": following}
 
     return StrictJSON(await server.work(work))
 
@@ -58,7 +51,7 @@ async def receipt(
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
         found = list(ledger.entries(sequence, sequence))
-        if not found or not _own(found[0], caller) or ledger.key is None:
+        if not found or not caller.sees(found[0].analyst) or ledger.key is None:
             raise Problem("not-found", "there is no receipt of that number for this token")
         return Receipt.of(found[0], ledger.key).to_dict()
 
@@ -70,10 +63,6 @@ async def verify(request: Request, guard: str, caller: Steward) -> Response:
     """Check the guard's chain, its arithmetic and its signatures, from the first entry to the last."""
     server = server_of(request)
     return StrictJSON(await server.work(verified, server, guard, caller))
-
-
-def _own(entry: Entry, caller: Caller) -> bool:
-    return caller.steward or entry.analyst == caller.name
 
 
 __all__ = ["router"]

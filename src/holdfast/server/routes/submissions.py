@@ -37,20 +37,20 @@ from holdfast.server.answer_grid import on_grid
 from holdfast.server.errors import Problem
 from holdfast.server.models import MEDIA_TYPE
 from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Caller
+from holdfast.server.roles import Anyone
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.routes.questions import Key
 from holdfast.server.routes.samples import save
+from holdfast.server.shapes import NAME
 from holdfast.server.state import server_of
 from holdfast.server.submitted import FORMATS, read_on
 from holdfast.server.views.boards import facts_of, scored, wanted
+from holdfast.server.views.guards import page_of
 
 router = make_router("submissions")
 _REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
 _LARGEST = 2**62
-NAME = r"^[A-Za-z0-9À-ÖØ-öø-ʯ][A-Za-z0-9À-ÖØ-öø-ʯ _.@+()-]*$"
-"""As for everything that people name here: harmless anywhere."""
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -151,18 +151,14 @@ async def submissions(
         ledger = server.guards.ledger(guard, caller)
         if board is not None:
             ledger.look(Standing.of).policy.board(board)
-        found = [entry for entry in ledger.entries(first, first + limit - 1) if _shown(entry, caller, board)]
-        following = first + limit
-        end = ledger.head().sequence
-        return {"submissions": [facts_of(entry) for entry in found], "next": following if following <= end else None}
+        found, following = page_of(ledger, caller, first, limit)
+        return {"submissions": [facts_of(entry) for entry in found if _is_of(entry, board)], "next": following}
 
     return StrictJSON(await server.work(work))
 
 
-def _shown(entry: Entry, caller: Caller, board: str | None) -> bool:
-    if entry.kind != "answered" or not (caller.steward or entry.analyst == caller.name):
-        return False
-    question = entry.body["question"]
+def _is_of(entry: Entry, board: str | None) -> bool:
+    question = entry.body["question"] if entry.kind == "answered" else {}
     return question.get("kind") == Score.kind and board in (None, question["board"])
 
 

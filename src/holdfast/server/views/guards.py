@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.guard import stewarding
 from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow
 from holdfast.guard.ledger.verify import verify_snapshot
 from holdfast.guard.replay import GuardReplay
@@ -25,6 +26,16 @@ def described(server: Server, row: Mapping[str, Any], caller: Caller) -> dict[st
         if named is not None:
             found["policy"] = found["policy"] | {"analysts": {k: v for k, v in named.items() if k == caller.name}}
     return found
+
+
+def page_of(ledger: Ledger, caller: Caller, first: int, limit: int) -> tuple[list[Entry], int | None]:
+    """The entries that a caller may see among `limit` from `first` on, and where the next page begins if there is one.
+
+    `limit` counts what is looked at, so that nobody's page costs more than another's: an analyst's may hold fewer.
+    """
+    found = [entry for entry in ledger.entries(first, first + limit - 1) if caller.sees(entry.analyst)]
+    following = first + limit
+    return found, following if following <= ledger.head().sequence else None
 
 
 def verified(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
@@ -57,4 +68,4 @@ class _One:
         return self._rows.secrets(name)
 
 
-__all__ = ["described", "verified"]
+__all__ = ["described", "page_of", "verified"]
