@@ -29,6 +29,9 @@ _DEFAULT = typer.Option(
 _SPEND = typer.Option(
     None, "--spend", help="What it may cost: pure-dp:EPSILON or zcdp:RHO; what the policy says if not given."
 )
+_TOLERANCE = typer.Option(
+    None, "--tolerance", help="How near the truth a pass certifies the guess; twice the half-width if not given."
+)
 _ANALYST = typer.Option("analyst", "--analyst", help="Who asks.")
 _KEY = typer.Option(None, "--key", help="Makes a retry the same question: answered and paid once.")
 _ESTIMATE = typer.Option(False, "--estimate", help="Only say what it would cost and how wide it would be.")
@@ -67,7 +70,7 @@ def check(
     sample: str = _SAMPLE,
     expression: str = _EXPRESSION,
     guess: float = typer.Option(..., "--guess", help="Your guess of the mean; not from these rows."),
-    tolerance: float = typer.Option(None, "--tolerance", help="How near the truth a pass certifies the guess."),
+    tolerance: float = _TOLERANCE,
     show: str = typer.Option("value", "--show", help="value, or bit: a failure then shows nothing else."),
     low: float = _LOW,
     high: float = _HIGH,
@@ -108,7 +111,7 @@ def compare(
     a: str = typer.Argument(..., help="The expression it is compared with."),
     margin: float = typer.Option(None, "--margin", help="Claim that B is larger by at least this; shows a bit."),
     guess: float = typer.Option(0.0, "--guess", help="Without a margin: your guess of the difference."),
-    tolerance: float = typer.Option(None, "--tolerance", help="How near the truth a pass certifies the guess."),
+    tolerance: float = _TOLERANCE,
     low: float = _LOW,
     high: float = _HIGH,
     default: float = _DEFAULT,

@@ -53,7 +53,7 @@ def open_(
         None,
         "--privacy",
         help="Cap on private questions (mean, histogram, select, test): pure-dp:EPSILON or zcdp:RHO. Without it they "
-        "are refused.",
+        "are refused, but for --answers means.",
     ),
     spend: str = typer.Option(
         None, "--spend", help="What a private question costs that names no cost, like --privacy."

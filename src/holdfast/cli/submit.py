@@ -40,7 +40,9 @@ def submit(
     file: Path = _FILE,
     board: str = _BOARD,
     guess: float = typer.Option(None, "--guess", help="On a board of intervals: the score on rows of your own."),
-    tolerance: float = typer.Option(None, "--tolerance", help="A guess that stands is certified within this."),
+    tolerance: float = typer.Option(
+        None, "--tolerance", help="How near the truth a guess that stands is; twice the half-width if not given."
+    ),
     name: str = typer.Option("", "--name", help="What the leaderboard calls it."),
     output_name: str = typer.Option(None, "--output", help="Of a model: the output that is the prediction."),
     entry: int = typer.Option(None, "--entry", help="Of a model: which entry of it, where it has several a row."),

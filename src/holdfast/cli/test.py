@@ -43,6 +43,9 @@ _RANDOMIZER = typer.Option(
 _ANSWERS = typer.Option(
     None, "--answers", help="Summed randomized answers as they arrived, instead of counts that are randomized here."
 )
+_LOCAL_METHOD = typer.Option(
+    None, "--method", help="asymptotic, or monte-carlo (the default with the laplace randomizer)."
+)
 _PEOPLE = typer.Option(None, "--n", help="How many people answered; with --answers.")
 
 
@@ -172,7 +175,7 @@ def local_gof(
     rho: float = _RHO,
     epsilon: float = _EPSILON,
     randomizer: str = _RANDOMIZER,
-    method: str = typer.Option(None, "--method", help="asymptotic or monte-carlo."),
+    method: str = _LOCAL_METHOD,
     alpha: float = _ALPHA,
     m: int = _REPLICATES,
     plot: Path = _PLOT,
@@ -204,7 +207,7 @@ def local_independence(
     rho: float = _RHO,
     epsilon: float = _EPSILON,
     randomizer: str = _RANDOMIZER,
-    method: str = typer.Option(None, "--method", help="asymptotic or monte-carlo."),
+    method: str = _LOCAL_METHOD,
     alpha: float = _ALPHA,
     m: int = _REPLICATES,
     plot: Path = _PLOT,

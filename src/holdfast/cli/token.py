@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from holdfast import check
 from holdfast.cli import output, remote
 from holdfast.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from holdfast.client import Connection
 
 _SERVER = typer.Argument(..., help="The server's http(s):// address; the steward's token comes from HOLDFAST_TOKEN.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
@@ -28,21 +31,23 @@ def issue(
     name: str = typer.Argument(..., help="Whose it is: the analyst's name in policies and ledgers."),
     role: str = typer.Option("analyst", "--role", help="analyst, or steward."),
     guard: list[str] = typer.Option(  # noqa: B008
-        [], "--guard", metavar="GUARD", help="The only guards that it reaches, by name or id; repeat."
+        [], "--guard", metavar="GUARD", help="The only guards that it reaches, by name or id; repeat. All if not given."
     ),
-    expires: str = typer.Option(None, "--expires", help="When it ends, e.g. 2030-01-31T12:00Z."),
+    expires: str = typer.Option(
+        None, "--expires", help="When it ends, e.g. 2030-01-31T12:00Z; if not given, after the server's token_days, 90."
+    ),
     as_json: bool = _JSON,
 ) -> None:
     """Make a token. Its text is shown now and never again."""
     check.choice("--role", role, ("analyst", "steward"))
     until = None if expires is None else _moment(expires)
     with remote.at_server(server) as connection:
-        guards = [connection.guard(one).id for one in guard] or None
-        made = connection.issue_token(role, name, expires=until, guards=guards)
+        names = {found.id: found.name for found in (connection.guard(one) for one in guard)}
+        made = connection.issue_token(role, name, expires=until, guards=list(names) or None)
     if as_json:
         output.print_json(made)
         return
-    output.facts(f"A token for {made['name']}, shown once", _facts(made))
+    output.facts(f"A token for {made['name']}, shown once", _facts(made, names))
     print(made["token"])  # as it is: it is longer than many lines, and one that was broken is no token
 
 
@@ -50,10 +55,11 @@ def list_(server: str = _SERVER, as_json: bool = _JSON) -> None:
     """List all tokens, without their texts."""
     with remote.at_server(server) as connection:
         found = connection.tokens()
+        names = _names(connection)
     if as_json:
         output.print_json({"tokens": found})
         return
-    rows = [(one["name"], *(value for _, value in _facts(one))) for one in found]
+    rows = [(one["name"], *(value for _, value in _facts(one, names))) for one in found]
     output.table(f"Tokens at {server}", ("name", "role", "reaches", "until", "id"), rows)
 
 
@@ -64,11 +70,12 @@ def revoke(
 ) -> None:
     """End a token at once. What it asked stays on the ledger."""
     with remote.at_server(server) as connection:
+        names = _names(connection)  # first: a token that ends itself is told nothing afterwards
         ended = connection.revoke_token(token)
     if as_json:
         output.print_json(ended)
         return
-    output.facts(f"Ended the token of {ended['name']}", _facts(ended))
+    output.facts(f"Ended the token of {ended['name']}", _facts(ended, names))
 
 
 def _moment(text: str) -> datetime:
@@ -78,10 +85,14 @@ def _moment(text: str) -> datetime:
         raise InvalidParameter(f"--expires must be a time such as 2030-01-31T12:00Z, got {text!r}") from None
 
 
-def _facts(token: dict[str, Any]) -> list[tuple[str, str]]:
+def _names(connection: Connection) -> dict[str, str]:
+    return {guard.id: guard.name for guard in connection.guards()}
+
+
+def _facts(token: dict[str, Any], names: dict[str, str]) -> list[tuple[str, str]]:
     until = token["expires"][:10] if token["revoked"] is None else f"revoked {token['revoked'][:10]}"
     everything = "every guard" if token["role"] == "steward" else "every guard its name may ask"
-    reached = everything if token["guards"] is None else ", ".join(token["guards"])
+    reached = everything if token["guards"] is None else ", ".join(names.get(one, one) for one in token["guards"])
     return [("role", token["role"]), ("reaches", reached), ("until", until), ("id", token["id"])]
 
 

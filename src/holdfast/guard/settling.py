@@ -54,7 +54,8 @@ def bind(question: Question | Mapping[str, Any], standing: Standing, analyst: st
     made = question if isinstance(question, Question) else Question.from_dict(question)
     if made.kind not in (standing.policy.kinds or ()):
         allowed = ", ".join(standing.policy.kinds or ())
-        why = "; noise needs `privacy` in a policy" if made.kind in PRIVATE and standing.policy.privacy is None else ""
+        mixed = standing.policy.privacy is None and standing.policy.answers == "mixed"
+        why = "; noise needs `privacy` in a policy" if mixed and made.kind in PRIVATE else ""
         raise QuestionRefused(f"a {made.kind} may not be asked here; the policy allows {allowed}{why}")
     bound = made.bind(standing.schema, standing.n, standing.policy).by(analyst)
     return Asked(bound, analyst, key, standing.overrides)
