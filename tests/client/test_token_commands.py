@@ -33,14 +33,17 @@ def test_a_token_is_made_shown_once_listed_and_ended(live: Live, capsys: Any) ->
 
     assert run(["token", "list", live.url]) == 0
     shown = capsys.readouterr().out
-    assert "tess" in shown
-    assert made["id"] in shown
+    (line,) = [line for line in shown.splitlines() if "tess" in line]
+    assert guard["name"] in line  # and not its id, which nobody typed
+    assert made["id"] in line
     assert made["token"].split("_")[2] not in shown
     assert run(["token", "list", live.url, "--json"]) == 0
     assert made["id"] in [one["id"] for one in json.loads(capsys.readouterr().out)["tokens"]]
 
     assert run(["token", "revoke", live.url, made["id"]]) == 0
-    assert "revoked" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "revoked" in shown
+    assert guard["name"] in shown
     assert me(live, made["token"]).status_code == 401
 
 
