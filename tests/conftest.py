@@ -1,5 +1,7 @@
 """Fixtures that tests of several packages share, and which tests run in one process."""
 
+import gc
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +26,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, each in its own order."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and tests stay: looking for garbage among them, now and whenever a test asks for it, would find none."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
