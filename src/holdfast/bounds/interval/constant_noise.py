@@ -33,7 +33,7 @@ def posterior_shift(
 
     **Theorem A** (ours, reviewed). Rows independent (not necessarily alike), questions `phi_j` with values in [0,1]
     chosen from earlier answers and coins independent of rows and noise, answers `phi_j(X) + sigma Z_j` with fresh
-    normals. For every `beta` in (0, 1), with probability at least `1 - beta`, for all `j <= k` at once,
+    normals. For every `beta` in (0, 1), with probability at least `1 - beta`, for all `j <= k` at once::
 
         |a_j - phi_j(D)| <= sigma omega + kappa sqrt(k) / (4 n sigma),
 

@@ -137,6 +137,12 @@ def small_variance_plan(n: int, questions: int, beta: float, deviation: float) -
     """The plan of `small_variance`, with everything an answerer needs. The horizon holds `questions` narrow questions.
 
     It also holds the worst case of one more: a question is admitted before its variance is known.
+
+    Examples
+    --------
+    >>> plan = small_variance_plan(100_000, 1_000, 0.05, deviation=0.1)
+    >>> round(plan.sigma, 6), round(plan.half_width(0.1), 4)
+    (0.001701, 0.0139)
     """
     n, questions, beta = door(n, questions, beta, "gaussian")
     return _plan(n, questions, beta, check.real("deviation", deviation, at_least=1e-4, at_most=0.5))

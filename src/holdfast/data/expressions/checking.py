@@ -69,6 +69,13 @@ def checked(node: tree.Node, schema: Schema, most_nodes: int = limits.MOST_NODES
     InvalidParameter
         An unknown column or function, a value of the wrong kind, or a limit of `limits` passed. The message
         speaks of the expression and the schema only.
+
+    Examples
+    --------
+    >>> from holdfast.data.expressions import parse
+    >>> from holdfast.data.schema import Schema
+    >>> checked(parse("age + 1 < 30"), Schema({"age": "integer"})).kind
+    'boolean'
     """
     # Size and depth first and without recursion, so that what follows may recurse.
     nodes, depths = 0, [(node, 1)]

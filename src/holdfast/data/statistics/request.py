@@ -21,7 +21,14 @@ Added = Callable[[Row], Iterable[tuple[int, int]]]
 
 @runtime_checkable
 class Statistic(Protocol):
-    """A request. Frozen; equal requests are the same question."""
+    """A request. Frozen; equal requests are the same question.
+
+    Examples
+    --------
+    >>> from holdfast.data.statistics import Count
+    >>> isinstance(Count("age < 30"), Statistic), Count("age < 30") == Count("age<30")
+    (True, True)
+    """
 
     def plan(self, schema: Schema) -> Plan:
         """What an engine adds up."""

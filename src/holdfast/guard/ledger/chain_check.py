@@ -20,7 +20,13 @@ MOST_FINDINGS = 100
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong: where, and what."""
+    """Something that is wrong: where, and what.
+
+    Examples
+    --------
+    >>> print(Finding("fingerprint", 7, "its hash is not that of its text"))
+    ledger fingerprint, entry 7: its hash is not that of its text
+    """
 
     dataset: str | None
     sequence: int | None

@@ -41,7 +41,17 @@ class _Request(Generic[T]):
 
 
 class Ledger:
-    """The ledger of one data set; made by `Store.ledger`. Threads may share it, and so may a process that forks."""
+    """The ledger of one data set; made by `Store.ledger`. Threads may share it, and so may a process that forks.
+
+    Examples
+    --------
+    >>> from holdfast.guard.ledger import open_store
+    >>> ledger = open_store().ledger("fingerprint")
+    >>> ledger.submit(lambda transaction: transaction.append("answered", {"answer": 3}, analyst="ann").sequence)
+    1
+    >>> [(entry.sequence, entry.analyst) for entry in ledger.entries()]
+    [(1, 'ann')]
+    """
 
     def __init__(self, dataset: str, backend: Backend, key: SigningKey | None, *, new_key: bool = False) -> None:
         self._dataset, self._backend, self._key, self._new_key = dataset, backend, key, new_key

@@ -64,7 +64,14 @@ class Changes:
 
 
 class View:
-    """Reads of one chain at one moment."""
+    """Reads of one chain at one moment.
+
+    Examples
+    --------
+    >>> from holdfast.guard.ledger import open_store
+    >>> open_store().ledger("fingerprint").look(lambda view: (view.dataset, view.head.sequence, view.account("whole")))
+    ('fingerprint', 0, None)
+    """
 
     def __init__(self, dataset: str, source: Source, *layers: Changes) -> None:
         self._dataset, self._source, self._layers = dataset, source, layers
@@ -130,6 +137,17 @@ class Transaction(View):
 
     Put what changed first, then append the entry that says why: an entry holds digests of all accounts and secrets put
     since the entry before it. A state that changes without an entry is refused.
+
+    Examples
+    --------
+    >>> from holdfast.guard.ledger import open_store
+    >>> ledger = open_store().ledger("fingerprint")
+    >>> def pay(transaction):
+    ...     spent = (transaction.account("whole") or {"spent": 0})["spent"]
+    ...     transaction.put_account("whole", {"spent": spent + 1})
+    ...     transaction.append("answered", {"answer": 3}, analyst="ann")
+    >>> ledger.submit(pay), ledger.submit(pay), ledger.look(lambda view: view.account("whole"))
+    (None, None, {'spent': 2})
     """
 
     def __init__(self, dataset: str, source: Source, group: Changes, signer: str | None) -> None:

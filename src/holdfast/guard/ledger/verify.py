@@ -25,7 +25,15 @@ _SQLITE = b"SQLite format 3\x00"
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked and what is wrong."""
+    """What was checked and what is wrong.
+
+    Examples
+    --------
+    >>> from holdfast.guard.ledger import open_store
+    >>> found = verify_store(open_store())
+    >>> found.ok, found.ledgers, found.findings
+    (True, 0, ())
+    """
 
     ledgers: int
     entries: int
