@@ -208,7 +208,7 @@ def all_pairs(
 
     Examples
     --------
-    >>> rng = np.random.default_rng(1)
+    >>> rng = np.random.default_rng(9)
     >>> colour = rng.integers(0, 3, 30_000)
     >>> shade, coin = (colour + rng.integers(0, 2, 30_000)) % 3, rng.integers(0, 2, 30_000)
     >>> frame = {"colour": colour, "shade": shade, "coin": coin}
