@@ -149,7 +149,8 @@ def test_other_items_and_wrong_values_are_one_clear_error(tmp_path: Path) -> Non
 
 def test_noise_picked_greedily_is_not_believed(tmp_path: Path) -> None:
     """Wrong with probability at most ALARM; the plain accuracy of the same models is believed wrongly."""
-    holdout = ReusableHoldout(N, questions=MODELS + 1, confidence=1 - ALARM)
+    n = 150
+    holdout = ReusableHoldout(n, questions=MODELS + 1, confidence=1 - ALARM)
     metric: Any = guarded(GuardedScores(holdout))
 
     def reported(right: Any) -> float:
@@ -157,14 +158,14 @@ def test_noise_picked_greedily_is_not_believed(tmp_path: Path) -> None:
         assert found["score_low"] <= TRUE <= found["score_high"]
         return float(found["score"])
 
-    last = NoiseModels(N).greedy(reported)
-    found = _metrics(_run(tmp_path, lambda i: bool(last[i]), metric))
+    last = NoiseModels(n).greedy(reported)
+    found = _metrics(_run(tmp_path, lambda i: bool(last[i]), metric, items=_items(n)))
     assert found["score_low"] <= TRUE <= found["score_high"]
     assert found["score_left"] == 0
-    fooled = NoiseModels(N).greedy(lambda right: float(np.mean(right)))
-    plain = _metrics(_run(tmp_path, lambda i: bool(fooled[i]), accuracy()))["accuracy"]
+    fooled = NoiseModels(n).greedy(lambda right: float(np.mean(right)))
+    plain = _metrics(_run(tmp_path, lambda i: bool(fooled[i]), accuracy(), items=_items(n)))["accuracy"]
     assert plain > 0.6
-    assert not plain_interval(plain, N)[0] <= TRUE
+    assert not plain_interval(plain, n)[0] <= TRUE
 
 
 def test_a_guard_with_the_labels_is_sent_answers(tmp_path: Path) -> None:
