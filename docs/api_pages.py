@@ -36,6 +36,8 @@ PACKAGES = {
     "holdfast.bounds.interval": "half-widths for means chosen adaptively",
     "holdfast.bounds.one_question": "intervals for one fixed question",
     "holdfast.bounds.holdout": "what holdouts promise",
+    "holdfast.bounds.correlated": "what dependence costs",
+    "holdfast.bounds.coherence": "what coherence costs",
     "holdfast.errors": "what is raised on purpose",
     "holdfast.integrations.sklearn": "scikit-learn",
     "holdfast.integrations.optuna": "Optuna",

@@ -29,7 +29,15 @@ from holdfast.bounds.registry import theorem
 
 @dataclass(frozen=True)
 class LargestEpsilon:
-    """The largest epsilon that a theorem allows; 0 with a `reason` where it allows none."""
+    """The largest epsilon that a theorem allows; 0 with a `reason` where it allows none.
+
+    Examples
+    --------
+    >>> print(LargestEpsilon(0.0194295, "paper"))
+    epsilon 0.0194295 (paper)
+    >>> LargestEpsilon(0.0, "paper", "the groups are too small").feasible
+    False
+    """
 
     epsilon: float
     mode: str

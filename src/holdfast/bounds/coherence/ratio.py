@@ -30,6 +30,11 @@ class GroupSize:
 
     `size` is the number that the formula gives, `rows` the whole number to compare a group with. `vacuous` says that
     not even the whole data set is that large. A size of `inf` means that there is no bound.
+
+    Examples
+    --------
+    >>> print(GroupSize(34_225.2, "paper", n=1_000_000))
+    groups of at least 34,226 rows (paper)
     """
 
     size: float

@@ -15,7 +15,13 @@ from holdfast.bounds.registry import theorem
 
 
 class NoiseRatios(NamedTuple):
-    """Laplace scales of threshold, comparison and release, in units of `sigma`."""
+    """Laplace scales of threshold, comparison and release, in units of `sigma`.
+
+    Examples
+    --------
+    >>> NoiseRatios(1.0, 2.0, 4.0).cost
+    2.25
+    """
 
     threshold: float
     comparison: float
@@ -108,7 +114,13 @@ def run_epsilon(budget: int, sigma: float, n: int) -> float:
 
 
 class RunParameters(NamedTuple):
-    """What Theorem 2 sets: scale, threshold, and what each question must keep."""
+    """What Theorem 2 sets: scale, threshold, and what each question must keep.
+
+    Examples
+    --------
+    >>> round(run_parameters(0.1, 0.05, 1000, 10).threshold, 9)
+    0.075
+    """
 
     sigma: float
     threshold: float

@@ -24,6 +24,12 @@ class RunPlan:
     `n` is infinite, `tau` infinite or `budget` 0 where nothing is covered, and `reason` then says why. `certified` is
     False for the printed quilt form, which is false for dependent records (`note` says so and gives the number that
     holds). `effective_n` is `n` over the number of colours.
+
+    Examples
+    --------
+    >>> plan = plan_run(0.1, 0.05, 1000, 10)
+    >>> plan.n, plan.certified, plan.reason
+    (1448054, True, '')
     """
 
     n: float

@@ -82,7 +82,13 @@ def rate(alpha: float, room: float = 2.0, method: Method = "repaired") -> float:
 
 
 class Terms(NamedTuple):
-    """The two sample sizes of Theorem 1 at a fixed `alpha`; infinite where it is infeasible."""
+    """The two sample sizes of Theorem 1 at a fixed `alpha`; infinite where it is infeasible.
+
+    Examples
+    --------
+    >>> round(terms(10, 0.01, 0.1, 0.05, QuiltTerms(9, 0.002), method="paper").concentration, 6)
+    3943.823971
+    """
 
     concentration: float
     privacy: float
