@@ -83,7 +83,7 @@ class Live:
     def stop(self) -> int:
         """Ask it to stop, and wait."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
     def logged(self) -> str:
         """The whole lines that it wrote to standard error so far."""

@@ -69,7 +69,7 @@ def test_what_a_server_writes_is_its_own_and_it_ends_in_order(tmp_path: Path) ->
             for path in [*folder.rglob("*"), *tmp_path.glob("token*")]:
                 assert path.stat().st_mode & 0o077 == 0, path
             process.send_signal(sign)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         assert token.exists() == (i == 0), "a second start has a steward already, and leaves no empty file"
     with closing(sqlite3.connect(folder / "ledger.db")) as database:
         assert database.execute("SELECT count(*) FROM server_tokens").fetchone() == (1,)

@@ -110,7 +110,7 @@ def test_the_page_opens_on_something_alive(running: tuple[subprocess.Popen[str],
     found = LINK.findall(said)
     assert len(found) == 3
     address, token = found[0]
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while True:
         try:
             if httpx.get(address + "/healthz").status_code == 200:
@@ -139,4 +139,4 @@ def test_the_page_opens_on_something_alive(running: tuple[subprocess.Popen[str],
         with Visitor(address, found[place][1]) as analyst:
             assert f"You are <strong>{name}</strong>" in analyst.get("/").text
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
