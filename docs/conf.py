@@ -1,6 +1,7 @@
 """Sphinx settings; the catalogue, the API reference, the command line and settings are written before each build."""
 
 import gc
+import re
 import sys
 from pathlib import Path
 
@@ -51,8 +52,16 @@ def _skip(app, what, name, found, skip, options):
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
+def _mark_tracebacks(app, page, template, context, doctree):
+    """Make one piece of each, so that it can be left out of what is copied: parts of it have no name of their own."""
+    if "body" in context:
+        piece = r'<span class="gt">.*?(?=</pre>|<span class="gp">)'
+        context["body"] = re.sub(piece, r'<span class="go">\g<0></span>', context["body"], flags=re.DOTALL)
+
+
 def setup(app):
     app.connect("autodoc-skip-member", _skip)
+    app.connect("html-page-context", _mark_tracebacks)
 
 
 write_house_diagrams(HERE)
