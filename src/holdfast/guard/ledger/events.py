@@ -21,7 +21,7 @@ from holdfast import check
 from holdfast.accounting import GDP, ZCDP, ApproxDP, Cost, PointwiseDP, PureDP
 from holdfast.bounds.conversions import zcdp_to_dp
 from holdfast.bounds.exact import decimal_fraction, float_down, up
-from holdfast.errors import GuaranteeUnavailable, HoldfastError
+from holdfast.errors import GuaranteeUnavailable, NotInstalled
 from holdfast.guard.ledger.entry import Entry
 from holdfast.strict_json import to_canonical_json
 
@@ -80,7 +80,7 @@ def to_dp_accounting(events: Iterable[Mapping[str, Any]]) -> Any:
     try:
         from dp_accounting import dp_event  # type: ignore[import-untyped]
     except ImportError:
-        raise HoldfastError("dp_accounting is not installed: `pip install dp-accounting`") from None
+        raise _missing() from None
     made = []
     for event in events:
         values = {name: value for name, value in event.items() if name not in ("event", "count")}
@@ -105,7 +105,7 @@ def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[s
     try:
         from dp_accounting.pld import common, privacy_loss_distribution  # type: ignore[import-untyped]
     except ImportError:
-        raise HoldfastError("dp_accounting is not installed: `pip install dp-accounting`") from None
+        raise _missing() from None
     composed, rho, count = None, 0.0, 0
     for cost, times in costs:
         count += times
@@ -146,6 +146,10 @@ def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[s
 def _read(text: str) -> Cost | None:
     plain = json.loads(text)
     return None if plain is None else Cost.from_dict(plain)
+
+
+def _missing() -> NotInstalled:
+    return NotInstalled("dp_accounting is not installed: `pip install dp-accounting`", name="dp_accounting")
 
 
 __all__ = ["costs_of", "pld_report", "to_dp_accounting", "to_events"]
