@@ -15,12 +15,12 @@ def test_a_dead_child_is_not_taken_for_a_slow_one_where_another_holds_its_pipe()
 
     def dies():
         if os.fork() == 0:
-            time.sleep(25)
+            time.sleep(12)
             os._exit(0)
         os._exit(7)
 
     with pytest.raises(CuratorFailed, match="died with status 7"):
-        isolated(dies, (), 20.0)
+        isolated(dies, (), 10.0)
 
 
 def test_a_child_may_use_the_thread_pools_that_its_parent_used():
