@@ -107,9 +107,11 @@ def _serve(port: int) -> None:
     """The web page and the API, until Ctrl-C."""
     from holdfast.server.demo import serving
 
-    for name in ("SIGTERM", "SIGHUP"):  # a demo that is killed, or whose terminal is closed, leaves no rows behind
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: sys.exit(0))
+    # A demo that is killed, or whose terminal is closed, leaves no rows behind. The server has its own orderly end for
+    # the first of the two while it runs, and passes it on here.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
         with progress_bar("setting up a guard", shown=True):
             demo = serving.prepare(Path(folder), port)
