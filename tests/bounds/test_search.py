@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from holdfast.bounds.search import crossing, first_at_least, first_whole, minimise, smallest, spaced, turning_point
+from holdfast.bounds.simplex import simplex
 
 quick = settings(max_examples=100, deadline=None, derandomize=True)
 
@@ -85,3 +92,36 @@ def test_the_search_for_whole_numbers_ends_at_ten_to_the_eighteen() -> None:
     assert turning_point(lambda k: -1.0, 10) == 10**18
     assert turning_point(lambda k: -1.0, 10, limit=50) == 50
     assert turning_point(lambda k: 1.0, 10) == 0
+
+
+def _added(terms: Iterable[float]) -> float:
+    total = 0.0
+    for term in terms:
+        total += term
+    return total
+
+
+KINDS: dict[str, Callable[[list[float]], float]] = {
+    "bowl": lambda x: _added((i + 0.3) * (v - 1.7) ** 2 for i, v in enumerate(x)),
+    "valley": lambda x: _added((1 - v) ** 2 for v in x) + _added(100 * (b - a * a) ** 2 for a, b in pairwise(x)),
+    "kinks": lambda x: _added((i + 0.3) * abs(v + 0.9) for i, v in enumerate(x)),
+    "steps": lambda x: float(round(_added((v - 0.4) ** 2 for v in x), 2)),
+    "edge": lambda x: 1e30 if min(x) < 0 else _added(math.exp(v) - 3 * v for v in x),
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_simplex_takes_the_steps_of_scipy(kind: str, size: int) -> None:
+    """To the last digit: smooth, bent and flat functions, ties among corners, and runs that end for each reason."""
+    rng = np.random.default_rng(size)
+    for steps, calls, spread in ((2000, 4000, 1e-9), (40, 4000, 1e-9), (2000, 57, 1e-9), (2000, 4000, 1e-3)):
+        start = [0.0, *rng.normal(0, 2, size - 1).tolist()]
+        options: Any = {"xatol": spread, "fatol": 1e-13, "maxiter": steps, "maxfev": calls}
+
+        def f(x: NDArray[np.float64]) -> float:
+            return KINDS[kind](x.tolist())
+
+        theirs: Any = minimize(f, np.array(start), method="Nelder-Mead", options=options)
+        ours = simplex(KINDS[kind], start, spread=spread, tolerance=1e-13, most_steps=steps, most_calls=calls)
+        assert ours == theirs.x.tolist()

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import overload
 
-import numpy as np
-from numpy.typing import NDArray
+from holdfast.bounds.simplex import simplex
 
 _HUGE = 1e30  # stands for infinity inside the local search, which would divide infinities
 
@@ -133,7 +132,6 @@ def minimise(
     >>> round(value, 9), round(point[0], 5)
     (2.0, 1.0)
     """
-    from scipy.optimize import minimize
 
     def guarded(x: Sequence[float]) -> float:
         try:
@@ -145,13 +143,10 @@ def minimise(
     def once(start: Sequence[float]) -> tuple[float, tuple[float, ...]]:
         scale = abs(guarded(start))
         scale = scale if 0 < scale < math.inf else 1.0
-        options: Any = {"xatol": spread, "fatol": tolerance, "maxiter": 2000, "maxfev": 4000}
-
-        def scaled(x: NDArray[np.float64]) -> float:
-            return min(guarded([float(v) for v in x]) / scale, _HUGE)
-
-        found: Any = minimize(scaled, np.asarray(start, dtype=float), method="Nelder-Mead", options=options)
-        return guarded([float(v) for v in found.x]), tuple(float(v) for v in found.x)
+        found = simplex(
+            lambda x: min(guarded(x) / scale, _HUGE), [float(v) for v in start], spread=spread, tolerance=tolerance
+        )
+        return guarded(found), tuple(found)
 
     best = min((once(start) for start in starts), key=lambda pair: pair[0])
     for _ in range(restarts):
