@@ -86,7 +86,7 @@ class TestExactLaw:
         mechanism, source = Selection(STEP, 0.8, method, monotone, Grid(0)), Seeded(1)
         scores = (0, 5, 9)
         law = dict(enumerate(exact_law(method, scores, mechanism.law.scale_steps).tolist()))
-        draws = [mechanism.release(scores, source) for _ in range(8000)]
+        draws = [mechanism.release(scores, source) for _ in range(4000)]
         assert fits(draws, law)
         wrong = dict(enumerate(exact_law(method, scores, 2 * mechanism.law.scale_steps).tolist()))
         assert not fits(draws, wrong)
