@@ -35,8 +35,7 @@ bench: $(VENV)/.test system-parts
 	$(BIN)/python -m benchmarks --check $(ARGS)
 
 docs: $(VENV)/.test
-	$(BIN)/sphinx-build -q -W --keep-going -b html -d build/pages docs build/docs
-	$(BIN)/sphinx-build -q -W --keep-going -b doctest -d build/pages docs build/doctest
+	$(BIN)/python tools/docs build
 	@echo "documentation: build/docs/index.html"
 
 packaging: $(VENV)/.test
