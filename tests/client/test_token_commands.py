@@ -22,7 +22,8 @@ def me(live: Live, token: str) -> httpx.Response:
     return httpx.get(f"{live.url}/api/v1/me", headers={"Authorization": f"Bearer {token}"})
 
 
-def test_a_token_is_made_shown_once_listed_and_ended(live: Live, capsys: Any) -> None:
+def test_a_token_is_made_shown_once_listed_and_ended(live: Live, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")  # one line for a token, however many guards those of other tests reach
     guard = live.guard("token commands")
     end = (datetime.now(UTC) + timedelta(days=70)).strftime("%Y-%m-%dT%H:%MZ")
     words = ["token", "issue", live.url, "tess", "--guard", guard["name"], "--expires", end, "--json"]
