@@ -5,8 +5,13 @@ BIN := $(VENV)/bin
 # What is imported is compiled when it first is: most of what is installed never is.
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt
 ARGS ?=
+# One process more than cores: servers, browsers and databases that tests wait for leave a core idle otherwise.
+PROCESSES = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+TESTS = pytest -n $(PROCESSES) --dist loadgroup
 # Some machines forbid Python to keep what it compiled; then every process that tests start would compile it all again.
 export PYTHONDONTWRITEBYTECODE :=
+# Tests fill the cores with processes; threads of linear algebra would only wait for each other.
+test coverage: export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: run test system-parts coverage bench docs packaging clean
 
@@ -19,7 +24,7 @@ test:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup $(ARGS)
+	$(BIN)/$(TESTS) $(ARGS)
 
 system-parts:
 	@tools/system-parts
@@ -27,7 +32,7 @@ system-parts:
 # Every line that tests run, in the processes that they start too. Ratios of time mean nothing while lines are counted.
 coverage: $(VENV)/.test
 	rm -rf build/coverage && mkdir -p build/coverage
-	OPENBLAS_NUM_THREADS=1 $(BIN)/coverage run -m pytest -n auto --dist loadgroup --deselect tests/test_bench_regression.py $(ARGS)
+	$(BIN)/coverage run -m $(TESTS) --deselect tests/test_bench_regression.py $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
@@ -43,7 +48,7 @@ packaging: $(VENV)/.test
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Holdfast needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --upgrade-deps $(VENV)
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[plots,server]'
