@@ -54,6 +54,11 @@ class Window:
         self.page.get_by_role("button", name="Sign in").click()
         self.page.get_by_role("button", name="Sign out").wait_for()
 
+    def follow(self, name: str) -> None:
+        """Click a link, and wait for its page: a click returns before it is there."""
+        with self.page.expect_navigation():
+            self.page.get_by_role("link", name=name).first.click()
+
     def picture(self, name: str) -> None:
         """Keep what is seen."""
         PICTURES.mkdir(parents=True, exist_ok=True)
@@ -62,6 +67,7 @@ class Window:
 
     def sound(self) -> None:
         """Nothing went wrong in the browser, nothing came from elsewhere, and the page is fit for everybody."""
+        self.page.wait_for_load_state()
         # A refusal is a page with a status that the console mentions; it is no complaint.
         wrong = [one for one in self.complaints if "status of 4" not in one]
         assert wrong == []

@@ -148,13 +148,13 @@ def test_override_and_board_forms(window: Open) -> None:
 def test_phone(window: Open, scheme: str) -> None:
     one = window("steward", color_scheme=scheme, **PHONE)
     page = one.page
-    page.get_by_role("link", name="Leaderboard: who will leave").click()
+    one.follow("Leaderboard: who will leave")
     one.sound()
     one.picture(f"32-phone-{scheme}-leaderboard")
     page.goto("/reports")
     one.sound()
     one.picture(f"33-phone-{scheme}-reports")
-    page.get_by_role("link", name="Customer list").click()
+    one.follow("Customer list")
     one.sound()
     one.picture(f"34-phone-{scheme}-report")
     page.goto("/")
@@ -164,14 +164,14 @@ def test_phone(window: Open, scheme: str) -> None:
 
 def test_dark(window: Open) -> None:
     one = window("steward", color_scheme="dark")
-    one.page.get_by_role("link", name="Leaderboard: who will leave").click()
+    one.follow("Leaderboard: who will leave")
     one.sound()
     one.picture("36-dark-leaderboard")
     one.page.goto("/reports")
-    one.page.get_by_role("link", name="Customer list").click()
+    one.follow("Customer list")
     one.sound()
     one.picture("37-dark-report")
     one.page.goto("/")
-    one.page.get_by_role("link", name="shop customers").first.click()
+    one.follow("shop customers")
     one.sound()
     one.picture("38-dark-guard")
