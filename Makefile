@@ -10,8 +10,8 @@ PROCESSES = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 TESTS = pytest -n $(PROCESSES) --dist loadgroup
 # Some machines forbid Python to keep what it compiled; then every process that tests start would compile it all again.
 export PYTHONDONTWRITEBYTECODE :=
-# Tests fill the cores with processes; threads of linear algebra would only wait for each other.
-test coverage: export OPENBLAS_NUM_THREADS := 1
+# Tests fill the cores with processes, and ratios are steadier on one thread of linear algebra.
+test coverage bench: export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: run test system-parts coverage bench docs packaging clean
 

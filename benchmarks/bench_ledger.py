@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 from tests.services.postgres import running
 
-from benchmarks.timing import LIMIT, Row, at_most, by_clients, per_call
+from benchmarks.timing import DISK, LIMIT, Row, at_most, by_clients, per_call
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.signing import SigningKey, head_message
@@ -65,7 +65,7 @@ def _rates(name: str, store: Store, bare: Callable[[], None]) -> list[Row]:
 
 def _rate(name: str, ours: float, bare: float, least: float | None) -> Row:
     claim = "none: shown only" if least is None else f"at least {least:g} of its rate"
-    return Row(name, ours, "bare INSERT and fsync", bare, claim, least is None or bare >= least * ours)
+    return Row(name, ours, DISK, bare, claim, least is None or bare >= least * ours)
 
 
 def _ask(ledger: Ledger) -> None:

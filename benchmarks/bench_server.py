@@ -61,7 +61,7 @@ def rows() -> list[Row]:
     with empty_route() as empty:
         with running(forked=False) as live:
             measured = _rates("SQLite", live, empty, LEAST)
-        with postgres(durable=True) as server, running(forked=False, ledger=server.url(), key=_key()) as live:
+        with postgres(durable=True) as server, running(forked=False, ledger=server.url(), signing_key=_key()) as live:
             measured += _rates("PostgreSQL", live, empty, None)
     _key().unlink(missing_ok=True)
     return [*measured, memory_row(QUESTIONS), timing_row(PAIRS)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.timing import LIMIT, Row
+from benchmarks.timing import DISK, LIMIT, Row
 
 FACTOR = 1.5
 """How many times worse than the recorded ratio is a regression."""
@@ -66,11 +66,12 @@ def read(path: Path = RECORD) -> dict[str, dict[str, float]]:
 def write(runs: Mapping[str, list[list[Row]]], path: Path = RECORD) -> None:
     """Record the median ratio of several runs of each module; modules that were not run keep theirs.
 
-    Rows that are held to a limit are not recorded: a slower machine comes nearer to it, and that is none.
+    Rows that are held to a limit or to a disk are not recorded: a slower machine comes nearer to a limit, a quicker
+    disk is harder to keep up with, and neither is a regression.
     """
     recorded = read(path) if path.is_file() else {}
     for module, repeats in runs.items():
-        names = [row.name for row in repeats[0] if row.peer != LIMIT]
+        names = [row.name for row in repeats[0] if row.peer not in (LIMIT, DISK)]
         ratios = {name: [row.ratio for rows in repeats for row in rows if row.name == name] for name in names}
         recorded[module] = {name: float(f"{median(found):.3g}") for name, found in ratios.items()}
     path.write_text(json.dumps(dict(sorted(recorded.items())), indent=2, ensure_ascii=False) + "\n")
