@@ -25,11 +25,12 @@ from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.signing import SigningKey, head_message
 from holdfast.guard.ledger.store import Store, open_store
 from holdfast.guard.progress import Progress
+from holdfast.guard.questions import Question
 from holdfast.holdout.families import MEAN_FAMILIES
 from holdfast.holdout.mean_interval import MeanInterval
 
 _ROWS = 1000
-_ROUNDS, _EACH = 4, 30
+_ROUNDS, _EACH, _BATCH = 4, 30, 64
 _DISK_BOUND = 0.002
 """Seconds of an INSERT and fsync from which on the disk is what an answer waits for; below, it is the processor."""
 _numbers = itertools.count(1)
@@ -55,9 +56,13 @@ def _sample() -> hf.data.Sample:
     return hf.data.table({"x": np.random.default_rng(1).random(_ROWS)}, engine="numpy")
 
 
+def _question() -> Question:
+    """One that was never asked."""
+    return mean(f"x < {next(_numbers) / 2**40!r}")
+
+
 def _ask(guard: Guard) -> None:
-    """A question that was never asked."""
-    guard.ask(mean(f"x < {next(_numbers) / 2**40!r}"))
+    guard.ask(_question())
 
 
 def _overhead() -> list[Row]:
@@ -66,7 +71,7 @@ def _overhead() -> list[Row]:
     sample, interval = _sample(), MeanInterval(MEAN_FAMILIES["kl"], _ROWS, 0.0, 1.0)
 
     def bare() -> None:
-        bound = mean(f"x < {next(_numbers) / 2**40!r}").bind(sample.schema, _ROWS, _policy())
+        bound = _question().bind(sample.schema, _ROWS, _policy())
         ((total,),) = sample.measure(bound.statistics)
         noise = bound._noise  # type: ignore[attr-defined]
         off = noise.half_width(1e-6)
@@ -84,11 +89,12 @@ def _rates(name: str, store: Store, bare: Callable[[], None]) -> list[Row]:
     with store:
         guard = Guard.open(store, _sample(), _policy())
         _ask(guard)
-        times: dict[str, list[float]] = {"bare": [], "one": [], "many": []}
+        times: dict[str, list[float]] = {"bare": [], "one": [], "many": [], "batch": []}
         for _ in range(_ROUNDS):
             times["bare"].append(best_of(bare, 1, _EACH))
             times["one"].append(best_of(lambda: _ask(guard), 1, _EACH))
             times["many"].append(by_clients(lambda: _ask(guard), CLIENTS, _EACH))
+            times["batch"].append(best_of(lambda: guard.ask_all([_question() for _ in range(_BATCH)])) / _BATCH)
     best = {kind: min(found) for kind, found in times.items()}
     claim = f"at least {LEAST:g} of its rate where it takes {_DISK_BOUND * 1000:g} ms"
     return [
@@ -101,6 +107,9 @@ def _rates(name: str, store: Store, bare: Callable[[], None]) -> list[Row]:
             best["bare"] < _DISK_BOUND or best["bare"] >= LEAST * best["many"],
         ),
         Row(f"{name}: a durable answer, one client", best["one"], DISK, best["bare"], "none: shown only", True),
+        Row(
+            f"{name}: a durable answer of {_BATCH} at once", best["batch"], DISK, best["bare"], "none: shown only", True
+        ),
     ]
 
 
