@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.errors import NotInstalled
+from holdfast.extras import named_extras
+
 HIDDEN = """
 import sys
 class Hidden:
@@ -61,3 +64,9 @@ def test_a_command_names_it_too(tmp_path: Path, words: list[str]) -> None:
         1,
         "holdfast: sqlalchemy is not installed: `pip install 'holdfast[guard]'`\n",
     )
+
+
+def test_the_door_inside_knows_better() -> None:
+    """A part that needs one extra calls another that needs a second: what is missing is the second's."""
+    with pytest.raises(NotInstalled, match=r"holdfast\[tables\]"), named_extras("gpu"), named_extras():
+        raise ModuleNotFoundError("No module named 'sqlglot'", name="sqlglot")

@@ -106,6 +106,8 @@ KINDS: dict[str, Callable[[list[float]], float]] = {
     "valley": lambda x: _added((1 - v) ** 2 for v in x) + _added(100 * (b - a * a) ** 2 for a, b in pairwise(x)),
     "kinks": lambda x: _added((i + 0.3) * abs(v + 0.9) for i, v in enumerate(x)),
     "steps": lambda x: float(round(_added((v - 0.4) ** 2 for v in x), 2)),
+    "stairs": lambda x: float(math.floor(_added(20 * (v - 0.3) ** 2 for v in x))),
+    "rough": lambda x: _added(v * v for v in x) + 2 * math.sin(40 * _added(x)),
     "edge": lambda x: 1e30 if min(x) < 0 else _added(math.exp(v) - 3 * v for v in x),
 }
 
@@ -113,9 +115,10 @@ KINDS: dict[str, Callable[[list[float]], float]] = {
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_simplex_takes_the_steps_of_scipy(kind: str, size: int) -> None:
-    """To the last digit: smooth, bent and flat functions, ties among corners, and runs that end for each reason."""
+    """To the last digit: smooth, bent, rough and flat functions, ties, shrinking, and runs that end for each reason."""
     rng = np.random.default_rng(size)
-    for steps, calls, spread in ((2000, 4000, 1e-9), (40, 4000, 1e-9), (2000, 57, 1e-9), (2000, 4000, 1e-3)):
+    ends = ((2000, 4000, 1e-9), (40, 4000, 1e-9), (2000, 57, 1e-9), (2000, 4000, 1e-3))
+    for steps, calls, spread in [*ends, *([(100, 4000, 1e-3)] * (20 if kind == "stairs" else 0))]:
         start = [0.0, *rng.normal(0, 2, size - 1).tolist()]
         options: Any = {"xatol": spread, "fatol": 1e-13, "maxiter": steps, "maxfev": calls}
 
