@@ -40,7 +40,7 @@ def test_asking_for_one_holdout_or_correction_loads_no_other() -> None:
 
 
 def test_every_name_of_the_lazy_packages_is_there() -> None:
-    for package in (hf, hf.holdout, hf.inference, hf.correlated, hf.data, hf.guard, hf.client):
+    for package in (hf, hf.bounds, hf.holdout, hf.inference, hf.correlated, hf.coherence, hf.data, hf.guard, hf.client):
         for name in package.__all__:
             assert getattr(package, name) is not None
         assert set(package.__all__) - {"__version__"} <= set(dir(package))

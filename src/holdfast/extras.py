@@ -21,6 +21,7 @@ _EXTRAS = {
     "psycopg": "postgres",
     "pyarrow": "tables",
     "pyspark": "spark",
+    "sklearn": "sklearn",
     "sqlalchemy": "guard",
     "sqlglot": "tables",
     "torch": "gpu",

@@ -185,7 +185,6 @@ def test_a_picture_without_a_place_is_refused_before_the_release(
         (["local-independence", "--answers", "5,9;1,2", "--counts", "5,9;1,2", "--epsilon", "1"], "not both"),
         (["which", "--n", "100", "--table", "0.5,0.4;0.2,0.1", "--rho", "1"], "p must be .* sum of 1.2"),
         (["which", "--n", "100", "--table", "0.5,nan;0.2,0.1", "--rho", "1"], "got nan"),
-        (["all-pairs", "people.csv", "--categories", "nowhere.json", "--rho", "1"], "nowhere.json is not a file"),
         (["which", "--n", "0", "--d", "3", "--rho", "1"], "n must be a whole number, at least 1"),
         (["which", "--n", "0", "--shape", "2,2", "--rho", "1"], "n must be a whole number, at least 1"),
         (["which", "--n", "100", "--d", "3", "--rho", "1", "--alpha", "5"], "alpha must be a number in"),

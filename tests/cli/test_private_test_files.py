@@ -111,8 +111,12 @@ def test_a_wrong_place_for_other_values(
 def test_files_that_are_not(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for name in ("nowhere.csv", "nowhere.parquet"):
         status, _, err = said(capsys, "gof", str(tmp_path / name), "--column", "a", "--categories", "x,y", "--rho", "1")
-        assert status == 2
-        assert "is not a file" in err
+        assert status == 1
+        assert err == f"holdfast: there is no file {tmp_path / name}, or it cannot be read\n"
+    words = ["--categories", str(tmp_path / "nowhere.json"), "--rho", "1"]
+    status, _, err = said(capsys, "all-pairs", "nowhere.csv", *words)
+    assert status == 1
+    assert err == f"holdfast: No such file or directory: {tmp_path / 'nowhere.json'}\n"
     for name, content in (("bad.parquet", b"secret"), ("bad.csv", b"a\n\xff\xfe\n")):
         path = tmp_path / name
         path.write_bytes(content)

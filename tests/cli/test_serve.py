@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli import serve
+from holdfast.cli.main import run
 from holdfast.server import Settings
 
 TOKEN = "hf_" + "0123456789abcdef" + "_" + 4 * "0123456789abcdef"
@@ -37,3 +38,11 @@ def test_an_option_and_its_setting_have_one_name() -> None:
     for name in set(taken) - of_the_start_alone:
         assert name in Settings.model_fields
         assert "--" + name.replace("_", "-") in taken[name].default.param_decls[0].split("/")
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every file in it would be answered as one that is not allowed. Nothing is made before the refusal."""
+    place = tmp_path / "absent"
+    assert run(["serve", "--folder", str(tmp_path / "records"), "--allow-folder", str(place)]) == 2
+    assert capsys.readouterr().err == f"holdfast: --allow-folder must be a folder; there is none at {place}\n"
+    assert not (tmp_path / "records").exists()

@@ -137,5 +137,5 @@ def test_files(tmp_path: Path) -> None:
     toml.write_text("model = blocks")
     with pytest.raises(InvalidParameter, match="must be TOML"):
         read_model(toml)
-    with pytest.raises(InvalidParameter, match="is not a file"):
+    with pytest.raises(FileNotFoundError, match=r"none\.json"):
         read_model(tmp_path / "none.json")

@@ -11,6 +11,7 @@ from typing import Any
 from holdfast.coherence import GroupPlan, Lens, Table, Target, curators
 from holdfast.coherence.learners.tabular import Estimator, named
 from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 
 CURATORS = (
     "clear",
@@ -31,10 +32,8 @@ def read_table(path: Path, what: str = "FILE", like: Table | None = None) -> Tab
     if not path.is_file():
         raise InvalidParameter(f"{what} must be a CSV or Parquet file; there is none at {path}")
     if path.suffix.lower() in (".parquet", ".pq"):
-        try:
+        with named_extras("frames"):
             import polars
-        except ImportError as error:
-            raise InvalidParameter("reading Parquet needs polars: `pip install 'holdfast[frames]'`") from error
         try:
             return Table.of(polars.read_parquet(path), path.name)
         except (OSError, ValueError, polars.exceptions.PolarsError) as error:

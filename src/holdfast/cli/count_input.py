@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import HoldfastError, InvalidParameter, NotInstalled, SampleUnavailable
 
 READ_HINT = "reading Parquet needs polars or pyarrow: `pip install 'holdfast[frames]'`"
 
@@ -109,8 +109,6 @@ def one_of_each(name: str, text: str | None, categories: Sequence[Sequence[str]]
 
 def declared(path: Path) -> dict[str, list[str]]:
     """Columns and their categories from a JSON file: `{"sex": ["Male", "Female"], ...}`."""
-    if not path.is_file():
-        raise InvalidParameter(f"{path} is not a file")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError):
@@ -128,7 +126,7 @@ def columns(paths: Sequence[Path], names: Sequence[str]) -> dict[str, list[Any]]
     found: dict[str, list[Any]] = {name: [] for name in names}
     for path in paths:
         if not path.is_file():
-            raise InvalidParameter(f"{path} is not a file")
+            raise SampleUnavailable(f"there is no file {path}, or it cannot be read")
         part = _parquet(path, names) if path.suffix in (".parquet", ".pq") else _csv(path, names)
         for name in names:
             found[name] += part[name]
@@ -181,7 +179,7 @@ def _reader(path: Path) -> tuple[list[str], Any]:
     try:
         import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
-        raise HoldfastError(READ_HINT) from None
+        raise NotInstalled(READ_HINT, name="polars") from None
     return parquet.read_schema(path).names, lambda name: parquet.read_table(path, columns=[name])[name].to_pylist()
 
 

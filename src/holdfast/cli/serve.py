@@ -65,6 +65,7 @@ def serve(
         "open_metrics": open_metrics,
     }
     settings, running = _settings({name: value for name, value in given.items() if value is not None})
+    _require_folders(settings)
     running.require_free(settings)
     os.umask(
         0o077
@@ -90,6 +91,13 @@ def _settings(given: dict[str, Any]) -> tuple[Settings, Any]:
         where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
         got = f", got {first['input']}" if isinstance(first["input"], (int, float)) else ""  # texts may hold passwords
         raise InvalidParameter(f"{where}: {what}{got}" if where else what) from None
+
+
+def _require_folders(settings: Settings) -> None:
+    """Refuse a folder that is not there: every file in it would be answered as one that is not allowed."""
+    for folder in settings.allow_folder:
+        if not folder.is_dir():
+            raise InvalidParameter(f"--allow-folder must be a folder; there is none at {folder}")
 
 
 def _source(text: str) -> tuple[str, str]:

@@ -1,14 +1,42 @@
 """The demographic-coherence audit: what a release does to each group, and which epsilon a tolerance allows."""
 
-from holdfast.coherence.audit import Audit, with_curator
-from holdfast.coherence.distance import group_distances, rank, wasserstein
-from holdfast.coherence.experiment import run, single_shot
-from holdfast.coherence.failures import Failure
-from holdfast.coherence.groups import GroupPlan, Groups
-from holdfast.coherence.lenses import Lens
-from holdfast.coherence.table import Table
-from holdfast.coherence.target import Target
-from holdfast.coherence.trials import Trials
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.lazy import lazy
+
+_HOMES = {
+    "Audit": "audit",
+    "Failure": "failures",
+    "GroupPlan": "groups",
+    "Groups": "groups",
+    "Lens": "lenses",
+    "Table": "table",
+    "Target": "target",
+    "Trials": "trials",
+    "group_distances": "distance",
+    "rank": "distance",
+    "run": "experiment",
+    "single_shot": "experiment",
+    "wasserstein": "distance",
+    "with_curator": "audit",
+}
+_PACKAGES = ("curators", "learners", "planner", "released", "report", "significance", "verdict")
+
+if TYPE_CHECKING:
+    from holdfast.coherence import curators, learners, planner, released, report, significance, verdict
+    from holdfast.coherence.audit import Audit, with_curator
+    from holdfast.coherence.distance import group_distances, rank, wasserstein
+    from holdfast.coherence.experiment import run, single_shot
+    from holdfast.coherence.failures import Failure
+    from holdfast.coherence.groups import GroupPlan, Groups
+    from holdfast.coherence.lenses import Lens
+    from holdfast.coherence.table import Table
+    from holdfast.coherence.target import Target
+    from holdfast.coherence.trials import Trials
+
+__getattr__, __dir__ = lazy(__name__, _HOMES, _PACKAGES)
 
 __all__ = [
     "Audit",
@@ -19,10 +47,17 @@ __all__ = [
     "Table",
     "Target",
     "Trials",
+    "curators",
     "group_distances",
+    "learners",
+    "planner",
     "rank",
+    "released",
+    "report",
     "run",
+    "significance",
     "single_shot",
+    "verdict",
     "wasserstein",
     "with_curator",
 ]

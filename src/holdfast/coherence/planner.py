@@ -29,7 +29,14 @@ ROUTES: tuple[tuple[str, str, Mode, Population], ...] = (
 
 @dataclass(frozen=True)
 class Route:
-    """One way to an epsilon, and what it allows."""
+    """One way to an epsilon, and what it allows.
+
+    Examples
+    --------
+    >>> plan = plan_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000)
+    >>> plan.chosen.name, round(plan.chosen.epsilon, 6)
+    ('Theorem 7, printed', 0.012091)
+    """
 
     name: str
     privacy: str
@@ -58,7 +65,14 @@ class Route:
 
 @dataclass(frozen=True)
 class EpsilonPlan:
-    """What every theorem allows for one tolerance, largest epsilon first within each kind of privacy."""
+    """What every theorem allows for one tolerance, largest epsilon first within each kind of privacy.
+
+    Examples
+    --------
+    >>> plan = plan_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000)
+    >>> plan.feasible, round(plan.epsilon, 6), plan.best.name
+    (True, 0.012091, 'Theorem 7, sharp, finite population')
+    """
 
     alpha: float
     beta: float
@@ -224,7 +238,14 @@ def plan_epsilon(
 
 @dataclass(frozen=True)
 class ProtectedGroup:
-    """One group, its size, and whether a release at the given epsilon protects it."""
+    """One group, its size, and whether a release at the given epsilon protects it.
+
+    Examples
+    --------
+    >>> deaf = protected_groups(0.01, 0.2, 0.05, {"deaf": 3500}, 5_000_000)[0]
+    >>> deaf.name, deaf.protected, deaf.needed > deaf.size
+    ('deaf', False, True)
+    """
 
     name: str
     size: int

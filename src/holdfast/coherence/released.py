@@ -50,7 +50,15 @@ _ORDER = "the release does not depend on the order of the rows; they are a unifo
 
 @dataclass(frozen=True)
 class Spent:
-    """Totals of costs by kind, each added exactly and rounded up."""
+    """Totals of costs by kind, each added exactly and rounded up.
+
+    Examples
+    --------
+    >>> from holdfast.accounting import PureDP
+    >>> spent = totals([PureDP(0.1), PureDP(0.2)])
+    >>> spent.pure, spent.only_pure
+    (0.3, True)
+    """
 
     epsilon: float = 0.0
     delta: float = 0.0
@@ -150,6 +158,13 @@ class ReleasedCoherence:
     """What released costs promise about groups. Sizes count the members among twice the released rows.
 
     `size(alpha)` is the least group size at a tolerance, `alpha(size)` the smallest tolerance at a group size.
+
+    Examples
+    --------
+    >>> from holdfast.accounting import PureDP
+    >>> found = released([PureDP(0.02)], rows=500_000, beta=0.01, groups=20)
+    >>> found.n, found.size(0.2).rows
+    (1000000, 18000)
     """
 
     spent: Spent

@@ -56,6 +56,15 @@ class CaseSignificance:
         Which test the omnibus is: "cross-evaluation", "max-T" or "none".
     least_p : float
         The least p-value the splits and permutations could have given.
+
+    Examples
+    --------
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=6, seed=1))
+    >>> case = significance(trials, permutations=999).cases[0]
+    >>> case.learner, case.test, case.distance.shape
+    ('linkage', 'cross-evaluation', (6, 3))
     """
 
     learner: str
@@ -119,6 +128,15 @@ class Significance:
         Groups below the size limit that were not measured, with their sizes.
     unmeasured : tuple of str
         Those of them that were declared by name: without a finding the audit does not pass.
+
+    Examples
+    --------
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=6, seed=1))
+    >>> found = significance(trials, permutations=999)
+    >>> found.mode, found.groups, len(found.cases)
+    ('repeated', ('everyone', 'ill = 1', 'not ill = 1'), 1)
     """
 
     groups: tuple[str, ...]

@@ -62,6 +62,16 @@ class Verdict:
         The verdict in plain words.
     messages : tuple of str
         What a reader must know: failures, rows left out, groups too small.
+
+    Examples
+    --------
+    >>> from holdfast.coherence.significance import significance
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
+    >>> judged = verdict(significance(trials, permutations=999), alpha=0.5)
+    >>> judged.outcome, judged.exit_status, judged.partial
+    ('INCOHERENT', 2, False)
     """
 
     outcome: str

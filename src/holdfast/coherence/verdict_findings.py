@@ -57,6 +57,19 @@ class GroupFinding:
         Members that would bring the floor to alpha / 2, if it is above.
     sentences : tuple of str
         The finding in plain words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from holdfast.coherence.significance import significance
+    >>> from holdfast.coherence.verdict import verdict
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
+    >>> judged = verdict(significance(trials, permutations=999), alpha=0.5)
+    >>> worst = judged.findings[0]
+    >>> worst.status, worst.above, worst.asked
+    ('INCOHERENT', 12, 12)
     """
 
     group: str
@@ -121,7 +134,20 @@ class CaseFinding:
 
 @dataclass(frozen=True)
 class AlphaPoint:
-    """The outcome had alpha been this: a description. The verdict holds for the alpha that was fixed beforehand."""
+    """The outcome had alpha been this: a description. The verdict holds for the alpha that was fixed beforehand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from holdfast.coherence.significance import significance
+    >>> from holdfast.coherence.verdict import verdict
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
+    >>> judged = verdict(significance(trials, permutations=999), alpha=0.5)
+    >>> [point.outcome for point in judged.sensitivity][::3]
+    ['INCOHERENT', 'INCOHERENT', 'LEAK BELOW ALPHA']
+    """
 
     alpha: float
     outcome: str

@@ -54,6 +54,7 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
+    from holdfast.correlated import series_model
     from holdfast.correlated.accountant import BayesianAccountant
     from holdfast.correlated.auditor import laplace_sum_leakage, mechanism_leakage
     from holdfast.correlated.blocks import Blocks
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
     from holdfast.correlated.worst_case import worst_mechanism
 
 
-__getattr__, __dir__ = lazy(__name__, _HOME)
+__getattr__, __dir__ = lazy(__name__, _HOME, ("series_model",))
 
 __all__ = [
     "BayesianAccountant",
@@ -121,6 +122,7 @@ __all__ = [
     "model_from_dict",
     "overview",
     "read_model",
+    "series_model",
     "split_groups",
     "split_time",
     "to_bdp",

@@ -146,8 +146,6 @@ def read_model(path: Path | str, column: Column | None = None) -> Model:
     <3 independent blocks of at most 4 records, 9 in all>
     """
     path = Path(path)
-    if not path.is_file():
-        raise InvalidParameter(f"{path} is not a file")
     form = "TOML" if path.suffix.lower() == ".toml" else "JSON"
     try:
         text = path.read_text(encoding="utf-8-sig")

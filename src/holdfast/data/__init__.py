@@ -16,11 +16,12 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from holdfast.data import expressions, statistics
     from holdfast.data.sample import Sample
     from holdfast.data.schema import Column, Schema
     from holdfast.data.tables import table
     from holdfast.data.values import Summary, summarise
 
-__getattr__, __dir__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES, ("expressions", "statistics"))
 
-__all__ = ["Column", "Sample", "Schema", "Summary", "summarise", "table"]
+__all__ = ["Column", "Sample", "Schema", "Summary", "expressions", "statistics", "summarise", "table"]

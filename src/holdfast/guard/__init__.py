@@ -25,6 +25,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from holdfast.guard import coherence, leaderboard, ledger
     from holdfast.guard.answer import GuardedAnswer
     from holdfast.guard.estimate import Estimate
     from holdfast.guard.guard import Guard
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.guard.questions import Question, check, claim, compare, histogram, mean, score, select, test, validate
     from holdfast.guard.scoring.board import Board
 
-__getattr__, __dir__ = lazy(__name__, _HOMES, ("ledger", "questions"))
+__getattr__, __dir__ = lazy(__name__, _HOMES, ("coherence", "leaderboard", "ledger", "questions"))
 
 __all__ = [
     "Board",
@@ -43,8 +44,11 @@ __all__ = [
     "Question",
     "check",
     "claim",
+    "coherence",
     "compare",
     "histogram",
+    "leaderboard",
+    "ledger",
     "mean",
     "score",
     "select",

@@ -88,7 +88,19 @@ class Place:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """A board and its places, best first; `submissions` counts all that were scored."""
+    """A board and its places, best first; `submissions` counts all that were scored.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> rows = {"id": list(range(4000)), "rich": [i % 4 == 0 for i in range(4000)]}
+    >>> income = hf.guard.Board("income", key="id", label="rich", metric="accuracy")
+    >>> guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=100, boards=[income]))
+    >>> _ = guard.ask(hf.guard.score("income", dict.fromkeys(rows["id"], False), 0.75), analyst="ann")
+    >>> board = leaderboard(guard.ledger, "income")
+    >>> board.submissions, board.places[0].analyst, board.to_dict()["rising"]
+    (1, 'ann', True)
+    """
 
     board: Board
     confidence: float
@@ -160,7 +172,19 @@ def leaderboard(ledger: Ledger, board: str, *, every: bool = False, most: int = 
 
 
 class Scores:
-    """What a ledger says about its boards; reads only what is new since it was asked last. Threads may share it."""
+    """What a ledger says about its boards; reads only what is new since it was asked last. Threads may share it.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> rows = {"id": list(range(4000)), "rich": [i % 4 == 0 for i in range(4000)]}
+    >>> income = hf.guard.Board("income", key="id", label="rich", metric="accuracy")
+    >>> guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=100, boards=[income]))
+    >>> _ = guard.ask(hf.guard.score("income", dict.fromkeys(rows["id"], False), 0.75), analyst="ann")
+    >>> scores = Scores(guard.ledger)
+    >>> [place.analyst for place in scores.submissions("income")], scores.leaderboard("income").submissions
+    (['ann'], 1)
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -228,7 +252,15 @@ def _score(place: Place, rising: bool) -> float:
 
 
 def best_each(places: Iterable[Place], rising: bool) -> list[Place]:
-    """Of each analyst the submission with the best score shown; the earliest of equals."""
+    """Of each analyst the submission with the best score shown; the earliest of equals.
+
+    Examples
+    --------
+    >>> def of(number, analyst, value):
+    ...     return Place(number, "2030-01-01", analyst, "", value, (value - 0.1, value + 0.1), None, True)
+    >>> [one.sequence for one in best_each([of(1, "ann", 0.7), of(2, "bob", 0.6), of(3, "ann", 0.8)], rising=True)]
+    [3, 2]
+    """
     best: dict[str, Place] = {}
     for place in places:
         known = best.get(place.analyst)
@@ -238,7 +270,18 @@ def best_each(places: Iterable[Place], rising: bool) -> list[Place]:
 
 
 def place_of(entry: Entry) -> Place:
-    """An answered submission, not yet ranked."""
+    """An answered submission, not yet ranked.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> rows = {"id": list(range(4000)), "rich": [i % 4 == 0 for i in range(4000)]}
+    >>> income = hf.guard.Board("income", key="id", label="rich", metric="accuracy")
+    >>> guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=100, boards=[income]))
+    >>> _ = guard.ask(hf.guard.score("income", dict.fromkeys(rows["id"], False), 0.75), analyst="ann")
+    >>> [place_of(entry).analyst for entry in guard.ledger.entries(2)]
+    ['ann']
+    """
     question, answer = entry.body["question"], entry.body["answer"]
     interval = answer["interval"]
     return Place(

@@ -38,7 +38,17 @@ Send `Authorization: Bearer hf_...`. Errors are `application/problem+json` with 
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The application of one worker. Opens the ledger at once; lets go of it when the server stops."""
+    """The application of one worker. Opens the ledger at once; lets go of it when the server stops.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     app = create_app(Settings(folder=folder))
+    ...     app.state.server.close()
+    >>> app.title, "/api/v1/openapi.json" == app.openapi_url
+    ('Holdfast', True)
+    """
     server = Server(settings or Settings())
 
     @asynccontextmanager

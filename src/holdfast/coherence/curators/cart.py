@@ -11,7 +11,7 @@ import numpy as np
 from holdfast import check
 from holdfast.coherence.encoding import Matrix, Values
 from holdfast.coherence.table import Column, Table
-from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,8 @@ class Cart:
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
         """The report on this half."""
-        try:
+        with named_extras():
             from sklearn import tree
-        except ImportError as error:
-            raise InvalidParameter("this curator needs scikit-learn: `pip install 'holdfast[sklearn]'`") from error
         names = tuple(self.columns or half.names)
         rows = half.rows if self.rows is None else self.rows
         made: dict[str, Column] = {names[0]: half[names[0]][rng.integers(half.rows, size=rows)]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from holdfast.coherence.peeking import checked
 from holdfast.coherence.table import Table
 from holdfast.coherence.target import Target
 from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 
 Predictor = Callable[[Table], NDArray[np.float64]]
 
@@ -215,12 +217,8 @@ def _coin(key: bytes, row: tuple[Any, ...]) -> float:
 
 
 def _sklearn(module: str) -> Any:
-    import importlib
-
-    try:
+    with named_extras():
         return importlib.import_module(f"sklearn.{module}")
-    except ImportError as error:
-        raise InvalidParameter("this learner needs scikit-learn: `pip install 'holdfast[sklearn]'`") from error
 
 
 __all__ = ["CoinFlip", "Constant", "Given", "Linkage", "Membership", "NearestRecord", "Predictor", "report_table"]

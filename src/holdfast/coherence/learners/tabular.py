@@ -26,6 +26,7 @@ from holdfast.coherence.lenses import Lens
 from holdfast.coherence.table import Table
 from holdfast.coherence.target import Target
 from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 
 #: The usual models: dotted name of the estimator, its options, and whether it wants standardised one-hot columns.
 MODELS: Mapping[str, tuple[str, dict[str, Any], bool]] = {
@@ -103,10 +104,8 @@ class Estimator:
 
     def fresh(self) -> Any:
         """An untrained copy of the estimator; refused if it is not there or cannot be made."""
-        try:
+        with named_extras():
             from sklearn.base import clone
-        except ImportError as error:
-            raise InvalidParameter("this learner needs scikit-learn: `pip install 'holdfast[sklearn]'`") from error
         if not isinstance(self.estimator, str):
             return clone(self.estimator)
         module, _, name = self.estimator.rpartition(".")

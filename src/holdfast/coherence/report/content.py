@@ -72,6 +72,20 @@ class Report:
         How it was run.
     failures : tuple of dict
         Each failure, without the output of the program that failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from holdfast.coherence.significance import significance
+    >>> from holdfast.coherence.verdict import verdict
+    >>> from holdfast.coherence.report import build
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
+    >>> tested = significance(trials, permutations=999)
+    >>> report = build(trials, tested, verdict(tested, 0.5), title="people")
+    >>> report.title, report.rows, report.splits, report.partial
+    ('people', 400, 12, False)
     """
 
     title: str

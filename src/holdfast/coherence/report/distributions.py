@@ -32,6 +32,13 @@ class Distribution:
         Members in each bin, mean over the splits: of the released half and of the held-out half.
     note : str
         What is shown, or why nothing is.
+
+    Examples
+    --------
+    >>> halves = (40.0, 60.0), (52.0, 48.0)
+    >>> shown = Distribution("linkage", "all", "women", (-1.0, 0.0, 1.0), *halves, note="Mean over 1 split.")
+    >>> shown.to_dict()["inside"]
+    [40.0, 60.0]
     """
 
     learner: str

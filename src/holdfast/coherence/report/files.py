@@ -22,7 +22,13 @@ SPLITS = ("split", "learner", "lens", "group", "inside", "outside", "distance", 
 
 
 def places(path: str | Path) -> dict[str, Path]:
-    """Where the files of a report go: beside the page, with its name."""
+    """Where the files of a report go: beside the page, with its name.
+
+    Examples
+    --------
+    >>> {kind: path.name for kind, path in places("audit.html").items()}
+    {'html': 'audit.html', 'json': 'audit.json', 'csv': 'audit.csv', 'splits': 'audit-splits.csv'}
+    """
     page = Path(path)
     if page.suffix.lower() not in (".html", ".htm"):
         raise InvalidParameter(f"the report is an HTML file, so its name must end in .html, got {page.name!r}")
@@ -39,6 +45,22 @@ def write(report: Report, trials: Trials, path: str | Path, min_cell: int = 1) -
 
     The long table has one line for each split, learner, lens and group; halves with fewer than `min_cell` members are
     counted as `<min_cell`. Each distance stands beside the floor of its group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from holdfast.coherence.significance import significance
+    >>> from holdfast.coherence.verdict import verdict
+    >>> from holdfast.coherence.report import build
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
+    >>> tested = significance(trials, permutations=999)
+    >>> report = build(trials, tested, verdict(tested, 0.5), title="people")
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in write(report, trials, f"{folder}/audit.html").values() if path.exists())
+    ['audit-splits.csv', 'audit.csv', 'audit.html', 'audit.json']
     """
     found = places(path)
     found["html"].parent.mkdir(parents=True, exist_ok=True)

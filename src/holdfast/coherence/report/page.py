@@ -28,7 +28,23 @@ SECTIONS = (
 
 
 def html(report: Report) -> str:
-    """The whole page."""
+    """The whole page.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from holdfast.coherence.significance import significance
+    >>> from holdfast.coherence.verdict import verdict
+    >>> from holdfast.coherence.report import build
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
+    >>> tested = significance(trials, permutations=999)
+    >>> report = build(trials, tested, verdict(tested, 0.5), title="people")
+    >>> page = html(report)
+    >>> page.startswith("<!DOCTYPE html>"), page.count("<section"), "<script" in page
+    (True, 8, False)
+    """
     made = {
         "verdict": _verdict(report),
         "offenders": _offenders(report),

@@ -26,6 +26,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from holdfast.guard.ledger import events, export
     from holdfast.guard.ledger.chain_check import Finding
     from holdfast.guard.ledger.entry import Entry, Head
     from holdfast.guard.ledger.ledger import Ledger
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from holdfast.guard.ledger.transaction import Transaction, View
     from holdfast.guard.ledger.verify import Verification, verify_store
 
-__getattr__, __dir__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES, ("events", "export"))
 
 __all__ = [
     "Entry",
@@ -48,6 +49,8 @@ __all__ = [
     "Transaction",
     "Verification",
     "View",
+    "events",
+    "export",
     "open_store",
     "verify_store",
 ]

@@ -31,6 +31,14 @@ def costs_of(entries: Iterable[Entry]) -> list[tuple[Cost | None, int]]:
 
     A question that was reserved first is counted where it was paid, and not again where it was answered. A holdout's
     run is paid whole by the entry that opened the guard, and a planned mean says what it cost in its details.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> guard = hf.Guard.open(None, hf.data.table({"age": list(range(100))}), hf.guard.Policy(questions=100))
+    >>> _ = guard.ask(hf.guard.check("age > 50", 0.5))
+    >>> costs_of(guard.ledger.entries())
+    [(None, 1)]
     """
     counted: Counter[str] = Counter()
     for entry in entries:
@@ -76,7 +84,13 @@ def _event(cost: Cost | None) -> dict[str, Any]:
 
 
 def to_dp_accounting(events: Iterable[Mapping[str, Any]]) -> Any:
-    """One `ComposedDpEvent` of dp_accounting, for its `RdpAccountant(neighboring_relation=REPLACE_ONE)`."""
+    """One `ComposedDpEvent` of dp_accounting, for its `RdpAccountant(neighboring_relation=REPLACE_ONE)`.
+
+    Examples
+    --------
+    >>> type(to_dp_accounting(to_events([(GDP(0.5), 2)]))).__name__
+    'ComposedDpEvent'
+    """
     try:
         from dp_accounting import dp_event  # type: ignore[import-untyped]
     except ImportError:
@@ -100,6 +114,11 @@ def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[s
     ------
     GuaranteeUnavailable
         Where some answer was not private, or a cost has neither form.
+
+    Examples
+    --------
+    >>> round(pld_report([(GDP(0.5), 2)], delta=1e-6)["epsilon"], 2)
+    3.31
     """
     delta = check.probability("delta", delta)
     try:

@@ -18,7 +18,17 @@ COLUMNS = ("dataset", "sequence", "time", "kind", "analyst", "key", "question", 
 
 
 def to_json(rows: Snapshot) -> Iterator[str]:
-    """One JSON object, in pieces, one entry a line: heads with signatures, accounts, entries. `verify` reads it."""
+    """One JSON object, in pieces, one entry a line: heads with signatures, accounts, entries. `verify` reads it.
+
+    Examples
+    --------
+    >>> from holdfast.guard.ledger import open_store
+    >>> store = open_store(None)
+    >>> ledger = store.ledger("people")
+    >>> with store.snapshot() as rows:
+    ...     json.loads("".join(to_json(rows)))["format"]
+    1
+    """
     yield f'{{"holdfast":"ledger","format":{FORMAT},"ledgers":[\n'
     for place, row in enumerate(rows.heads()):
         head = {"sequence": row.head.sequence, "hash": row.head.hash, "signer": row.head.signer}
@@ -32,7 +42,17 @@ def to_json(rows: Snapshot) -> Iterator[str]:
 
 
 def to_csv(rows: Snapshot) -> Iterator[str]:
-    """A line for each entry of every ledger; costs and answers are JSON inside their cell."""
+    """A line for each entry of every ledger; costs and answers are JSON inside their cell.
+
+    Examples
+    --------
+    >>> from holdfast.guard.ledger import open_store
+    >>> store = open_store(None)
+    >>> ledger = store.ledger("people")
+    >>> with store.snapshot() as rows:
+    ...     next(iter(to_csv(rows))).split(",")[:4]
+    ['dataset', 'sequence', 'time', 'kind']
+    """
     yield _line(COLUMNS)
     for row in rows.heads():
         for entry in rows.entries(row.name):
@@ -42,7 +62,18 @@ def to_csv(rows: Snapshot) -> Iterator[str]:
 
 
 def read_json(text: str) -> Snapshot:
-    """The rows of an export, for verifying."""
+    """The rows of an export, for verifying.
+
+    Examples
+    --------
+    >>> from holdfast.guard.ledger import open_store
+    >>> store = open_store(None)
+    >>> ledger = store.ledger("people")
+    >>> with store.snapshot() as rows:
+    ...     text = "".join(to_json(rows))
+    >>> [row.dataset for row in read_json(text).heads()]
+    ['people']
+    """
     try:
         plain = json.loads(text)
         if plain["holdfast"] != "ledger" or plain["format"] != FORMAT:

@@ -1,6 +1,6 @@
 """Private tests of counts: goodness of fit, independence and more, each with its p-value, cost and known level."""
 
-from holdfast.inference.private_tests import local, t_test
+from holdfast.inference.private_tests import binomial_power, local, t_test
 from holdfast.inference.private_tests.all_pairs import AllPairs, all_pairs, holm
 from holdfast.inference.private_tests.alternatives import alternative, worst_direction
 from holdfast.inference.private_tests.anova import anova
@@ -14,7 +14,7 @@ from holdfast.inference.private_tests.composite_power import homogeneity_power, 
 from holdfast.inference.private_tests.counts import Counts, column, cross, histogram, table, tally
 from holdfast.inference.private_tests.gof_methods import gof
 from holdfast.inference.private_tests.gof_simulation import GofBatch, gof_batch, simulate_noisy
-from holdfast.inference.private_tests.group_plan import GroupPlan, plan_groups
+from holdfast.inference.private_tests.group_plan import GroupPlan, plan_groups, whole_power
 from holdfast.inference.private_tests.gwas import gwas
 from holdfast.inference.private_tests.gwas_power import gwas_power
 from holdfast.inference.private_tests.independence_methods import hardy_weinberg, homogeneity, independence, symmetry
@@ -67,6 +67,7 @@ __all__ = [
     "alternative",
     "anova",
     "any_test",
+    "binomial_power",
     "budget",
     "column",
     "cross",
@@ -115,5 +116,6 @@ __all__ = [
     "tally",
     "which_gof",
     "which_independence",
+    "whole_power",
     "worst_direction",
 ]
