@@ -20,9 +20,9 @@ EVERY: list[dict[str, Any]] = [
     {"kind": "compare", "b": "age < 50", "a": "age < 30", "margin": 0.1},
     {"kind": "validate", "condition": "age >= 18", "at_least": 0.5},
     {"kind": "mean", "expression": "income", "low": 0, "high": 5000},
-    {"kind": "histogram", "column": "sex", "keys": ["male", "female"]},
+    {"kind": "histogram", "column": "sex", "categories": ["male", "female"]},
     {"kind": "select", "candidates": {"young": "age < 30", "old": "age > 60"}},
-    {"kind": "test", "name": "gof", "columns": ["sex"], "keys": [["male", "female"]], "p0": [0.3, 0.7]},
+    {"kind": "test", "name": "gof", "columns": ["sex"], "categories": [["male", "female"]], "p0": [0.3, 0.7]},
 ]
 
 

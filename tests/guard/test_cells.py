@@ -17,7 +17,7 @@ from holdfast.guard.questions.cells import cells_of
 def test_a_key_called_other_keeps_its_count() -> None:
     sample = hf.data.table({"job": ["other"] * 600 + ["cook"] * 300 + ["smith"] * 100})
     guard = Guard.open(None, sample, Policy(privacy=PureDP(60.0), spend=PureDP(30.0)))
-    answer = guard.ask(histogram("job", keys=["cook", "other"]))
+    answer = guard.ask(histogram("job", categories=["cook", "other"]))
     assert answer.value == pytest.approx({"cook": 0.3, "other": 0.6, "any other": 0.1}, abs=0.01)
     assert set(answer.interval) == set(answer.value)
     labels = cells_of("job", ["other", "any other"], None, Schema({"job": "text"})).labels
@@ -35,16 +35,16 @@ def test_edges_that_are_close_together_have_different_names() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"keys": 3},
-        {"keys": "ab"},
-        {"keys": ["ab"]},
-        {"keys": [5]},
+        {"categories": 3},
+        {"categories": "ab"},
+        {"categories": ["ab"]},
+        {"categories": [5]},
         {"p0": 0.5},
         {"p0": "ab"},
-        {"keys": [["a", "b"], []]},
+        {"categories": [["a", "b"], []]},
     ],
 )
 def test_a_test_whose_lists_are_none_is_refused_at_the_door(wrong: dict[str, object]) -> None:
-    plain = {"kind": "test", "name": "gof", "columns": ["t"], "keys": [["a", "b"]], "p0": [0.5, 0.5]} | wrong
+    plain = {"kind": "test", "name": "gof", "columns": ["t"], "categories": [["a", "b"]], "p0": [0.5, 0.5]} | wrong
     with pytest.raises(InvalidParameter):
         Question.from_dict(plain).bind(Schema({"t": "text"}), 10, Policy(privacy=PureDP(1.0), spend=PureDP(0.1)))

@@ -56,7 +56,7 @@ def test_a_mean_costs_what_it_says(spend: Any) -> None:
 @pytest.mark.parametrize("spend", [PureDP(0.01), ZCDP(0.0001)])
 def test_a_histogram_costs_what_it_says_and_shares_its_misses(spend: Any) -> None:
     policy = Policy(privacy=spend, questions=10)
-    bound, changes = neighbours(histogram("c", keys=["a", "b"], spend=spend), policy)
+    bound, changes = neighbours(histogram("c", categories=["a", "b"], spend=spend), policy)
     law = bound._noise.law
     if isinstance(spend, PureDP):
         worth, stated = Fraction(int(abs(changes).sum(axis=1).max()), law.scale_steps), spend.epsilon
@@ -64,7 +64,7 @@ def test_a_histogram_costs_what_it_says_and_shares_its_misses(spend: Any) -> Non
         worth, stated = Fraction(int((changes**2).sum(axis=1).max()), 2 * law.sigma_steps**2), spend.rho
     assert 0.9 * stated < worth <= Fraction(str(stated))  # and it is no dearer with more cells
     assert (
-        histogram("c", keys=[str(i) for i in range(300)], spend=spend)
+        histogram("c", categories=[str(i) for i in range(300)], spend=spend)
         .bind(hf.data.Schema({"c": "text"}), N, policy)
         ._noise.law
         == law

@@ -144,7 +144,9 @@ def histogram(
     ledger: str = _LEDGER,
     sample: str = _SAMPLE,
     column: str = typer.Argument(..., help="The column."),
-    keys: str = typer.Option(None, "--keys", help="Its categories, with commas between them, or a JSON list."),
+    categories: str = typer.Option(
+        None, "--categories", help="Its categories, with commas between them, or a JSON list."
+    ),
     edges: str = typer.Option(None, "--edges", help="Edges of bins, with commas between them."),
     spend: str = _SPEND,
     analyst: str = _ANALYST,
@@ -154,7 +156,12 @@ def histogram(
 ) -> None:
     """How the rows spread over declared cells, with noise."""
     bins = None if edges is None else numbers("--edges", edges)
-    plain = {"kind": "histogram", "column": column, "keys": None if keys is None else _keys(keys), "edges": bins}
+    plain = {
+        "kind": "histogram",
+        "column": column,
+        "categories": None if categories is None else _categories(categories),
+        "edges": bins,
+    }
     _ask(ledger, sample, plain | _spend(spend), analyst, key, estimate, as_json)
 
 
@@ -190,8 +197,8 @@ def private_test(
     column: list[str] = typer.Option(  # noqa: B008
         ..., "--column", metavar="COLUMN", help="One column for gof, two for independence."
     ),
-    keys: list[str] = typer.Option(  # noqa: B008
-        [], "--keys", metavar="A,B,C", help="The categories of each column, in order; repeat."
+    categories: list[str] = typer.Option(  # noqa: B008
+        [], "--categories", metavar="A,B,C", help="The categories of each column, in order; repeat."
     ),
     p0: str = typer.Option(None, "--p0", help="The null probabilities for gof, with commas between them."),
     alpha: float = typer.Option(0.05, "--alpha", help="The level."),
@@ -206,7 +213,7 @@ def private_test(
         "kind": "test",
         "name": name,
         "columns": list(column),
-        "keys": [_keys(text) for text in keys] or None,
+        "categories": [_categories(text) for text in categories] or None,
         "p0": None if p0 is None else numbers("--p0", p0),
         "alpha": alpha,
     }
@@ -309,13 +316,15 @@ def _spend(text: str | None) -> dict[str, Any]:
     return {} if text is None else {"spend": cost_of("--spend", text)}
 
 
-def _keys(text: str) -> list[Any]:
+def _categories(text: str) -> list[Any]:
     """`a,b` as texts, or a JSON list of texts, whole numbers or truth values."""
     if text.strip().startswith("["):
         try:
             found = json.loads(text)
         except ValueError:
-            raise InvalidParameter(f"--keys must be a JSON list or words with commas, got {text[:60]!r}") from None
+            raise InvalidParameter(
+                f"--categories must be a JSON list or words with commas, got {text[:60]!r}"
+            ) from None
         return list(found)
     return [part.strip() for part in text.split(",")]
 

@@ -20,7 +20,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "ask question": (f"ask question {_AT_THE_GUARD} question.json",),
     "ask select": (f'ask select {_AT_THE_GUARD} --candidate "young=age < 30" --candidate "old=age > 60"',),
-    "ask test": (f"ask test {_AT_THE_GUARD} gof --column arm --keys drug,none --p0 1/2,1/2",),
+    "ask test": (f"ask test {_AT_THE_GUARD} gof --column arm --categories drug,none --p0 1/2,1/2",),
     "ask validate": (f'ask validate {_AT_THE_GUARD} "age < 120" --at-least 0.8',),
     "audit": (
         "audit people.csv --target ill=1 --by sex --out report.html",

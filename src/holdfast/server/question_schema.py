@@ -58,7 +58,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "kind": "test",
         "name": "independence",
         "columns": ["sex", "plan"],
-        "keys": [["female", "male"], ["a", "b"]],
+        "categories": [["female", "male"], ["a", "b"]],
     },
     "score": {"kind": "score", "board": "income", "predictions": {"keys": [1, 2], "predictions": [0, 1]}, "guess": 0.8},
 }

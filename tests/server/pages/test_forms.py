@@ -71,8 +71,12 @@ FORMS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
         {"expression": "member", "epsilon": "0.01"},
         {"expression": "member", "spend": {"kind": "pure-dp", "epsilon": 0.01}},
     ),
-    ("histogram", {"column": "town", "cells": "north, south"}, {"column": "town", "keys": ["north", "south"]}),
-    ("histogram", {"column": "age", "cells": "20, 40", "column_kind": "integer"}, {"column": "age", "keys": [20, 40]}),
+    ("histogram", {"column": "town", "cells": "north, south"}, {"column": "town", "categories": ["north", "south"]}),
+    (
+        "histogram",
+        {"column": "age", "cells": "20, 40", "column_kind": "integer"},
+        {"column": "age", "categories": [20, 40]},
+    ),
     ("histogram", {"column": "member"}, {"column": "member"}),
     (
         "histogram",
@@ -82,16 +86,16 @@ FORMS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("select", {"candidates": "a: age < 30\n\n b : member "}, {"candidates": {"a": "age < 30", "b": "member"}}),
     (
         "test",
-        {"name": "independence", "column": "town", "keys": "north, south, west", "column_2": "member"},
-        {"name": "independence", "columns": ["town", "member"], "keys": [["north", "south", "west"], None]},
+        {"name": "independence", "column": "town", "categories": "north, south, west", "column_2": "member"},
+        {"name": "independence", "columns": ["town", "member"], "categories": [["north", "south", "west"], None]},
     ),
     (
         "test",
-        {"name": "gof", "column": "town", "keys": "north, south, west", "p0": "0.4, 0.3, 0.3", "alpha": "0.01"},
+        {"name": "gof", "column": "town", "categories": "north, south, west", "p0": "0.4, 0.3, 0.3", "alpha": "0.01"},
         {
             "name": "gof",
             "columns": ["town"],
-            "keys": [["north", "south", "west"]],
+            "categories": [["north", "south", "west"]],
             "p0": [0.4, 0.3, 0.3],
             "alpha": 0.01,
         },

@@ -1,6 +1,6 @@
 """What can be asked of a sample: frozen requests whose exact results are whole numbers, the same on every engine.
 
-Each has `plan(schema)`, what an engine adds up, and a meaning, `of_rows`, by the interpreter row by row. Keys are
+Each has `plan(schema)`, what an engine adds up, and a meaning, `of_rows`, by the interpreter row by row. Categories are
 declared, never found in the rows: what a row holds besides them counts in a last cell, "other".
 """
 

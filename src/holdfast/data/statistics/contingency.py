@@ -1,4 +1,4 @@
-"""How many rows there are in each cell of a table by declared keys."""
+"""How many rows there are in each cell of a table by declared categories."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.data.expressions import tree
 from holdfast.data.schema import Schema
-from holdfast.data.statistics.declared_keys import Keys, code, keys_of, place
+from holdfast.data.statistics.declared_categories import Categories, categories_of, code, place
 from holdfast.data.statistics.plan import Plan, built_whole, checked_cells
 from holdfast.data.statistics.request import Added, Row, set_fields
 from holdfast.errors import InvalidParameter
@@ -17,16 +17,16 @@ from holdfast.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class Contingency:
-    """How many rows there are in each cell of a table of columns by their declared keys.
+    """How many rows there are in each cell of a table of columns by their declared categories.
 
     Parameters
     ----------
     columns : tuple of str
         Text, integer or boolean columns.
-    keys : tuple of (tuple or None), optional
-        The keys of each column; None takes the values that the schema declares (for a boolean column: false, true).
+    categories : tuple of (tuple or None), optional
+        Of each column; None takes the values that the schema declares (for a boolean column: false, true).
 
-    The cells are in the order of the keys, the last column fastest; after the keys of a column comes "other", which
+    The cells are in the order of the categories, the last column fastest; after those of a column comes "other", which
     holds every other value and NULL.
 
     Examples
@@ -38,30 +38,35 @@ class Contingency:
     """
 
     columns: tuple[str, ...]
-    keys: tuple[Keys | None, ...] | None = None
+    categories: tuple[Categories | None, ...] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, str) or not isinstance(self.columns, Iterable) or not tuple(self.columns):
             raise InvalidParameter("columns must be a list of names")
         columns = tuple(self.columns)
-        keys = (None,) * len(columns) if self.keys is None else tuple(self.keys)
-        if len(keys) != len(columns):
-            raise InvalidParameter(f"keys must have one entry for each of {len(columns)} columns, got {len(keys)}")
+        categories = (None,) * len(columns) if self.categories is None else tuple(self.categories)
+        if len(categories) != len(columns):
+            raise InvalidParameter(
+                f"categories must have one entry for each of {len(columns)} columns, got {len(categories)}"
+            )
         if len(set(columns)) != len(columns):
             raise InvalidParameter("columns must be different from each other")
-        set_fields(self, columns=columns, keys=tuple(None if k is None else tuple(k) for k in keys))
+        set_fields(self, columns=columns, categories=tuple(None if k is None else tuple(k) for k in categories))
 
-    def _all(self, schema: Schema) -> list[tuple[str, Keys]]:
-        assert self.keys is not None
-        return [(name, keys_of(schema, name, keys)) for name, keys in zip(self.columns, self.keys, strict=True)]
+    def _all(self, schema: Schema) -> list[tuple[str, Categories]]:
+        assert self.categories is not None
+        return [
+            (name, categories_of(schema, name, categories))
+            for name, categories in zip(self.columns, self.categories, strict=True)
+        ]
 
     def plan(self, schema: Schema) -> Plan:
-        """What an engine adds up. Raises `InvalidParameter` where columns or keys do not fit the schema."""
+        """What an engine adds up. Raises `InvalidParameter` where columns or categories do not fit the schema."""
         cells = self.size(schema)
         stride, cell = cells, None
-        for name, keys in self._all(schema):
-            stride //= len(keys) + 1
-            here = code(schema[name], keys, stride)
+        for name, categories in self._all(schema):
+            stride //= len(categories) + 1
+            here = code(schema[name], categories, stride)
             cell = here if cell is None else tree.Arithmetic("+", cell, here)
         assert cell is not None
         return Plan(cells=cells, cell=built_whole(cell, schema, cells << len(self.columns)))
@@ -72,21 +77,21 @@ class Contingency:
 
         def added(row: Row) -> list[tuple[int, int]]:
             cell = 0
-            for name, keys in named:
-                cell = cell * (len(keys) + 1) + place(row[name], schema[name], keys)
+            for name, categories in named:
+                cell = cell * (len(categories) + 1) + place(row[name], schema[name], categories)
             return [(cell, 1)]
 
         return added
 
     def size(self, schema: Schema) -> int:
         """Length of the result: the number of cells."""
-        return checked_cells(math.prod(len(keys) + 1 for _, keys in self._all(schema)))
+        return checked_cells(math.prod(len(categories) + 1 for _, categories in self._all(schema)))
 
     def to_dict(self) -> dict[str, Any]:
         """The request as plain data."""
-        assert self.keys is not None
-        keys = [None if these is None else list(these) for these in self.keys]
-        return {"statistic": "contingency", "columns": list(self.columns), "keys": keys}
+        assert self.categories is not None
+        categories = [None if these is None else list(these) for these in self.categories]
+        return {"statistic": "contingency", "columns": list(self.columns), "categories": categories}
 
 
 __all__ = ["Contingency"]

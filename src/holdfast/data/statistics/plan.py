@@ -115,7 +115,7 @@ def built_whole(node: tree.Node, schema: Schema, most: int) -> Expression:
 def checked_cells(cells: int) -> int:
     """The number of cells, refused where it is too large to add up at once."""
     if cells > MOST_CELLS:
-        raise InvalidParameter(f"cells must be at most {MOST_CELLS} in all, got {cells}; declare fewer keys")
+        raise InvalidParameter(f"cells must be at most {MOST_CELLS} in all, got {cells}; declare fewer categories")
     return cells
 
 

@@ -1,4 +1,4 @@
-"""Declared cells of a histogram: keys of a column, or bins of a number, and a last cell for every other row."""
+"""Declared cells of a histogram: categories of a column, or bins of a number, and a last cell for every other row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import Contingency, Histogram
-from holdfast.data.statistics.declared_keys import keys_of
+from holdfast.data.statistics.declared_categories import categories_of
 from holdfast.errors import InvalidParameter
 
 OTHER = "other"
@@ -26,8 +26,8 @@ class Cells:
         return {"cells": self.statistic.to_dict(), "labels": list(self.labels)}
 
 
-def cells_of(column: Any, keys: Any, edges: Any, schema: Schema) -> Cells:
-    """The cells of a column: its declared keys, or bins between edges.
+def cells_of(column: Any, categories: Any, edges: Any, schema: Schema) -> Cells:
+    """The cells of a column: its declared categories, or bins between edges.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def cells_of(column: Any, keys: Any, edges: Any, schema: Schema) -> Cells:
     >>> cells_of("age", None, [18, 40, 65], Schema({"age": "integer"})).labels
     ('[18, 40)', '[40, 65]', 'other')
 
-    A declared key may itself be called "other":
+    A declared category may itself be called "other":
 
     >>> cells_of("sex", ["f", "other"], None, Schema({"sex": "text"})).labels
     ('f', 'other', 'any other')
@@ -44,8 +44,8 @@ def cells_of(column: Any, keys: Any, edges: Any, schema: Schema) -> Cells:
     if not isinstance(column, str) or column not in schema:
         raise InvalidParameter(f"column must be one of the schema, got {str(column)[:60]!r}")
     if edges is not None:
-        if keys is not None:
-            raise InvalidParameter("keys and edges cannot both be given: cells are named or measured")
+        if categories is not None:
+            raise InvalidParameter("categories and edges cannot both be given: cells are named or measured")
         bins = Histogram(f'"{column}"', tuple(listed("edges", edges)))
         ends = bins.edges
         last = len(ends) - 2
@@ -53,11 +53,11 @@ def cells_of(column: Any, keys: Any, edges: Any, schema: Schema) -> Cells:
         labels = [f"[{spelt[i]}, {spelt[i + 1]}{']' if i == last else ')'}" for i in range(last + 1)]
         return Cells(bins, _with_rest(labels))
     known = schema[column]
-    if keys is None and known.values is None and known.kind != "boolean":
+    if categories is None and known.values is None and known.kind != "boolean":
         raise InvalidParameter(
-            f"keys or edges must be given for column {column!r}: cells are declared, never looked up"
+            f"categories or edges must be given for column {column!r}: cells are declared, never looked up"
         )
-    declared = keys_of(schema, column, None if keys is None else tuple(listed("keys", keys)))
+    declared = categories_of(schema, column, None if categories is None else tuple(listed("categories", categories)))
     return Cells(Contingency((column,), (declared,)), _with_rest([_label(one) for one in declared]))
 
 

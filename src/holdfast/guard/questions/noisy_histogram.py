@@ -1,4 +1,4 @@
-"""A noisy histogram over declared keys or thresholds: one cost for all cells, an interval for each."""
+"""A noisy histogram over declared categories or thresholds: one cost for all cells, an interval for each."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Histogram(Question):
     Parameters
     ----------
     column : str
-        A column of text, whole numbers or truth values with `keys`, or a column of numbers with `edges`.
-    keys : sequence, optional
+        A column of text, whole numbers or truth values with `categories`, or a column of numbers with `edges`.
+    categories : sequence, optional
         The declared categories; the schema's if not given. Rows with anything else count in a last cell, "other", or
         "any other" where that is the name of a category.
     edges : sequence of float, optional
@@ -56,13 +56,13 @@ class Histogram(Question):
     kind: ClassVar[str] = "histogram"
 
     column: str
-    keys: Sequence[Any] | None = None
+    categories: Sequence[Any] | None = None
     edges: Sequence[float] | None = None
     spend: Cost | None = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
-        return NoisyHistogram(cells_of(self.column, self.keys, self.edges, schema), spend_of(self.spend, policy))
+        return NoisyHistogram(cells_of(self.column, self.categories, self.edges, schema), spend_of(self.spend, policy))
 
 
 class NoisyHistogram(Bound):

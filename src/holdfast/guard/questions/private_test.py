@@ -13,7 +13,7 @@ from holdfast import check
 from holdfast.accounting import Cost
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import Contingency
-from holdfast.data.statistics.declared_keys import Keys, keys_of
+from holdfast.data.statistics.declared_categories import Categories, categories_of
 from holdfast.errors import InvalidParameter
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
@@ -38,7 +38,7 @@ class Test(Question):
         "gof" for one column and `p0`, "independence" for two columns.
     columns : sequence of str
         One column of text, whole numbers or truth values, or two.
-    keys : sequence, optional
+    categories : sequence, optional
         The declared categories of each column; the schema's where None. Rows with anything else count with the last
         category, so that every row is in the table.
     p0 : sequence of float, optional
@@ -54,7 +54,7 @@ class Test(Question):
     >>> sample = hf.data.table({"side": ["left", "right"] * 5000})
     >>> some = hf.accounting.PureDP(0.02)
     >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, privacy=some, spend=some))
-    >>> question = hf.guard.test("gof", ["side"], keys=[["left", "right"]], p0=[0.8, 0.2])
+    >>> question = hf.guard.test("gof", ["side"], categories=[["left", "right"]], p0=[0.8, 0.2])
     >>> guard.ask(question).details["rejected"]
     True
     """
@@ -64,7 +64,7 @@ class Test(Question):
 
     name: Name
     columns: Sequence[str]
-    keys: Sequence[Sequence[Any] | None] | None = None
+    categories: Sequence[Sequence[Any] | None] | None = None
     p0: Sequence[float] | None = None
     alpha: float = 0.05
     spend: Cost | None = None
@@ -74,15 +74,17 @@ class Test(Question):
         many = {"gof": 1, "independence": 2}[check.choice("name", self.name, ("gof", "independence"))]
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence) or len(self.columns) != many:
             raise InvalidParameter(f"columns must be a list of {many} for {self.name}")
-        given = [None] * many if self.keys is None else list(listed("keys", self.keys))
+        given = [None] * many if self.categories is None else list(listed("categories", self.categories))
         if len(given) != many:
-            raise InvalidParameter(f"keys must have one list for each of {many} columns, got {len(given)}")
+            raise InvalidParameter(f"categories must have one list for each of {many} columns, got {len(given)}")
         declared = tuple(
-            keys_of(schema, column, None if keys is None else tuple(listed("keys of a column", keys)))
-            for column, keys in zip(self.columns, given, strict=True)
+            categories_of(
+                schema, column, None if categories is None else tuple(listed("categories of a column", categories))
+            )
+            for column, categories in zip(self.columns, given, strict=True)
         )
-        if any(len(keys) < 2 for keys in declared):
-            raise InvalidParameter("keys must be at least two for each column: nothing can be tested with one")
+        if any(len(categories) < 2 for categories in declared):
+            raise InvalidParameter("categories must be at least two for each column: nothing can be tested with one")
         if (self.p0 is None) != (self.name == "independence"):
             raise InvalidParameter("p0 must be given for gof, and only there")
         null = None if self.p0 is None else probabilities("p0", list(listed("p0", self.p0)), len(declared[0])).tolist()
@@ -94,20 +96,25 @@ class PrivateTest(Bound):
     """Counts get noise once; the test sees the noisy counts alone, and its p-value is corrected for the run so far."""
 
     def __init__(
-        self, columns: tuple[str, ...], keys: tuple[Keys, ...], p0: list[float] | None, alpha: float, cost: Cost
+        self,
+        columns: tuple[str, ...],
+        categories: tuple[Categories, ...],
+        p0: list[float] | None,
+        alpha: float,
+        cost: Cost,
     ) -> None:
         self.cost = cost
         self.question = {
             "kind": "test",
             "name": "independence" if p0 is None else "gof",
             "columns": list(columns),
-            "keys": [list(one) for one in keys],
+            "categories": [list(one) for one in categories],
             "p0": p0,
             "alpha": alpha,
             "spend": cost.to_dict(),
         }
-        self.statistics = (Contingency(columns, keys),)
-        self._sizes, self._p0, self._alpha = tuple(len(one) for one in keys), p0, alpha
+        self.statistics = (Contingency(columns, categories),)
+        self._sizes, self._p0, self._alpha = tuple(len(one) for one in categories), p0, alpha
         self._amount = amount(cost)
 
     def prepare(self, measured: Measured, n: int, source: Source | None = None) -> TestResult:

@@ -27,7 +27,7 @@ from holdfast.server.views.guards import described
 router = page_router()
 FIELDS = (
     "expression guess tolerance show low high default side bound other margin column cells cells_are candidates name "
-    "column_2 keys keys_2 p0 alpha epsilon"
+    "column_2 categories categories_2 p0 alpha epsilon"
 ).split()
 """Every field of every form."""
 
@@ -168,7 +168,7 @@ def _with_kinds(fields: Mapping[str, str], guard: Guard) -> dict[str, str]:
     schema = guard.ledger.look(Standing.of).schema
     known = {column.name: column.kind for column in schema}
     made = dict(fields)
-    for name, column in (("column_kind", "column"), ("keys_kind", "column"), ("keys_2_kind", "column_2")):
+    for name, column in (("column_kind", "column"), ("categories_kind", "column"), ("categories_2_kind", "column_2")):
         made[name] = known.get(fields.get(column, ""), "text")
     return made
 
@@ -184,8 +184,8 @@ def _address(guard: str, question: Mapping[str, Any]) -> str:
     if isinstance(question.get("candidates"), Mapping):
         fields["candidates"] = "\n".join(f"{label}: {one}" for label, one in question["candidates"].items())
     if question["kind"] == "histogram":
-        cells = question.get("edges") or question.get("keys") or ()
-        fields |= {"cells": ", ".join(map(str, cells)), "cells_are": "edges" if "edges" in question else "keys"}
+        cells = question.get("edges") or question.get("categories") or ()
+        fields |= {"cells": ", ".join(map(str, cells)), "cells_are": "edges" if "edges" in question else "categories"}
     if question["kind"] == "test":
         columns = [*question["columns"], ""]
         fields |= {"column": columns[0], "column_2": columns[1]}

@@ -67,7 +67,7 @@ def _histogram(fields: Fields) -> dict[str, Any]:
         return {"column": column}
     if fields.get("cells_are") == "edges":
         return {"column": column, "edges": [_number("edges", one) for one in cells]}
-    return {"column": column, "keys": _keys(cells, fields.get("column_kind", "text"))}
+    return {"column": column, "categories": _categories(cells, fields.get("column_kind", "text"))}
 
 
 def _select(fields: Fields) -> dict[str, Any]:
@@ -84,10 +84,13 @@ def _select(fields: Fields) -> dict[str, Any]:
 def _test(fields: Fields) -> dict[str, Any]:
     name = "gof" if fields.get("name") == "gof" else "independence"
     columns = [_text("column", fields)] + ([_text("column_2", fields)] if name == "independence" else [])
-    keys = [_keys(_listed(fields.get(one, "")), fields.get(f"{one}_kind", "text")) for one in ("keys", "keys_2")]
+    categories = [
+        _categories(_listed(fields.get(one, "")), fields.get(f"{one}_kind", "text"))
+        for one in ("categories", "categories_2")
+    ]
     made: dict[str, Any] = {"name": name, "columns": columns, "alpha": _maybe("alpha", fields)}
-    if any(keys[: len(columns)]):
-        made["keys"] = [one or None for one in keys[: len(columns)]]
+    if any(categories[: len(columns)]):
+        made["categories"] = [one or None for one in categories[: len(columns)]]
     if name == "gof":
         made["p0"] = [_number("shares", one) for one in _listed(fields.get("p0", ""))]
     return made
@@ -142,7 +145,7 @@ def _listed(text: str) -> list[str]:
     return [one.strip() for one in text.split(",") if one.strip()]
 
 
-def _keys(texts: list[str], kind: str) -> list[Any]:
+def _categories(texts: list[str], kind: str) -> list[Any]:
     """Categories in the kind of their column."""
     if kind == "boolean":
         return [one.lower() in ("true", "yes", "1") for one in texts]
