@@ -91,6 +91,8 @@ class Limits:
         if scope["type"] != "http" or scope["path"] in FREE:
             await self._app(scope, receive, send)
             return
+        if scope["path"].endswith("\n"):  # the patterns of routes let one follow their end, and limits look at ends
+            raise Problem("not-found", "there is nothing at this address")
         part = "api" if scope["path"].startswith(API) else "pages"
         if self._inside[part] >= self._settings.threads + self._settings.queue:
             raise Problem("overloaded", "too many requests are waiting; try again shortly", headers=retry_after(1))

@@ -51,3 +51,12 @@ def test_pages_of_history_take_any_number(live: Live, guard: str, before: str) -
         for path in (f"/guards/{guard}", f"/guards/{guard}/ask"):
             assert steward.get(f"{path}?before={before}").status_code == 200
         assert steward.get(f"/guards/{guard}/entries/{before}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/guards/{}/ask", "/api/v1/guards/{}", "/api/v1/samples", "/"])
+def test_a_line_feed_after_an_address_is_another_address(live: Live, guard: str, path: str) -> None:
+    """The patterns of routes end with `$`, which lets one line feed pass."""
+    with Visitor(live.url, live.steward_token) as steward:
+        steward.headers["Authorization"] = f"Bearer {live.steward_token}"
+        assert steward.get(path.format(guard)).status_code == 200
+        assert steward.get(path.format(guard) + "%0A").status_code == 404
