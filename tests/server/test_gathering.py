@@ -198,8 +198,8 @@ def test_errors_are_their_own_unless_all_failed() -> None:
     async def main() -> None:
         work = Slow()
         work.go.set()
-        gathered = Gathered(work)
-        done = await asyncio.gather(*(gathered(item) for item in (12, 13, 14)), return_exceptions=True)
+        several = Gathered(work)
+        done = await asyncio.gather(*(several(item) for item in (12, 13, 14)), return_exceptions=True)
         assert done[0] == 120
         assert isinstance(done[1], LookupError)
         assert done[2] == 140
@@ -209,6 +209,14 @@ def test_errors_are_their_own_unless_all_failed() -> None:
 
         with pytest.raises(OSError, match="all of it"):
             await Gathered(broken)(1)
+
+        async def forgetful(items: list[int]) -> Sequence[int | Exception]:
+            return items[1:]
+
+        gathered = Gathered(forgetful)
+        asked = asyncio.gather(*(gathered(item) for item in range(3)), return_exceptions=True)
+        found = [str(one) for one in await asyncio.wait_for(asked, 60)]
+        assert found == ["1 calls have 0 outcomes", *["2 calls have 1 outcomes"] * 2]
 
     asyncio.run(main())
 

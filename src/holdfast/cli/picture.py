@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import InvalidParameter, NotInstalled
 
 PICTURES = (".svg", ".png", ".html", ".json")
 
@@ -19,7 +19,7 @@ def can_draw(plot: Path) -> None:
     if not plot.parent.is_dir():
         raise InvalidParameter(f"--plot must be in a folder that exists, {plot.parent} does not")
     if not can_plot():
-        raise HoldfastError(INSTALL_HINT)
+        raise NotInstalled(INSTALL_HINT, name="altair")
 
 
 def draw(chart: Any, plot: Path) -> None:

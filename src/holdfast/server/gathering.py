@@ -97,6 +97,8 @@ class Gathered(Generic[I, O]):
             for _, future in group:
                 future.cancel()
             raise
+        if len(found) != len(group):  # nobody shall wait for an outcome that was left out, or take another's
+            found = [RuntimeError(f"{len(group)} calls have {len(found)} outcomes")] * len(group)
         for (_, future), one in zip(group, found, strict=True):
             if future.done():
                 continue

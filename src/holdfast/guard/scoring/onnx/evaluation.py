@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.errors import InvalidParameter, NotInstalled
 from holdfast.guard import apart
 from holdfast.guard.scoring.onnx import packing
 from holdfast.guard.scoring.onnx.child import REFUSED
@@ -83,7 +83,7 @@ def wanted(
 def try_model(model: bytes, told: Wanted) -> Tried:
     """Try a model without any row: `InvalidParameter` says what is wrong with it. Nothing was spent."""
     if not available():
-        raise HoldfastError("onnxruntime and onnx are not installed: `pip install 'holdfast[onnx]'`")
+        raise NotInstalled("onnxruntime is not installed: `pip install 'holdfast[onnx]'`", name="onnxruntime")
     done = apart.run(_CHILD, packing.pack(told, model, None), seconds=told.seconds + _START)
     if done.status == 0:
         found = json.loads(done.answer)
