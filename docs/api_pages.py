@@ -10,6 +10,9 @@ import types
 from pathlib import Path
 
 from generated import replace
+from sphinx.pycode import ModuleAnalyzer
+
+LONGEST_VALUE = 100
 
 PACKAGES = {
     "holdfast": "the door",
@@ -74,13 +77,26 @@ def directive(package: str, name: str) -> str:
     found = getattr(importlib.import_module(package), name)
     if inspect.isclass(found) and issubclass(found, BaseException):
         kind, options = "autoexception", ["show-inheritance"]
+    elif hasattr(
+        found, "model_fields"
+    ):  # autodoc writes into the annotations of pydantic's own classes, and breaks them
+        kind, options = "autoclass", []
     elif inspect.isclass(found):
         kind, options = "autoclass", ["members"]
     elif inspect.isfunction(found):
         kind, options = "autofunction", []
+    elif isinstance(found, (str, int, tuple, dict)):
+        return _value(package, name, found)
     else:
         kind, options = "autodata", ["no-value"]
     return "\n".join([f".. {kind}:: {package}.{name}", *(f"   :{option}:" for option in options), ""])
+
+
+def _value(package: str, name: str, found: object) -> str:
+    """A plain value, shown where it is short, and the text below it in the code; autodoc would describe its type."""
+    told = ModuleAnalyzer.for_module(package).find_attr_docs().get(("", name), [])
+    shown = [f"   :value: {found!r}"] if len(repr(found)) <= LONGEST_VALUE else []
+    return "\n".join([f".. py:data:: {package}.{name}", *shown, "", *(f"   {line}".rstrip() for line in told)])
 
 
 def write_api_pages(folder: Path) -> None:
@@ -108,10 +124,14 @@ def _page(package: str, about: str) -> str:
 
 
 def _home(package: str, name: str) -> str:
-    """Where a name is described: the names of the door and of errors are described with the package they come from."""
+    """Where a name is described: once, in the first package that lists it; the door only links."""
     found = getattr(importlib.import_module(package), name)
-    for other in PACKAGES:
-        if package == "holdfast" != other and getattr(importlib.import_module(other), name, None) is found:
+    if not (inspect.isclass(found) or inspect.isfunction(found)):
+        return package
+    order = [other for other in PACKAGES if other != "holdfast"]
+    earlier = order if package == "holdfast" else order[: order.index(package)]
+    for other in earlier:
+        if name in importlib.import_module(other).__all__ and getattr(importlib.import_module(other), name) is found:
             return other
     return package
 

@@ -16,6 +16,8 @@ PORT = 8321
 class Settings(OidcSettings):
     """Where the server keeps things, what stewards may register, and the limits that hold for every request.
 
+    Every one of them is on the documentation's page of settings.
+
     Examples
     --------
     >>> Settings(folder="data", workers=2).ledger_place
