@@ -6,6 +6,7 @@ example that runs, and to a place on its page.
 
 import importlib
 import inspect
+import sys
 import types
 from pathlib import Path
 
@@ -85,18 +86,29 @@ def directive(package: str, name: str) -> str:
         kind, options = "autoclass", ["members"]
     elif inspect.isfunction(found):
         kind, options = "autofunction", []
-    elif isinstance(found, (str, int, tuple, dict)):
-        return _value(package, name, found)
     else:
-        kind, options = "autodata", ["no-value"]
+        return _value(package, name, found)
     return "\n".join([f".. {kind}:: {package}.{name}", *(f"   :{option}:" for option in options), ""])
 
 
+def text_of(package: str, name: str) -> list[str]:
+    """The text of a value: in the code below it, or behind `#:` above it, wherever below the package it is defined."""
+    found = getattr(importlib.import_module(package), name)
+    near = package.rpartition(".")[0] + "."
+    for home in [package, *(other for other in sorted(sys.modules) if other.startswith(near))]:
+        if getattr(sys.modules[home], name, None) is found:
+            docs = ModuleAnalyzer.for_module(home).find_attr_docs()
+            if ("", name) in docs:
+                return list(docs["", name])
+    return []
+
+
 def _value(package: str, name: str, found: object) -> str:
-    """A plain value, shown where it is short, and the text below it in the code; autodoc would describe its type."""
-    told = ModuleAnalyzer.for_module(package).find_attr_docs().get(("", name), [])
+    """A value, shown where it is short, and its text; autodoc would describe its type and lose the text."""
     shown = [f"   :value: {found!r}"] if len(repr(found)) <= LONGEST_VALUE else []
-    return "\n".join([f".. py:data:: {package}.{name}", *shown, "", *(f"   {line}".rstrip() for line in told)])
+    return "\n".join(
+        [f".. py:data:: {package}.{name}", *shown, "", *(f"   {line}".rstrip() for line in text_of(package, name))]
+    )
 
 
 def write_api_pages(folder: Path) -> None:

@@ -122,7 +122,7 @@ def _section(entry: Theorem, found: Example | None) -> list[str]:
         f"- **Source:** {escape(entry.source)} ({entry.provenance})",
         f"- **Conditions:** {escape(entry.conditions)}",
         f"- **Unit:** {escape(entry.unit)}",
-        f"- **Code:** `{entry.function.__module__}.{entry.function.__qualname__}`",
+        f"- **Code:** `{entry.code}`",
     ]
     if found is not None:
         told = ", ".join(

@@ -39,7 +39,6 @@ except hf.errors.NotInstalled as error:
         ("pyspark", "spark", "hf.data.table('/tmp', engine='spark')"),
         ("narwhals", "frames", "hf.correlated.Panel({}, group='who')"),
         ("httpx", "client", "hf.connect('https://holdfast.example.org', token='hf_0')"),
-        ("sklearn", "sklearn", "import holdfast.integrations.sklearn"),
         ("sklearn", "sklearn", "hf.coherence.learners.Estimator('sklearn.tree.DecisionTreeClassifier').fresh()"),
         ("altair", "plots", "hf.plan(1000, 10, 2).plot([10])"),
         ("altair", "plots", "hf.inference.private_tests.power_chart({})"),

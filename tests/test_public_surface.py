@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import operator
 import re
 import subprocess
 import sys
@@ -30,7 +31,8 @@ def test_has_a_docstring_with_an_example(package: str, name: str) -> None:
     """An error needs a docstring only: what raises it has the example. `make test` runs every example."""
     found = getattr(importlib.import_module(package), name)
     if not (inspect.isclass(found) or inspect.isfunction(found)):
-        return  # a value or a type alias: its page shows what it is
+        assert api_pages.text_of(package, name), "a value or a type alias without a text"
+        return
     told = inspect.getdoc(found) if not inspect.isclass(found) else found.__doc__
     assert told, "no docstring"
     if inspect.isclass(found) and issubclass(found, BaseException):
@@ -56,6 +58,15 @@ def test_the_name_of_a_page_is_enough_after_one_import() -> None:
     program = "import holdfast\n" + "\n".join(f"print({package}.__name__)" for package in library)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == library
+
+
+def test_every_theorem_is_where_the_catalogue_says_after_one_import() -> None:
+    named = {entry.code: entry.id for entry in hf.bounds.catalogue().values()}
+    program = "import holdfast\n" + "\n".join(f"print({code}.__name__)" for code in named)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [code.rpartition(".")[2] for code in named]
+    for code, id in named.items():
+        assert operator.attrgetter(code.removeprefix("holdfast."))(hf) is hf.bounds.lookup(id).function
 
 
 #: What pages import to explain how it works, and nobody needs in order to use Holdfast.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from holdfast.errors import NotInstalled
 
@@ -15,8 +16,14 @@ _EXTRAS = {
     "duckdb": "tables",
     "httpx": "client",
     "ibis": "tables",
+    "inspect_ai": "inspect",
+    "lm_eval": "lm-eval",
     "mcp": "agents",
+    "mlflow": "mlflow",
     "narwhals": "frames",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "optuna": "optuna",
     "polars": "tables",
     "psycopg": "postgres",
     "pyarrow": "tables",
@@ -62,4 +69,16 @@ def named_extras(extra: str | None = None) -> Iterator[None]:
         raise NotInstalled(f"{missing} is not installed: `pip install 'holdfast[{named}]'`", name=missing) from None
 
 
-__all__ = ["named_extras"]
+def require(package: str) -> None:
+    """Refuse to go on without a package, in the same words, where nothing is imported yet that would notice.
+
+    Examples
+    --------
+    >>> require("numpy")
+    """
+    if find_spec(package) is None:
+        with named_extras():
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+
+__all__ = ["named_extras", "require"]

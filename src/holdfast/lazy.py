@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ def lazy(
     Examples
     --------
     >>> get, names = lazy("holdfast", {"plan": "holdout"}, ("errors",))
-    >>> names(), get("plan").__module__
+    >>> [name for name in names() if not name.startswith("_")], get("plan").__module__
     (['errors', 'plan'], 'holdfast.holdout.planning')
     """
     below = frozenset(packages)
@@ -37,7 +38,8 @@ def lazy(
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted([*below, *homes])
+        own = (name for name in vars(sys.modules[package]) if name.startswith("__"))
+        return sorted({*own, *below, *homes})
 
     return __getattr__, __dir__
 

@@ -14,7 +14,7 @@ from holdfast.coherence import Audit, Lens, Table, Target, run
 from holdfast.coherence import curators as cur
 from holdfast.coherence import learners as lrn
 from holdfast.coherence.failures import CuratorFailed
-from holdfast.errors import InvalidParameter
+from holdfast.errors import InvalidParameter, NotInstalled
 
 RNG = np.random.default_rng(1)
 HALF = Table.of(
@@ -238,7 +238,7 @@ def test_libraries_that_are_not_there_and_one_that_is(monkeypatch):
     with pytest.raises(InvalidParameter, match="library must be one of"):
         cur.Library("magic", "x")
     if "synthcity" not in cur.installed():
-        with pytest.raises(InvalidParameter, match="not installed: no module 'synthcity'"):
+        with pytest.raises(NotInstalled, match="not installed: no module 'synthcity'"):
             cur.Library("synthcity", "adsgan")(HALF, rng())
 
     class Model:

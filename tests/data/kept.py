@@ -101,10 +101,10 @@ def _question(random: Random, numbers: list[Any], truths: list[Any], nested: boo
             return QuantileCounts(random.choice(numbers), _edges(random))
         case 5:
             names = random.sample(KEYED, random.randint(1, 2))
-            return Contingency(tuple(names), tuple(_keys(random, name) for name in names))
+            return Contingency(tuple(names), tuple(_categories(random, name) for name in names))
         case _:
             name = random.choice(KEYED)
-            return GroupBy(name, _keys(random, name), _question(random, numbers, truths, nested=False))
+            return GroupBy(name, _categories(random, name), _question(random, numbers, truths, nested=False))
 
 
 def _edges(random: Random) -> tuple[float, ...]:
@@ -116,7 +116,7 @@ def _edges(random: Random) -> tuple[float, ...]:
     )
 
 
-def _keys(random: Random, name: str) -> Any:
+def _categories(random: Random, name: str) -> Any:
     match SCHEMA[name].kind:
         case "boolean":
             return random.choice([None, (True,), (False, True)])

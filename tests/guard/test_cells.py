@@ -14,7 +14,7 @@ from holdfast.guard.questions import Question
 from holdfast.guard.questions.cells import cells_of
 
 
-def test_a_key_called_other_keeps_its_count() -> None:
+def test_a_category_called_other_keeps_its_count() -> None:
     sample = hf.data.table({"job": ["other"] * 600 + ["cook"] * 300 + ["smith"] * 100})
     guard = Guard.open(None, sample, Policy(privacy=PureDP(60.0), spend=PureDP(30.0)))
     answer = guard.ask(histogram("job", categories=["cook", "other"]))

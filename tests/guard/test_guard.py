@@ -284,7 +284,7 @@ def test_samples_that_share_rows_are_found_by_their_key(tmp_path: Path) -> None:
         (ask.check("age > 3", guess=1.5), InvalidParameter, "guess"),
         (ask.claim("age > 3"), InvalidParameter, "at_least or at_most must be given"),
         (ask.validate("age", at_least=0.5), InvalidParameter, "condition must be true or false of each row"),
-        (ask.histogram("age"), InvalidParameter, "keys or edges must be given"),
+        (ask.histogram("age"), InvalidParameter, "categories or edges must be given"),
         (ask.select({"a": "age > 3"}), InvalidParameter, "candidates must be a mapping of 2"),
         ({"kind": "median"}, InvalidParameter, "kind must be one of"),
         ({"kind": "mean", "colour": 3}, InvalidParameter, "a mean has expression"),

@@ -1,6 +1,6 @@
 """Theorems as functions: numbers in, numbers out; no data, no state, no randomness.
 
-`catalogue()` lists every theorem and where its code is; each module holds one family and is imported when it is used.
+`catalogue()` lists every theorem and where its code is; modules are imported when they are used.
 
 Examples
 --------
@@ -23,14 +23,14 @@ _HOMES = {
     "catalogue": "registry",
     "lookup": "registry",
 }
-_FAMILIES = tuple(module.name for module in pkgutil.iter_modules(__path__))
+_MODULES = tuple(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 if TYPE_CHECKING:
     from holdfast.bounds import coherence, correlated, holdout, interval, one_question
     from holdfast.bounds.guarantee import Guarantee
     from holdfast.bounds.registry import Evaluation, Theorem, catalogue, lookup
 
-__getattr__, __dir__ = lazy(__name__, _HOMES, _FAMILIES)
+__getattr__, __dir__ = lazy(__name__, _HOMES, _MODULES)
 
 __all__ = [
     "Evaluation",

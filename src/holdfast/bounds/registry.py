@@ -120,6 +120,20 @@ class Theorem:
         """The parameters, in signature order."""
         return _parameters(self.function)
 
+    @property
+    def code(self) -> str:
+        """How the function is called after `import holdfast`: the shortest name that it has.
+
+        Examples
+        --------
+        >>> lookup("transfer.event").code, lookup("interval.russo-zou").code
+        ('holdfast.bounds.transfer.event', 'holdfast.bounds.interval.russo_zou')
+        """
+        package, _, _ = self.function.__module__.rpartition(".")
+        name = self.function.__name__
+        listed = getattr(importlib.import_module(package), name, None) is self.function
+        return f"{package if listed else self.function.__module__}.{name}"
+
     def evaluate(self, **arguments: Any) -> Evaluation:
         """Evaluate at `arguments`; an unknown or missing name raises `InvalidParameter`."""
         known = {p.name: p for p in self.parameters}

@@ -198,7 +198,7 @@ def private_test(
         ..., "--column", metavar="COLUMN", help="One column for gof, two for independence."
     ),
     categories: list[str] = typer.Option(  # noqa: B008
-        [], "--categories", metavar="A,B,C", help="The categories of each column, in order; repeat."
+        [], "--categories", metavar="A,B,C", help="The categories of each column, in order: one --categories a column."
     ),
     p0: str = typer.Option(None, "--p0", help="The null probabilities for gof, with commas between them."),
     alpha: float = typer.Option(0.05, "--alpha", help="The level."),

@@ -97,7 +97,7 @@ def _require_folders(settings: Settings) -> None:
     """Refuse a folder that is not there: every file in it would be answered as one that is not allowed."""
     for folder in settings.allow_folder:
         if not folder.is_dir():
-            raise InvalidParameter(f"--allow-folder must be a folder; there is none at {folder}")
+            raise InvalidParameter(f"allow_folder must be a folder; there is none at {folder}")
 
 
 def _source(text: str) -> tuple[str, str]:

@@ -1,4 +1,18 @@
-"""The demographic-coherence audit: what a release does to each group, and which epsilon a tolerance allows."""
+"""The demographic-coherence audit: what a release does to each group, and which epsilon a tolerance allows.
+
+`run` measures an audit, `significance.significance` asks whether chance explains it, `verdict.verdict` judges,
+`report.write` shows; `planner.plan_epsilon` plans.
+
+Examples
+--------
+>>> import holdfast as hf
+>>> people = {"id": list(range(400)), "ill": [0, 1] * 200}
+>>> clear, linkage = hf.coherence.curators.Clear(), hf.coherence.learners.Linkage()
+>>> audit = hf.coherence.Audit(people, clear, linkage, hf.coherence.Target("ill", equals=1), splits=12, seed=1)
+>>> tested = hf.coherence.significance.significance(hf.coherence.run(audit), permutations=999)
+>>> hf.coherence.verdict.verdict(tested, alpha=0.5)
+Verdict(INCOHERENT, exit status 2)
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,12 @@ from holdfast.errors import InvalidParameter
 
 Floats = NDArray[np.float64]
 
-CROSS, MAX_T, NONE = "cross-evaluation", "max-T", "none"
+CROSS = "cross-evaluation"
+"""The test of several splits: each predictor on the splits of the others."""
+MAX_T = "max-T"
+"""The test of one split: the largest distance of any group, against permutations."""
+NONE = "none"
+"""Nothing could be tested."""
 #: Splits that are measured on one another at most: the work grows with the square.
 MOST_CROSSED = 40
 _MOST_PERMUTATIONS = 100_000

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 INCOHERENT = "INCOHERENT"
+"""Shown: some group is treated differently by more than alpha, more often than allowed."""
 LEAK = "LEAK BELOW ALPHA"
+"""Shown: some group depends on who was released; not shown: by more than alpha."""
 LEAK_ONCE = "LEAK"
 """A leak seen in the one split there is, which may well be above alpha: how often it is, one split cannot say."""
 NO_EVIDENCE = "NO EVIDENCE"
+"""Nothing was shown, by a test that could have shown it. No proof of safety."""
 UNDERPOWERED = "UNDERPOWERED"
+"""Nothing was shown, and the splits were too few to show it."""
 TOO_SMALL = "TOO SMALL FOR ALPHA"
+"""A group in which chance alone exceeds alpha."""
 NOT_MEASURED = "NOT MEASURED"
+"""A group without a distance."""
 
 EXIT_STATUS = {NO_EVIDENCE: 0, LEAK: 1, LEAK_ONCE: 1, INCOHERENT: 2, UNDERPOWERED: 3}
 """Exit status of each outcome; 64 is kept for wrong usage."""

@@ -136,6 +136,11 @@ def model_from_dict(plain: Mapping[str, Any], column: Column | None = None) -> M
 def read_model(path: Path | str, column: Column | None = None) -> Model:
     r"""The model that a JSON or TOML file declares; `.toml` is TOML, anything else JSON.
 
+    Raises
+    ------
+    InvalidParameter
+        Where the file declares no model. A file that is not there is a `FileNotFoundError`.
+
     Examples
     --------
     >>> from tempfile import TemporaryDirectory

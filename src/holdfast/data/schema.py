@@ -68,7 +68,7 @@ class Column:
         listed = tuple(values)
         if not 0 < len(listed) <= MOST_VALUES:
             raise InvalidParameter(f"{what} must be a list of 1 to {MOST_VALUES}, got {len(listed)}")
-        checked = tuple(key(what, value, self.kind) for value in listed)
+        checked = tuple(category(what, value, self.kind) for value in listed)
         if len(set(checked)) != len(checked):
             raise InvalidParameter(f"{what} must be different from each other")
         return checked
@@ -79,14 +79,14 @@ class Column:
         return plain if self.values is None else {**plain, "values": list(self.values)}
 
 
-def key(what: str, value: Any, kind: Kind) -> str | int | bool:
+def category(what: str, value: Any, kind: Kind) -> str | int | bool:
     """A declared category, checked: what a text, integer or boolean column may be compared with.
 
     Whole numbers end below 2**53, so that no other whole number becomes the same double.
 
     Examples
     --------
-    >>> key("keys", 3, "integer"), key("keys", "a", "text")
+    >>> category("categories", 3, "integer"), category("categories", "a", "text")
     (3, 'a')
     """
     if kind == "text":
@@ -202,4 +202,4 @@ class Schema:
         return cls(columns)
 
 
-__all__ = ["KINDS", "Column", "Kind", "Schema", "key", "plain_text"]
+__all__ = ["KINDS", "Column", "Kind", "Schema", "category", "plain_text"]

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.bounds.one_question import clopper_pearson
-from holdfast.errors import GuaranteeUnavailable
 from holdfast.experiments.adult_data import ADULT, COLUMNS, Adult, load_adult
 from holdfast.experiments.plots import colour_below
 from holdfast.experiments.registry import Check, Outcome, Settings, Table, experiment
+from holdfast.extras import require
 from holdfast.holdout import ReusableHoldout
 
 FIT, GUESS, HOLDOUT = 500, 2_000, 1_000
@@ -170,10 +170,7 @@ def guarded(parts: Parts, trials: int, rng: Generator) -> Tuned:
 )
 def run(settings: Settings) -> Outcome:
     """Tune by plain and by guarded scores on many splits."""
-    try:
-        import sklearn  # noqa: F401
-    except ImportError as error:
-        raise GuaranteeUnavailable("this experiment needs scikit-learn: `pip install 'holdfast[sklearn]'`") from error
+    require("sklearn")
     trials, splits = (40, 3) if settings.quick else (400, 20)
     adult = load_adult()
     rows: list[dict[str, Any]] = []

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
 
 from holdfast import check
 from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 from holdfast.integrations.reported_scores import GuardedScores
 
-if find_spec("inspect_ai") is None:
-    raise ImportError("Inspect is not installed: `pip install 'holdfast[inspect]'`", name="inspect_ai")
-
-from inspect_ai.scorer import Metric, SampleScore, Value, ValueToFloat, metric, value_to_float
+with named_extras():
+    from inspect_ai.scorer import Metric, SampleScore, Value, ValueToFloat, metric, value_to_float
 
 
 def _guarded(

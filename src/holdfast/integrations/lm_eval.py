@@ -6,14 +6,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 from holdfast.errors import InvalidParameter
+from holdfast.extras import require
 from holdfast.integrations.reported_scores import GuardedScores, ReportedScore
 
-if find_spec("lm_eval") is None:  # tasks come from the caller, so nothing else here would notice
-    raise ImportError("lm-evaluation-harness is not installed: `pip install 'holdfast[lm-eval]'`", name="lm_eval")
+require("lm_eval")  # tasks come from the caller, so nothing else here would notice
 
 PARTS = ("", "_low", "_high")
 """What a guarded metric shows, as ends of its name."""

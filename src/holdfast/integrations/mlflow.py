@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from holdfast.errors import InvalidParameter
+from holdfast.extras import named_extras
 from holdfast.integrations.reported_scores import GuardedScores
 
-if find_spec("mlflow") is None:
-    raise ImportError("MLflow is not installed: `pip install 'holdfast[mlflow]'`", name="mlflow")
-
-from mlflow.models.evaluation.base import EvaluationResult, ModelEvaluator
-from mlflow.tracking.client import MlflowClient
+with named_extras():
+    from mlflow.models.evaluation.base import EvaluationResult, ModelEvaluator
+    from mlflow.tracking.client import MlflowClient
 
 NAME = "holdfast"
 """What `mlflow.models.evaluate(evaluators=...)` calls it."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any, Literal
 
 from holdfast import check
 from holdfast.data.values import Rows
 from holdfast.errors import BudgetExhausted, InvalidParameter
+from holdfast.extras import require
 from holdfast.holdout import ReusableHoldout
 from holdfast.mechanisms.answer import Answer
 
-if find_spec("optuna") is None:  # studies come from the caller, so nothing else here would notice
-    raise ImportError("Optuna is not installed: `pip install 'holdfast[optuna]'`", name="optuna")
+require("optuna")  # studies come from the caller, so nothing else here would notice
 
 
 class HoldoutCallback:

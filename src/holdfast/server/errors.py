@@ -56,7 +56,7 @@ _CODE_OF: tuple[tuple[type[HoldfastError], str], ...] = (
     (LedgerConflict, "ledger-conflict"),
     (LedgerUnavailable, "ledger-unavailable"),
     (SampleUnavailable, "sample-unavailable"),
-    (NotInstalled, "sample-unavailable"),  # what a server needs itself is there: this is an engine of somebody's rows
+    (NotInstalled, "sample-unavailable"),  # what a server needs itself is there, and models are asked about before
 )
 
 

@@ -22,6 +22,7 @@ from holdfast.bounds.coherence.planning import (
 from holdfast.bounds.coherence.private_release import add_remove_to_replace, approx_dp_size, pure_dp_size
 from holdfast.bounds.coherence.ratio import MODES, POPULATIONS, GroupSize, Mode, Population, log_ratio
 from holdfast.bounds.coherence.theorem3 import max_information_size, sampling_noise_failure, sampling_noise_size
+from holdfast.bounds.coherence.without_replacement import hypergeometric_tail, sample_mean_tail, swap_tail
 
 __all__ = [
     "MODES",
@@ -38,6 +39,7 @@ __all__ = [
     "epsilon_ceiling",
     "finite_release_size",
     "flipped_share",
+    "hypergeometric_tail",
     "log_ratio",
     "max_information_size",
     "pure_dp_alpha",
@@ -45,6 +47,8 @@ __all__ = [
     "pure_dp_groups",
     "pure_dp_rows",
     "pure_dp_size",
+    "sample_mean_tail",
     "sampling_noise_failure",
     "sampling_noise_size",
+    "swap_tail",
 ]

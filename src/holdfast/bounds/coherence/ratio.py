@@ -16,9 +16,13 @@ from holdfast.bounds.exact import up
 from holdfast.errors import InvalidParameter
 
 Mode = Literal["paper", "corrected", "sharp"]
+"""Which form of a theorem: as printed, with slips repaired, or without rounded constants."""
 MODES = ("paper", "corrected", "sharp")
+"""Every `Mode`."""
 Population = Literal["large", "finite"]
+"""How the half that is released is counted: as drawn from a large population, or from these `n` rows."""
 POPULATIONS = ("large", "finite")
+"""Every `Population`."""
 
 SPLIT = "n even, uniform half split, groups fixed before the split"
 RELEASE = f"{SPLIT}; curator order-invariant; neighbours replace one row; any lens and learner"

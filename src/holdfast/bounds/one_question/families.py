@@ -24,6 +24,7 @@ Family = Literal["hoeffding", "kl", "clopper-pearson", "empirical-bernstein"]
 """A family of intervals for a mean. "clopper-pearson" is for 0/1 values, "empirical-bernstein" reads their variance."""
 
 FAMILIES: tuple[Family, ...] = ("hoeffding", "kl", "clopper-pearson", "empirical-bernstein")
+"""Every `Family`."""
 
 
 def mean_interval(

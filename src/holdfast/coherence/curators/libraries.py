@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.coherence.table import Table
-from holdfast.errors import InvalidParameter
+from holdfast.errors import InvalidParameter, NotInstalled
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Library:
         """The report on this half."""
         module, make = _MADE[self.library]
         if importlib.util.find_spec(module) is None:
-            raise InvalidParameter(f"library {self.library!r} is not installed: no module {module!r}")
+            raise NotInstalled(f"library {self.library!r} is not installed: no module {module!r}", name=module)
         np.random.seed(int(rng.integers(2**32 - 1)))  # noqa: NPY002  (the libraries draw from the global generator)
         frame = half.to_pandas()
         return Table.of(make(self.generator, dict(self.options), frame), f"the release of {self.library}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.data.expressions import python_rows, tree
-from holdfast.data.schema import Column, Schema, key
+from holdfast.data.schema import Column, Schema, category
 from holdfast.errors import InvalidParameter
 
 MOST_CATEGORIES = 500
@@ -34,7 +34,7 @@ def categories_of(schema: Schema, name: str, categories: Categories | None) -> C
         raise InvalidParameter(f"categories of column {name!r} must be declared, here or in the schema")
     if not 0 < len(categories) <= MOST_CATEGORIES:
         raise InvalidParameter(f"categories of column {name!r} must be 1 to {MOST_CATEGORIES}, got {len(categories)}")
-    checked = tuple(key(f"categories of column {name!r}", value, column.kind) for value in categories)
+    checked = tuple(category(f"categories of column {name!r}", value, column.kind) for value in categories)
     if len(set(checked)) != len(checked):
         raise InvalidParameter(f"categories of column {name!r} must be different from each other")
     return checked

@@ -58,7 +58,7 @@ class GroupBy:
         return added
 
     def size(self, schema: Schema) -> int:
-        """Length of the result: that of the inner request for each key and for other rows."""
+        """Length of the result: that of the inner request for each category and for other rows."""
         return checked_cells((len(categories_of(schema, self.column, self.categories)) + 1) * self.inner.size(schema))
 
     def to_dict(self) -> dict[str, Any]:

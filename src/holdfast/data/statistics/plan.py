@@ -19,6 +19,7 @@ MOST_ADDED = 2**30
 """The most that one row adds, so that a sum over `MOST_ROWS` rows fits in 64 bits."""
 
 MOST_ROWS = 2**32
+"""Rows of a sample at most, so that every sum is a whole number of 64 bits."""
 _MOST_NODES = 20_000
 
 

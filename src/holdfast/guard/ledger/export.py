@@ -14,7 +14,9 @@ from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow
 from holdfast.strict_json import to_canonical_json
 
 FORMAT = 1
+"""Of exports in JSON."""
 COLUMNS = ("dataset", "sequence", "time", "kind", "analyst", "key", "question", "cost", "answer", "previous", "hash")
+"""Of exports in CSV."""
 
 
 def to_json(rows: Snapshot) -> Iterator[str]:

@@ -82,8 +82,8 @@ def _number(end: float) -> str:
     return short if float(short) == end else repr(end)
 
 
-def _label(key: Any) -> str:
-    return str(key).lower() if isinstance(key, bool) else str(key)
+def _label(category: Any) -> str:
+    return str(category).lower() if isinstance(category, bool) else str(category)
 
 
 __all__ = ["OTHER", "Cells", "cells_of", "listed"]

@@ -13,6 +13,7 @@ from holdfast.errors import (
     InvalidParameter,
     LedgerConflict,
     LedgerUnavailable,
+    NotInstalled,
     QuestionRefused,
     SampleUnavailable,
 )
@@ -20,6 +21,7 @@ from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimate import Estimate
 
 _NOTHING = "Nothing was spent and nothing about the rows was shown."
+_TELL = f"{_NOTHING} Only the people who run this can change that: tell them."
 _SAME_KEY = "Nothing was released. Ask the same question again with the same `key`: it is answered and paid once."
 _REFUSALS: tuple[tuple[type[HoldfastError], str, str], ...] = (
     (
@@ -43,8 +45,9 @@ _REFUSALS: tuple[tuple[type[HoldfastError], str, str], ...] = (
     (LedgerUnavailable, "ledger-unavailable", _SAME_KEY),
     (SampleUnavailable, "sample-unavailable", _SAME_KEY),
     (ServerUnavailable, "unavailable", _SAME_KEY),
-    (NotAllowed, "not-allowed", f"{_NOTHING} Only the people who run this can change that: tell them."),
-    (NotFound, "not-found", f"{_NOTHING} Only the people who run this can change that: tell them."),
+    (NotInstalled, "not-installed", _TELL),
+    (NotAllowed, "not-allowed", _TELL),
+    (NotFound, "not-found", _TELL),
     (
         ReceiptInvalid,
         "receipt-invalid",

@@ -188,7 +188,8 @@ def _address(guard: str, question: Mapping[str, Any]) -> str:
         fields |= {"cells": ", ".join(map(str, cells)), "cells_are": "edges" if "edges" in question else "categories"}
     if question["kind"] == "test":
         columns = [*question["columns"], ""]
-        fields |= {"column": columns[0], "column_2": columns[1]}
+        listed = [", ".join(map(str, one or ())) for one in question.get("categories") or ()] + ["", ""]
+        fields |= {"column": columns[0], "column_2": columns[1], "categories": listed[0], "categories_2": listed[1]}
         fields["p0"] = ", ".join(map(str, question.get("p0") or ()))
     return f"/guards/{guard}/ask?" + urlencode({"kind": question["kind"]} | fields)
 

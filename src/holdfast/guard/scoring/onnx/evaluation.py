@@ -11,14 +11,17 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 
-from holdfast.errors import InvalidParameter, NotInstalled
+from holdfast.errors import InvalidParameter
+from holdfast.extras import require
 from holdfast.guard import apart
 from holdfast.guard.scoring.onnx import packing
 from holdfast.guard.scoring.onnx.child import REFUSED
 from holdfast.guard.scoring.onnx.packing import Prediction, Wanted
 
 _CHILD = "holdfast.guard.scoring.onnx.child"
+_PACKAGES = ("onnxruntime", "onnx")
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,7 @@ class Tried:
 
 def available() -> bool:
     """Whether what it takes is installed."""
-    from importlib.util import find_spec
-
-    return find_spec("onnxruntime") is not None and find_spec("onnx") is not None
+    return all(find_spec(package) is not None for package in _PACKAGES)
 
 
 def wanted(
@@ -82,8 +83,8 @@ def wanted(
 
 def try_model(model: bytes, told: Wanted) -> Tried:
     """Try a model without any row: `InvalidParameter` says what is wrong with it. Nothing was spent."""
-    if not available():
-        raise NotInstalled("onnxruntime is not installed: `pip install 'holdfast[onnx]'`", name="onnxruntime")
+    for package in _PACKAGES:
+        require(package)
     done = apart.run(_CHILD, packing.pack(told, model, None), seconds=told.seconds + _START)
     if done.status == 0:
         found = json.loads(done.answer)
