@@ -14,6 +14,9 @@ from generated import replace
 from sphinx.pycode import ModuleAnalyzer
 
 LONGEST_VALUE = 100
+ABOUT = """\
+Every public name, with an example that runs in the tests. After `import holdfast as hf` all of it is there under its
+name, as `hf.bounds.interval`; the server and the integrations need packages of their own and are imported by name."""
 
 PACKAGES = {
     "holdfast": "the door",
@@ -149,7 +152,7 @@ def _home(package: str, name: str) -> str:
 
 
 def _index() -> str:
-    lines = ["# API reference", "", "Every public name, with an example that runs in the tests.", ""]
+    lines = ["# API reference", "", ABOUT, ""]
     lines += ["| package | what it is |", "|---|---|"]
     lines += [f"| [`{package}`]({package}.md) | {about} |" for package, about in PACKAGES.items()]
     lines += ["", "```{toctree}", ":hidden:", "", *PACKAGES, "```", ""]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -13,7 +14,7 @@ from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.guard import Guard, Policy
 from holdfast.guard.questions.base import Question
 from holdfast.holdout.planning import plan
-from holdfast.server.pages import advice, outlook, pictures, words
+from holdfast.server.pages import advice, asking, outlook, pictures, words
 from holdfast.server.pages.policy_form import DEFAULTS, comparison, policy_of
 from holdfast.server.pages.question_form import question_of
 from holdfast.server.roles import Caller
@@ -119,6 +120,21 @@ def test_every_form_is_a_question_that_is_answered(
     assert "{" not in "".join(said)
     assert len(outlook.strip_points([item])) == 1
     Question.from_dict(made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "expected"),
+    [one for one in FORMS if one[0] in ("mean", "histogram", "select", "test")],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_link_to_the_form_fills_in_the_whole_question(
+    guard: Guard, kind: str, fields: dict[str, str], expected: dict[str, Any]
+) -> None:
+    """What a refusal offers is such a link: nothing of the question may be lost on the way."""
+    cheaper = {"kind": kind} | expected | {"spend": {"kind": "pure-dp", "epsilon": 0.02}}
+    query = parse_qs(urlsplit(asking._address("g_1", cheaper)).query)
+    filled = {name: values[0] for name, values in query.items()} | {"column_kind": fields.get("column_kind", "text")}
+    assert question_of(kind, filled, guard.policy) == cheaper
 
 
 @pytest.mark.parametrize(
