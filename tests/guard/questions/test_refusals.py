@@ -1,0 +1,88 @@
+"""Questions that say too little, too much, or two things at once are refused at the door, and nothing is spent."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import holdfast as hf
+from holdfast import guard as ask
+from holdfast.accounting import PureDP
+from holdfast.errors import InvalidParameter
+from holdfast.guard import Guard, Policy
+from holdfast.guard.policy import LOOKS, PRIVATE
+from holdfast.guard.questions import Question
+
+SAMPLE = {"age": [20, 30, 40, 50] * 100, "sex": ["f", "m"] * 200, "member": [True, False] * 200}
+TWO = [["f", "m"]]
+
+
+@pytest.fixture
+def guard() -> Guard:
+    return Guard.open(None, hf.data.table(SAMPLE, engine="numpy"), Policy(privacy=PureDP(1.0), spend=PureDP(0.1)))
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (ask.histogram("height", categories=["tall"]), "column must be one of the schema, got 'height'"),
+        (ask.histogram(7, categories=["tall"]), "column must be one of the schema, got '7'"),  # type: ignore[arg-type]
+        (
+            ask.histogram("age", categories=[20, 30], edges=[0, 50]),
+            "categories and edges cannot both be given: cells are named or measured",
+        ),
+        (ask.test("gof", "sex", TWO, p0=[0.5, 0.5]), "columns must be a list of 1 for gof"),
+        (ask.test("gof", ["sex", "member"], TWO, p0=[0.5, 0.5]), "columns must be a list of 1 for gof"),
+        (ask.test("independence", ["sex"], TWO), "columns must be a list of 2 for independence"),
+        (ask.test("gof", ["sex"], [["f"]], p0=[1.0]), "categories must be at least two for each column"),
+        (ask.test("gof", ["sex"], TWO), "p0 must be given for gof, and only there"),
+        (
+            ask.test("independence", ["sex", "member"], [["f", "m"], [False, True]], p0=[0.5, 0.5]),
+            "p0 must be given for gof, and only there",
+        ),
+        (ask.select({"": "age < 30", "b": "age < 40"}), "candidates must have printable labels of at most 200"),
+        (ask.select({"a\nb": "age < 30", "b": "age < 40"}), "candidates must have printable labels of at most 200"),
+        (ask.select({"a" * 201: "age < 30", "b": "age < 40"}), "candidates must have printable labels of at most 200"),
+        (ask.select({"a": "age", "b": "age < 40"}, low=0, high=90), "low and high must be left out for a condition"),
+        (ask.compare("age", "age < 40", low=0, high=90), "low and high must be left out for a condition"),
+        (ask.compare("age", "age < 40"), "low and high must be given for a number"),
+        (hf.mean("age < 40", default=0.5), "default must be 0 or 1 for a condition, got 0.5"),
+        (hf.mean("age < 40", default=2), "default"),
+        (ask.check("age < 40", 0.5, default=0.25), "default must be 0 or 1 for a condition, got 0.25"),
+    ],
+)
+def test_wrong_questions_spend_nothing(guard: Guard, question: Question, said: str) -> None:
+    head, left = guard.ledger.head(), guard.remaining()
+    for what in (guard.ask, guard.estimate):
+        with pytest.raises(InvalidParameter, match=re.escape(said)):
+            what(question)
+    assert (guard.ledger.head(), guard.remaining()) == (head, left)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ask.select({"a": "age / 100", "b": "age < 40"}, low=0, high=1),
+        ask.compare("age / 100", "age < 40", low=0, high=1),
+    ],
+    ids=["select", "compare"],
+)
+def test_a_number_between_0_and_1_may_stand_beside_a_condition(guard: Guard, question: Question) -> None:
+    assert guard.ask(question).sequence == 2
+
+
+def test_a_bound_question_knows_its_kind(guard: Guard) -> None:
+    schema = hf.data.table(SAMPLE, engine="numpy").schema
+    asked: dict[str, Question] = {
+        "check": ask.check("member", 0.5),
+        "claim": ask.claim("member", at_least=0.1),
+        "compare": ask.compare("member", "age < 40"),
+        "validate": ask.validate("member", 0.1),
+        "mean": hf.mean("member"),
+        "histogram": ask.histogram("member"),
+        "select": ask.select({"a": "member", "b": "age < 40"}),
+        "test": ask.test("gof", ["sex"], TWO, p0=[0.5, 0.5]),
+    }
+    assert set(asked) == {*LOOKS, *PRIVATE}
+    assert {kind: one.bind(schema, 400, guard.policy).kind for kind, one in asked.items()} == {k: k for k in asked}
