@@ -107,7 +107,7 @@ def audit(
     hidden = [name for name in (inside, predictions) if name is not None]
     data = table.select(name for name in table.names if name not in hidden)
     made = None if release is None else _released(release, data)
-    shown = told.released_columns(option, domain) if made is None else _shared(data, made)
+    shown = told.released_columns(option, domain, data) if made is None else _shared(data, made)
     common["lenses"] = told.lenses_of(lens, data, aimed, shown)
     facts = [("data", f"{file.name}, {table.rows:,} rows"), ("target", aimed.name if aimed else "none")]
     if inside is None:

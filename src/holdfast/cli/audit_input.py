@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from holdfast.coherence import GroupPlan, Lens, Table, Target, curators
 from holdfast.coherence.learners.tabular import Estimator, named
+from holdfast.coherence.table import missing_column
 from holdfast.errors import InvalidParameter
 from holdfast.extras import named_extras
 
@@ -100,6 +102,9 @@ def groups_of(
             raise InvalidParameter(f"--group must name each group once; {name[:60]!r} occurs twice")
         rules[name] = rule
     edges = {name: [_number("--bins", edge) for edge in _listed(values)] for name, values in _pairs("--bins", bins)}
+    for name, cuts in edges.items():
+        if any(b <= a for a, b in pairwise(cuts)):
+            raise InvalidParameter(f"--bins must increase, and those of {name!r} do not")
     columns = _columns(by)
     unused = [name for name in edges if name not in columns]
     if unused:
@@ -153,11 +158,15 @@ def _importable(learner: Any) -> Any:
     return learner
 
 
-def released_columns(options: Sequence[str], domains: Sequence[str]) -> list[str] | None:
-    """The columns that a curator of these options releases; None for all, or if that is not known."""
+def released_columns(options: Sequence[str], domains: Sequence[str], table: Table) -> list[str] | None:
+    """The columns of the table that a curator of these options releases; None for all, or if that is not known."""
     told = dict(_pairs("--with", options))
     named = [name for name, _ in _pairs("--domain", domains)]
-    return named or _listed(told.get("columns", told.get("column", ""))) or None
+    shown = named or _listed(told.get("columns", told.get("column", "")))
+    for name in shown:
+        if name not in table:
+            raise InvalidParameter(f"{'--domain' if named else '--with'}: {missing_column(name, table.names)}")
+    return shown or None
 
 
 def curator_of(
@@ -238,8 +247,8 @@ def _whole(told: dict[str, str], curator: str, key: str, default: int | None = N
     text = told.pop(key, None)
     if text is None and default is not None:
         return default
-    if text is None or not text.isdigit():
-        raise InvalidParameter(f"curator {curator!r} needs --with {key}=NUMBER")
+    if text is None or not text.isdecimal() or len(text) > 18 or int(text) < 1:
+        raise InvalidParameter(f"curator {curator!r} needs --with {key}=NUMBER, 1 or more")
     return int(text)
 
 
@@ -247,7 +256,7 @@ def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
     found = []
     for text in given:
         name, mark, values = text.partition("=")
-        if not mark or not name.strip() or not values.strip():
+        if not mark or not name.strip() or not _listed(values):
             raise InvalidParameter(f"{option} must be NAME=VALUE, got {text[:60]!r}")
         found.append((name.strip(), values.strip()))
     if len(dict(found)) < len(found):
@@ -272,10 +281,9 @@ def _is_number(text: str) -> bool:
 
 
 def _number(option: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidParameter(f"{option} must hold numbers, got {text[:60]!r}") from None
+    if not _is_number(text) or not math.isfinite(float(text)):
+        raise InvalidParameter(f"{option} must hold finite numbers, got {text[:60]!r}")
+    return float(text)
 
 
 def _value(text: str) -> Any:

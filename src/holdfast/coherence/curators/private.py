@@ -282,6 +282,8 @@ def _check(domains: Mapping[str, Sequence[Any]], tables: Sequence[tuple[str, ...
     if not tables or not all(tables):
         raise InvalidParameter("marginals must name at least one column each")
     for names in tables:
+        if len(set(names)) < len(names):
+            raise InvalidParameter(f"marginals must name each column once, got {' + '.join(map(repr, names))}")
         cells = 1
         for name in names:
             if name not in domains:
