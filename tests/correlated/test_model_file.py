@@ -16,6 +16,11 @@ STEP = [[0.9, 0.1], [0.4, 0.6]]
 KERNEL = [[[0.6, 0.4], [0.45, 0.55]], [[0.55, 0.45], [0.4, 0.6]]]
 TABLES = {"a": [[], [0.5, 0.5]], "b": [["a"], [[0.9, 0.1], [0.2, 0.8]]], "h": [["b"], [[0.7, 0.3], [0.3, 0.7]]]}
 
+HUGE = 10**400  # a whole number that no double holds, as JSON and TOML may give one
+SPARSE: dict[str, Any] = {"model": "gaussian field", "n": 2, "rows": [0, 1], "columns": [0, 1], "values": [1, 1]}
+HISTORY: dict[str, Any] = {"model": "chain", "history": [0, 1], "states": 2, "n": 5}
+HIDDEN: dict[str, Any] = {"model": "hidden chain", "transition": STEP, "emission": STEP, "n": 5}
+
 MODELS: list[dict[str, Any]] = [
     {"model": "chain", "transition": STEP, "n": 50},
     {"model": "chain", "transition": STEP, "n": 50, "start": [1, 0], "respect_support": False},
@@ -117,6 +122,44 @@ def test_public_history_by_state_names() -> None:
         ({"model": "gaussian field", "autoregression": 0.5}, "n is missing"),
         ({"model": "gaussian field", "precision": [[1.0]], "n": 2}, "n must be 1"),
         ({"model": "gaussian field", "n": 2, "rows": [1], "columns": [0], "values": [1]}, "upper triangle"),
+        (SPARSE | {"rows": [0, 2]}, "rows, columns and values must be lists of one length, places whole and below 2"),
+        (SPARSE | {"rows": [0]}, "rows, columns and values must be lists of one length"),
+        (SPARSE | {"rows": [0.5, 1]}, "rows, columns and values must be lists of one length, places whole"),
+        (SPARSE | {"rows": [0, 10**30]}, "rows, columns and values must be lists of one length"),
+        (SPARSE | {"values": ["much", 1]}, "rows, columns and values must be lists of one length"),
+        ({"model": "chain", "transition": STEP, "n": 5, "start": {"a": 1}}, "start must be a list of probabilities"),
+        ({"model": "chain", "transition": [[HUGE]], "n": 5}, "transition must be a square matrix of numbers"),
+        ({"model": "chain", "transition": STEP, "n": 5, "start": [HUGE, 0]}, "start must be a list of probabilities"),
+        (HISTORY | {"history": "0101"}, "history must be a list of paths, or an object with file and column"),
+        (HISTORY | {"history": []}, "history must be a list of paths, or an object with file and column"),
+        (HISTORY | {"history": [[0, 1], 5]}, "history must be one path, or a list of paths and nothing else"),
+        (HISTORY | {"history": [0, 1, None]}, "history must hold the declared states (0, 1), got 'None'"),
+        (HISTORY | {"history": {"file": "h.csv"}}, "history must name column and file as texts"),
+        (HISTORY | {"history": {"file": 1, "column": "a"}}, "history must name column and file as texts"),
+        (HISTORY | {"states": ["on", "on"]}, "states must be different from each other"),
+        ({"model": "class", "models": "chains"}, "models must be a list of models"),
+        ({"model": "class", "models": [5]}, "models[0] must be an object with a field model"),
+        ({"model": "inhomogeneous chain", "steps": [STEP], "start": [0.5, 0.5], "n": 5}, "n must be 2, one more than"),
+        ({"model": "order chain", "kernel": "kernel", "n": 5}, "kernel must have r + 1 axes of one length"),
+        ({"model": "order chain", "kernel": [[HUGE]], "n": 5}, "kernel must have r + 1 axes of one length"),
+        ({"model": "order chain", "kernel": [[-1, 2], [0, 1]], "n": 5}, "kernel must hold probabilities in [0, 1]"),
+        (HIDDEN | {"emission": "x"}, "emission must be a matrix with one row for each of the 2 hidden states"),
+        (HIDDEN | {"emission": [[HUGE], [1]]}, "emission must be a matrix with one row for each of the 2"),
+        (HIDDEN | {"emission": [[-1, 2], [0, 1]]}, "emission must hold probabilities in [0, 1]"),
+        ({"model": "blocks", "sizes": 5}, "sizes must be a list, or an object with file and column"),
+        ({"model": "blocks", "labels": "abc"}, "labels must be a list, or an object with file and column"),
+        ({"model": "blocks", "labels": {"file": "people.csv"}}, "labels must name column and file as texts"),
+        ({"model": "bayesian network", "nodes": "a"}, "nodes must be a list of objects with name, parents and table"),
+        ({"model": "bayesian network", "nodes": [{"name": ["a"], "table": [1]}]}, "nodes[0] must have a text as its"),
+        ({"model": "bayesian network", "tables": {"a": [5, [1.0]]}}, "tables['a'] must name nodes of the network in a"),
+        ({"model": "bayesian network", "tables": {"a": [[["b"]], [1.0]]}}, "tables['a'] must name nodes"),
+        ({"model": "bayesian network", "tables": {"a": [[], [HUGE]]}}, "tables['a'] must be a table of finite"),
+        ({"model": "bayesian network", "tables": TABLES, "hidden": 5}, "hidden must name nodes"),
+        ({"model": "bayesian network", "tables": TABLES, "hidden": [["h"]]}, "hidden must name nodes"),
+        ({"model": "markov network", "sizes": {"a": 2}, "factors": 5}, "factors must be a list of pairs"),
+        ({"model": "markov network", "sizes": {"a": 2}, "factors": [[5, [1, 2]]]}, "factors[0] must name nodes of the"),
+        ({"model": "ising", "n": 2, "couplings": [[0, 1, 0.1]], "field": HUGE}, "field must be a number or 2 of them"),
+        ({"model": "gaussian field", "precision": [[HUGE]]}, "precision must be a square symmetric matrix of numbers"),
     ],
 )
 def test_mistakes_are_named(plain: Any, words: str) -> None:

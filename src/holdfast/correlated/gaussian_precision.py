@@ -156,7 +156,7 @@ def _symmetric(name: str, matrix: Any) -> Any:
     try:
         given: Any = matrix if sparse.issparse(matrix) else np.array(matrix, dtype=float, ndmin=2)
         rows: Any = sparse.csr_array(given).astype(float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidParameter(f"{name} must be a square symmetric matrix of numbers") from None
     if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or rows.shape[0] == 0:
         raise InvalidParameter(f"{name} must be a square symmetric matrix, got shape {rows.shape}")

@@ -163,7 +163,7 @@ class HiddenChain(WindowModel):
 def _check_emission(emission: Any, states: int) -> Array:
     try:
         found = np.array(emission, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.array(math.nan)
     if found.ndim != 2 or found.shape[0] != states or found.shape[1] == 0:
         raise InvalidParameter(f"emission must be a matrix with one row for each of the {states} hidden states")

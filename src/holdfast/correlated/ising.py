@@ -92,7 +92,7 @@ class Ising(ListedModel):
             self._ties[i][j] = self._ties[j][i] = check.real("couplings", value)
         try:
             self._field = np.broadcast_to(np.asarray(field, dtype=float), (self._n,))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidParameter(f"field must be a number or {self._n} of them") from None
         if not np.isfinite(self._field).all():
             raise InvalidParameter("field must hold finite numbers")

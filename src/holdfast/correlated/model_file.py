@@ -191,6 +191,8 @@ def _history(fields: _Declaration) -> Model:
         raise InvalidParameter("states must be different from each other")
     coded = []
     for path in given:
+        if not isinstance(path, Sequence):
+            raise InvalidParameter("history must be one path, or a list of paths and nothing else")
         unknown = next((value for value in path if str(value) not in numbers), None)
         if unknown is not None or any(value is None for value in path):
             shown = ", ".join(list(numbers)[:10])
@@ -279,6 +281,8 @@ def _by_name(nodes: Any) -> dict[str, tuple[Sequence[str], Any]]:
     for j, node in enumerate(nodes):
         if not isinstance(node, Mapping) or not {"name", "table"} <= set(node) <= {"name", "parents", "table"}:
             raise InvalidParameter(f"nodes[{j}] must be an object with name, table and, if it has any, parents")
+        if not isinstance(node["name"], str):
+            raise InvalidParameter(f"nodes[{j}] must have a text as its name")
         if node["name"] in found:
             raise InvalidParameter(f"nodes[{j}] must have a name of its own, got {node['name']!r} again")
         found[node["name"]] = (node.get("parents", []), node["table"])
@@ -330,9 +334,13 @@ def _sparse(n: Any, rows: Any, columns: Any, values: Any) -> Any:
     n = check.whole("n", n, at_least=1, at_most=10**8)
     try:
         row, column = np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
+        if not np.array_equal(row, rows) or not np.array_equal(column, columns):
+            raise ValueError("a place is no whole number")
         upper = sparse.coo_array((np.array(values, dtype=float), (row, column)), shape=(n, n))
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"rows, columns and values must be lists of one length, places below {n}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter(
+            f"rows, columns and values must be lists of one length, places whole and below {n}"
+        ) from None
     if (row > column).any():
         raise InvalidParameter("rows must not be above columns: give the upper triangle once")
     return (upper + sparse.triu(upper, 1).T).tocsr()

@@ -26,7 +26,7 @@ def records_first(nodes: Mapping[str, Any], hidden: Collection[str]) -> tuple[tu
     """
     if not isinstance(nodes, Mapping) or not nodes or not all(isinstance(name, str) for name in nodes):
         raise InvalidParameter("a network must be a mapping of at least one node, by name")
-    away = set(hidden)
+    away = set(_named("hidden", hidden))
     for name in away:
         if name not in nodes:
             raise InvalidParameter(f"hidden must name nodes of the network, got {name!r}")
@@ -56,7 +56,7 @@ def bayesian_tables(
         entry = tables[name]
         if not isinstance(entry, (tuple, list)) or len(entry) != 2 or isinstance(entry[0], str):
             raise InvalidParameter(f"{where} must be a pair: a list of parents and a table")
-        above, table = entry
+        above, table = _named(where, entry[0]), entry[1]
         for parent in above:
             if parent not in number or parent == name:
                 raise InvalidParameter(f"{where} must have other nodes of the network as parents, got {parent!r}")
@@ -96,11 +96,13 @@ def markov_tables(
     counts = [check.whole(f"sizes[{name!r}]", sizes[name], at_least=1, at_most=10**6) for name in names]
     scopes: list[tuple[int, ...]] = []
     arrays: list[Array] = []
+    if not isinstance(factors, Iterable):
+        raise InvalidParameter("factors must be a list of pairs: a list of nodes and a table")
     for j, entry in enumerate(factors):
         where = f"factors[{j}]"
         if not isinstance(entry, (tuple, list)) or len(entry) != 2:
             raise InvalidParameter(f"{where} must be a pair: a list of nodes and a table")
-        scope, table = entry
+        scope, table = _named(where, entry[0]), entry[1]
         for name in scope:
             if name not in number:
                 raise InvalidParameter(f"{where} must name nodes of the network, got {name!r}")
@@ -115,10 +117,17 @@ def markov_tables(
     return scopes, arrays, counts
 
 
+def _named(where: str, nodes: Any) -> list[str]:
+    found: list[Any] = list(nodes) if isinstance(nodes, Iterable) else [None]
+    if not all(isinstance(name, str) for name in found):
+        raise InvalidParameter(f"{where} must name nodes of the network in a list of texts")
+    return found
+
+
 def _array(where: str, table: Any, axes: int) -> Array:
     try:
         array = np.array(table, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.array(math.nan)
     if array.ndim != axes or array.size == 0 or not np.isfinite(array).all() or (array < 0).any():
         raise InvalidParameter(f"{where} must be a table of finite non-negative numbers with {axes} axes")

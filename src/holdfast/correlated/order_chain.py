@@ -151,7 +151,7 @@ class OrderChain(WindowModel):
 def _check_kernel(kernel: Any) -> Array:
     try:
         found = np.array(kernel, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.array(math.nan)
     if found.ndim < 2 or len(set(found.shape)) != 1 or found.size == 0:
         raise InvalidParameter("kernel must have r + 1 axes of one length: r earlier records and the next")

@@ -48,7 +48,7 @@ def check_numbers(name: str, matrix: Any) -> Array:
         found = np.array(matrix)
         if found.dtype.kind != "c":
             return found.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise InvalidParameter(f"{name} must be a square matrix of numbers, got a {type(matrix).__name__}")
 
@@ -63,7 +63,7 @@ def check_law(name: str, law: Any, states: int) -> Array:
     """
     try:
         found = np.array(law, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidParameter(f"{name} must be a list of probabilities, got a {type(law).__name__}") from None
     if found.shape != (states,):
         raise InvalidParameter(f"{name} must hold {states} probabilities, one a state, got shape {found.shape}")
