@@ -78,11 +78,11 @@ def read_json(text: str) -> Snapshot:
     """
     try:
         plain = json.loads(text)
-        if plain["holdfast"] != "ledger" or plain["format"] != FORMAT:
-            raise InvalidParameter(f"an export must be of format {FORMAT}")
-        return _Exported([_Chain(chain) for chain in plain["ledgers"]])
+        if plain["holdfast"] == "ledger" and plain["format"] == FORMAT:
+            return _Exported([_Chain(chain) for chain in plain["ledgers"]])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidParameter("a ledger must be a SQLite file, a postgresql:// address or an export in JSON") from None
+    raise InvalidParameter(f"an export must be of format {FORMAT}")
 
 
 class _Chain:
@@ -90,6 +90,8 @@ class _Chain:
         head = plain["head"]
         self.head = Head(head["sequence"], head["hash"], head["signer"])
         self.dataset, self.signature = plain["dataset"], plain["signature"]
+        if not isinstance(self.dataset, str):
+            raise TypeError("a data set is named by a text")
         self.accounts: list[StateRow] = [StateRow(a["name"], None, a["text"], a["sequence"]) for a in plain["accounts"]]
         self.entries = [Entry.from_dict(entry) for entry in plain["entries"]]
 
