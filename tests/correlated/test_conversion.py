@@ -9,10 +9,20 @@ import numpy as np
 import pytest
 
 from holdfast.accounting import ApproxDP, PureDP
-from holdfast.correlated import BayesianAccountant, Blocks, MarkovChain, ModelClass, certify, markov_quilt_noise, to_dp
+from holdfast.correlated import (
+    BayesianAccountant,
+    Blocks,
+    MarkovChain,
+    ModelClass,
+    certify,
+    markov_quilt_noise,
+    to_bdp,
+    to_dp,
+)
+from holdfast.correlated.quilt import Quilt
 from holdfast.correlated.release import exponential, laplace
 from holdfast.correlated.transition import stationary_law
-from holdfast.errors import BudgetExhausted, InvalidParameter
+from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter
 from tests.correlated import chain_oracles as oracle
 from tests.correlated.test_chain import CH1, random_chain
 
@@ -144,3 +154,50 @@ def test_classes_take_the_worst_member() -> None:
         ModelClass([MarkovChain(CH1, 50), MarkovChain(CH1, 51)])
     with pytest.raises(InvalidParameter, match="at least one"):
         ModelClass([])
+    for record in (0, 20, 49):
+        assert together.influence(record, [10, 30]) == max(m.influence(record, [10, 30]) for m in members)
+        dearest = max(m.cheapest_quilt(record, 0.1).epsilon_bdp(0.1) for m in members)
+        assert together.cheapest_quilt(record, 0.1).epsilon_bdp(0.1) == dearest
+    assert repr(together).startswith("<any of 3 models: ")
+
+
+def test_asking_what_fits_changes_nothing() -> None:
+    account = BayesianAccountant(Blocks([4] * 25), 1.0)
+    before = account.state()
+    assert account.admits(PureDP(account.remaining()))
+    assert not account.admits(PureDP(0.26))
+    with pytest.raises(InvalidParameter, match="Bayesian levels do not add up"):
+        account.admits(ApproxDP(0.1, 1e-6))
+    assert account.state() == before
+    assert account.budget == 1.0
+    account.spend(PureDP(0.125))
+    assert repr(account) == "<1-Bayesian-DP budget, 0.125 of 0.25 DP spent>"
+
+
+def test_what_depends_on_no_record_leaks_nothing() -> None:
+    for model in (MarkovChain(CH1, 50), Blocks([4] * 25), ModelClass([MarkovChain(CH1, 50), Blocks([2] * 25)])):
+        assert model.epsilon_bdp(0.0) == to_bdp(model, 0.0) == 0.0
+        with pytest.raises(InvalidParameter, match="epsilon_dp must be"):
+            model.epsilon_bdp(-0.1)
+
+
+def test_a_conversion_is_told_in_words_and_as_data() -> None:
+    found = to_dp(Blocks([4] * 25), 1.0)
+    assert str(found).startswith("0.25-DP gives 1-Bayesian-DP (sharp); ")
+    plain = found.to_dict()
+    assert json.loads(json.dumps(plain)) == plain
+    assert (plain["epsilon_dp"], plain["epsilon_bdp"], plain["surcharge"]) == (found.epsilon_dp, 1.0, "sharp")
+    assert plain["quilt"]["size"] == 4
+
+
+def test_the_other_notion_is_refused_where_no_quilt_leaves_any_epsilon() -> None:
+    """A model may list quilts without the trivial one under this protocol; then nothing may be promised."""
+
+    class Tight:
+        def markov_quilt(self, epsilon: float) -> Quilt:
+            return Quilt(record=0, quilt=(1,), nearby=(), influence=epsilon, size=1)
+
+    with pytest.raises(GuaranteeUnavailable, match="no quilt leaves any of epsilon; declare blocks"):
+        markov_quilt_noise(Tight(), 1.0)
+    noise = markov_quilt_noise(Blocks([4] * 25), 1.0)
+    assert (noise.score, noise.quilt.quilt) == (pytest.approx(4.0), ())

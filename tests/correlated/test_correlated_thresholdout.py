@@ -14,6 +14,7 @@ from holdfast.bounds.correlated.algorithm1 import algorithm_1_epsilon, noise_fai
 from holdfast.bounds.correlated.quilt_terms import QuiltTerms
 from holdfast.bounds.registry import catalogue
 from holdfast.correlated import CorrelatedThresholdout, MarkovChain
+from holdfast.correlated.threshold_rules import CorrelatedRules
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout import Claim, NoiseScales, Thresholdout
 from holdfast.noise import Grid, Seeded
@@ -179,6 +180,16 @@ def test_claims_hold_under_the_worst_generalisation() -> None:
 
     assert sum(misses(1.0, seed) > 0 for seed in range(20)) <= 8
     assert sum(misses(8.0, seed) > 0 for seed in range(20)) > 10
+
+
+@pytest.mark.parametrize("quilt", [None, QuiltTerms()])
+@pytest.mark.parametrize("claim", [None, Claim(0.03, 0.05, 1000), Claim(0.1, 0.05, 5)])
+def test_a_claim_that_is_not_covered_may_fail_for_certain(quilt: QuiltTerms | None, claim: Claim | None) -> None:
+    """No claim, no quilt, a tau below the threshold, or fewer questions than the budget: nothing is certified."""
+    rules = CorrelatedRules(10**9, 0.04, 0.0025, 10, quilt=quilt, claim=claim)
+    assert rules.failure == 1.0
+    assert not rules.certified
+    assert CorrelatedRules.from_dict(json.loads(json.dumps(rules.to_dict()))) == rules
 
 
 def test_state_round_trip() -> None:

@@ -198,6 +198,14 @@ def test_start_ratio_is_exact() -> None:
         assert RowChain(matrix).start_ratio(last, gap) >= line.max()
 
 
+def test_states_that_are_left_for_good() -> None:
+    """The long run never visits the first state: whoever starts there starts where no stationary row can be."""
+    leaving = RowChain([[0.5, 0.5], [0.0, 1.0]])
+    assert leaving.start_ratio(0, 3) == math.inf
+    assert leaving.start_ratio(1, 3) == pytest.approx(1.0)
+    assert leaving.operator_norm == 0.0
+
+
 def test_operator_norm_of_a_chain_that_is_not_reversible() -> None:
     """A lazy rotation: eigenvalues of modulus 0.5 and less, yet the norm is a singular value; and it is rounded up."""
     rotation = np.array([[0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]])
@@ -246,6 +254,9 @@ def test_round_trip() -> None:
         (lambda: DependentRows(5, "m", {}), "routes"),
         (lambda: Route("a", 5.0, 2.0, blocks=5), "blocks"),
         (lambda: Route("a", 5.0, start_ratio=0.5), "start_ratio"),
+        (lambda: Route("", 5.0), "name must be a text that says which bound it is"),
+        (lambda: Route(3, 5.0), "name must be a text"),  # type: ignore[arg-type]
+        (lambda: DependentRows.blocks([3, 4]).terms("guess"), "route must be one of .*, got 'guess'"),
         (lambda: DependentRows.from_dict({"n": 5}), "to_dict"),
     ],
 )

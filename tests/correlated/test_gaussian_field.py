@@ -85,6 +85,10 @@ def test_v38_diagnostic():
     assert series.truncated_influence(10, [20], 3.0) == pytest.approx(0.01757814176, abs=5e-12)
 
 
+def test_the_diagnostic_of_no_record_is_nothing():
+    assert GaussianField.autoregressive(30, 0.5).truncated_influence(5, [], radius=3.0) == 0.0
+
+
 def test_the_diagnostic_is_the_largest_log_ratio_in_the_box():
     rng = np.random.default_rng(2)
     for _ in range(20):
@@ -304,6 +308,20 @@ def test_max_influence_of_a_gaussian_is_refused():
         (lambda: GaussianField.autoregressive(1, [0.5, 0.1]), "n must"),
         (lambda: GaussianField.autoregressive(5, 0.5).worst_shift(np.ones(4)), "list of 5"),
         (lambda: GaussianField.autoregressive(5, 0.5).worst_shift(reach=-1.0), "reach"),
+        (lambda: GaussianField.autoregressive(5, 0.5).worst_shift("all"), "weights must be a list of 5 finite numbers"),
+        (
+            lambda: GaussianField.autoregressive(5, 0.5).worst_shift(reach=[1, 2]),
+            "reach must be a finite number, at least",
+        ),
+        (
+            lambda: GaussianField.autoregressive(5, 0.5).worst_shift(reach="far"),
+            "reach must be a finite number, at least",
+        ),
+        (
+            lambda: GaussianField.autoregressive(5, 0.5).truncated_influence(2, [2], 3.0),
+            "quilt must not hold the record",
+        ),
+        (lambda: GaussianField.autoregressive(5, 0.5).truncated_influence(2, [1], 0.0), "radius must be"),
         (lambda: GaussianField.autoregressive(5, 0.5).shift(0, [0]), "record itself"),
         (lambda: GaussianField.autoregressive(5, 0.5).noise_scale(0.0), "epsilon_bdp"),
     ],

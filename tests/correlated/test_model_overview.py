@@ -114,6 +114,15 @@ def test_terms_of_networks_and_classes() -> None:
     assert run_terms(GaussianField.autoregressive(10, 0.5)) == ()
     copies = Network.bayesian({"a": ((), [0.5, 0.5]), "b": (("a",), [[1.0, 0.0], [0.0, 1.0]])})
     assert [t.size for t in run_terms(copies)] == [2]
+    homes = [Blocks([2] * 6), Blocks([4] * 3)]
+    assert [(t.size, t.influence) for t in run_terms(ModelClass(homes))] == [(4, 0.0)]
+    assert run_terms(ModelClass([*homes, MarkovChain(STEP, 12)])) == ()
+    wide = Network.markov(
+        {f"x{j}": 2 for j in range(9)},
+        [((f"x{i}", f"x{j}"), [[2, 1], [1, 2]]) for i in range(9) for j in range(i)],
+        cells=64,
+    )
+    assert [(t.size, t.influence) for t in run_terms(wide)] == [(9, 0.0)]  # no table of the blanket: one block
 
 
 def test_rules_of_effective_sizes() -> None:

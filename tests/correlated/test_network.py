@@ -192,6 +192,9 @@ def test_what_does_not_fit_is_refused_and_never_approximated():
     assert clique.best_quilt(0, 100.0).quilt == ()  # no tables: the trivial quilt
     with pytest.raises(GuaranteeUnavailable):
         clique.quilt(0, names[1:])
+    with pytest.raises(GuaranteeUnavailable, match="more than 64 cells"):
+        clique.law(names[:7])
+    assert repr(clique) == "<Markov network of 9 records, 36 edges in its moral graph>"
 
 
 def test_elimination_refuses_before_it_builds():

@@ -143,6 +143,8 @@ def test_state_round_trip() -> None:
         Panel.from_state(state, data[:100])
     with pytest.raises(InvalidParameter, match="state"):
         Panel.from_state({"format": 1}, data)
+    with pytest.raises(InvalidParameter, match="state must have format 1, got 99"):
+        Panel.from_state(state | {"format": 99}, data)
     with pytest.raises(TypeError, match="state"):
         pickle.dumps(panel)
 

@@ -142,10 +142,30 @@ def test_huge_bits_and_huge_epsilon_stay_in_logarithms() -> None:
     assert looking(100, Bits(5000)).level(0.05).log2_level == pytest.approx(math.log2(0.05) - 5000)
     assert looking(100, Bits(5000), PureDP(0.01)).level(0.05).log2_level < -5000
     assert looking(100, Bits(5000), ApproxDP(0.01, 1e-9)).level(0.05).is_vacuous
+    any_law = looking(100, Bits(5000), PureDP(0.01), nulls="any").level(0.05)
+    exact = math.log2(0.05) - 5000 - 100 * 0.01 * math.log2(math.e)
+    assert exact - 1e-9 < any_law.log2_level <= exact
+    assert looking(100, Bits(5000), ApproxDP(0.01, 1e-9), nulls="any").level(0.05).is_vacuous
     plan = looking(1000, PureDP(300.0)).plan()
     assert plan.hopeless
     assert "below any float" in str(plan)
     assert looking(1000, PureDP(300.0)).adjusted(1e-300) == 1.0
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.05, 1.0])
+def test_many_choices_of_few_values_are_never_worse_than_bonferroni_nor_than_privacy(epsilon: float) -> None:
+    """More choices than can be read in every combination: the cheapest are read as looks first, then all of them."""
+    sizes = (50, 2, 7, 3, 400, 2, 5, 11)
+    made = AfterLooking(1000)
+    for values in sizes:
+        made.record(PureDP(epsilon), values=values)
+    found = made.level(0.05).log2_level
+    assert found >= math.log2(0.05 / math.prod(sizes)) - 1e-9
+    assert found >= looking(1000, *[PureDP(epsilon)] * len(sizes)).level(0.05).log2_level
+    few = AfterLooking(1000)
+    for values in sorted(sizes)[:6]:
+        few.record(PureDP(epsilon), values=values)
+    assert found <= few.level(0.05).log2_level  # two steps more never help
 
 
 def test_holm_steps_down_and_never_back() -> None:

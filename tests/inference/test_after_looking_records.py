@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from holdfast.accounting import GDP, RDP, ZCDP, ApproxDP, Bits, PureDP
-from holdfast.accounting.costs import Cost
+from holdfast.accounting.costs import Cost, PointwiseDP
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, LedgerConflict
 from holdfast.inference import AfterLooking, Correction, from_add_remove
-from holdfast.inference.caps import charged
+from holdfast.inference.caps import charged, require_room
+from holdfast.inference.p_values import p_values_of
 from holdfast.mechanisms import Laplace, Selection
 from tests.inference.looking import looking
 
@@ -69,13 +71,24 @@ def test_add_remove_conversions_are_tight_enough_to_be_needed() -> None:
     assert made.delta == pytest.approx((1 + math.exp(0.5)) * 1e-6)
     with pytest.raises(InvalidParameter, match="below 1"):
         from_add_remove(ApproxDP(5.0, 0.5))
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(InvalidParameter, match=r"cost must be a PureDP.*got a RDP"):
         from_add_remove(RDP((2.0,), (0.1,)))
     grid = np.arange(-40, 41)
     law = np.exp(-0.5 * np.abs(grid))
     one, two = np.abs(np.log(law[1:] / law[:-1])).max(), np.abs(np.log(law[2:] / law[:-2])).max()
     assert one == pytest.approx(0.5)
     assert two == pytest.approx(1.0)
+
+
+def test_a_pointwise_cost_has_no_conversion_and_is_not_recorded_under_add_remove() -> None:
+    made = AfterLooking(100)
+    for wrong in (
+        lambda: from_add_remove(PointwiseDP(0.1, 1e-9)),
+        lambda: made.record(PointwiseDP(0.1, 1e-9), neighbours="add-remove"),
+    ):
+        with pytest.raises(InvalidParameter, match="no two-row rule; declare it as ApproxDP first"):
+            wrong()
+    assert made.entries == ()
 
 
 def test_wrong_input_changes_nothing() -> None:
@@ -114,7 +127,38 @@ def test_wrong_input_changes_nothing() -> None:
     assert made.state() == before
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"entries": {}}, "a list of entries"),
+        ({"entries": [{"cost": {"kind": "bits", "bits": 1.0}, "values": None, "what": 3}]}, "what must be a text"),
+        ({"entries": [{"cost": {"kind": "bits", "bits": 1.0}, "values": 0, "what": ""}]}, "values"),
+        ({"entries": [{"cost": {"kind": "bits", "bits": 1.0}}]}, "cost, values and what"),
+    ],
+)
+def test_a_changed_record_is_not_read_back(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        AfterLooking.from_state(looking(100, PureDP(0.01)).state() | change)
+
+
+@pytest.mark.parametrize("part", ["n", "nulls", "alpha", "caps", "entries"])
+def test_a_record_that_lacks_a_part_is_not_read_back(part: str) -> None:
+    state = {name: value for name, value in looking(100, PureDP(0.01)).state().items() if name != part}
+    with pytest.raises(InvalidParameter, match="must hold n, nulls, alpha, caps and a list of entries"):
+        AfterLooking.from_state(state)
+
+
 # Tests of other packages.
+
+
+def test_p_values_of_a_mapping_are_its_values_in_order() -> None:
+    assert p_values_of({"age": 0.03, "height": 0.5}) == (0.03, 0.5)
+
+
+@pytest.mark.parametrize("wrong", [[], [[0.1, 0.2]], ["0.1"], [True], {}])
+def test_what_is_no_list_of_numbers_is_no_family_of_p_values(wrong: Any) -> None:
+    with pytest.raises(InvalidParameter, match=r"p must be a number in \[0, 1\] or a list of such numbers, got a list"):
+        p_values_of(wrong)
 
 
 def test_scipy_and_statsmodels() -> None:
@@ -192,6 +236,22 @@ def test_caps_are_charged_from_the_start_and_keep_steps_out() -> None:
     for wrong in ([], [Bits(1), Bits(2)], "bits:1", [1.0], [RDP((2.0,), (0.1,))]):
         with pytest.raises(InvalidParameter):
             AfterLooking(10, caps=wrong)  # type: ignore[arg-type]
+
+
+def test_one_cap_needs_no_list() -> None:
+    alone, listed = AfterLooking(1000, caps=PureDP(0.02)), AfterLooking(1000, nulls="any", caps=[PureDP(0.02)])
+    assert alone.caps == listed.caps == (PureDP(0.02),)
+    assert AfterLooking(1000).caps is None
+    assert (alone.nulls, listed.nulls) == ("product", "any")
+    with pytest.raises(BudgetExhausted, match=r"there is no cap for bits:1; the caps are pure-dp:0\.02"):
+        alone.record(Bits(1))
+    assert alone.entries == ()
+
+
+def test_a_renyi_curve_has_no_cap() -> None:
+    curve = RDP((2.0,), (0.1,))
+    with pytest.raises(InvalidParameter, match="a RDP has no cap"):
+        require_room([curve], [], curve)
 
 
 def test_decide_records_its_bit() -> None:

@@ -113,6 +113,33 @@ def test_state_round_trips_exactly(make: Callable[[], Stream]) -> None:
         other.from_state(cut.state())
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"parameters": [0.05]}, "parameters and discount must be dicts"),
+        ({"discount": "lord"}, "parameters and discount must be dicts"),
+        ({"parameters": {"level": 0.05}}, "has wrong parameters"),
+        ({"discount": {"shape": "lord"}}, "has wrong parameters"),
+    ],
+)
+@pytest.mark.parametrize("make", ALL)
+def test_a_changed_stream_is_not_read_back(make: Callable[[], Stream], change: dict[str, Any], message: str) -> None:
+    stream = make()
+    stream.test_all([0.2, 0.001])
+    with pytest.raises(InvalidParameter, match=message):
+        type(stream).from_state(stream.state() | change)
+    assert type(stream).from_state(stream.state()).alpha == stream.alpha == 0.05
+
+
+@pytest.mark.parametrize("part", ["recent", "far"])
+@pytest.mark.parametrize("make", [Saffron, LordPlusPlus, Addis])
+def test_a_memory_of_another_size_is_not_read_back(make: Callable[[float], Stream], part: str) -> None:
+    state = make(0.05).state()
+    state["memory"][part] = state["memory"][part][1:]
+    with pytest.raises(InvalidParameter, match="as many numbers as this discount needs"):
+        make.from_state(state)  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("make", ALL)
 @pytest.mark.parametrize("signals", [0.0, 0.02, 0.9])
 def test_wealth_is_never_negative_and_levels_are_predictable(make: Callable[[], Stream], signals: float) -> None:

@@ -159,6 +159,15 @@ def test_wrong_input_changes_nothing() -> None:
     assert looking.entries == ()
 
 
+@pytest.mark.parametrize("masked", ["features", "label"])
+@pytest.mark.parametrize("score", [products, covariances, mean_differences])
+def test_a_masked_array_is_refused_and_not_read_below_its_mask(score: Callable[..., Scores], masked: str) -> None:
+    given = {"features": np.array([[1.0], [0.0]]), "label": np.array([1.0, 0.0])}
+    given[masked] = np.ma.masked_equal(given[masked], 0.0)
+    with pytest.raises(InvalidParameter, match="a number in every place, got a masked array"):
+        score(*given.values())
+
+
 def test_alternatives_and_planning() -> None:
     found = alternatives(10_000, 1000, 0.01)
     assert found.to_dict()["bonferroni"]["level"] == pytest.approx(5e-5)

@@ -15,7 +15,7 @@ from holdfast.accounting import ZCDP, ZCDPFilter
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.inference import AfterLooking
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests.all_pairs import _down, merge_map
+from holdfast.inference.private_tests.all_pairs import _down, _effect, merge_map
 from holdfast.noise import Seeded
 from holdfast.noise.entropy import Source
 
@@ -120,6 +120,16 @@ def test_merging_is_a_function_of_noisy_counts() -> None:
         place = merge_map(noisy, 60.0)
         assert set(place.tolist()) == set(range(place.max() + 1))
         assert place.max() >= 1
+
+
+def test_a_row_that_noise_has_emptied_has_no_effect_size() -> None:
+    """The margins of the test are taken after the total is put right, and Cramer's V before."""
+    emptied = pt.NoisyCounts(np.array([[-1.0, -1.0], [400.0, 400.0]]), 1000, pt.gaussian(1e-4))
+    result = pt.independence(emptied, method="asymptotic")
+    assert result.statistic is not None
+    assert _effect(result, (2, 2)) is None
+    whole = pt.NoisyCounts(np.array([[400.0, 100.0], [100.0, 400.0]]), 1000, pt.gaussian(1))
+    assert _effect(pt.independence(whole), (2, 2)) == pytest.approx(0.6, abs=0.01)
 
 
 @pytest.mark.parametrize("parts", [1, 3, 7, 595])

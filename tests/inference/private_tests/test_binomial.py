@@ -243,3 +243,11 @@ def test_the_p_value_is_that_of_the_worst_point_of_the_fractions_cell() -> None:
     """At a large epsilon the law is all but uniform on one cell: half a cell beyond its last middle p doubles."""
     last = NoisyCount(1, 0.5 - 2.0**-53, 1, Tulap(100))
     assert noisy_p_value(last, 0.5, "greater") >= 0.5 * 2.0**-52
+
+
+def test_a_proportion_too_small_for_its_complement_is_never_rejected_from_below() -> None:
+    """1 - theta0 rounds to one, where the p-value is its bound: one, and never a number that is too small."""
+    low = NoisyCount(-20, 0.25, 10, Tulap(1))
+    assert noisy_p_value(low, 1e-17, "less") == 1.0
+    assert noisy_p_value(low, 1e-3, "less") < 1e-6
+    assert noisy_p_value(low, 1e-17, "greater") > 0.999

@@ -14,6 +14,7 @@ from holdfast.accounting import ZCDP
 from holdfast.errors import InvalidParameter
 from holdfast.inference import private_tests as pt
 from holdfast.inference.private_tests.gwas import sensitivity, statistic, tail, threshold
+from holdfast.inference.private_tests.gwas_power import shifted_tail
 from holdfast.noise import Seeded
 
 
@@ -88,6 +89,12 @@ def test_tail_against_quadrature_and_its_limits() -> None:
             assert tail(threshold(sd, alpha), sd) == pytest.approx(alpha, rel=1e-9)
 
 
+def test_the_tail_of_a_shifted_law_far_below_zero_is_the_normal_one() -> None:
+    assert shifted_tail(-50.0, 1.0, 3.0) == 1
+    for t in (-9.5, -8.0, -7.0):
+        assert shifted_tail(t, 1.0, 0.0) == pytest.approx(tail(t, 1.0), abs=1e-12)
+
+
 def test_level_holds_and_ignoring_the_noise_does_not() -> None:
     """Balanced 3 by 2, n = 1,000, rho = .05, 40,000 runs of the continuous law, 5.2 standard errors: below 1e-6."""
     rng, trials = np.random.default_rng(3), 40_000
@@ -122,6 +129,9 @@ def test_result_and_refusals() -> None:
     assert found.level == "asymptotic"
     empty = pt.gwas([[0, 0], [3, 4], [7, 6]], rho=1)  # an empty row is no NULL here: it contributes nothing
     assert 0 <= empty.p_value <= 1  # type: ignore[operator]
+    few = pt.gwas([[1, 2], [1, 2], [1, 1]], rho=1, source=Seeded(1))
+    assert "n = 8 is below 10, where the level was not measured" in few.warnings
+    assert not any("below 10" in warning for warning in empty.warnings)
     for wrong in ([[1, 2], [3, 4]], [[1, -2], [3, 4], [5, 6]], [[1, 0.5], [3, 4], [5, 6]], [[1, 0], [3, 0], [5, 0]]):
         with pytest.raises(InvalidParameter):
             pt.gwas(wrong, rho=1)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from holdfast.errors import InvalidParameter
+from holdfast.inference import private_tests as pt
 from holdfast.inference.private_tests.monte_carlo import (
     blocks,
     critical_value,
@@ -117,6 +118,28 @@ def test_policies() -> None:
     assert redrawn.drawn > 99
     with pytest.raises(InvalidParameter, match="on_null"):
         resample(draw, 99, on_null="minus infinity")  # type: ignore[arg-type]
+
+
+def test_inconclusive_replicates_of_a_fitted_model_are_left_out_or_end_the_test_and_it_says_so() -> None:
+    """Noise of variance 20 on a smallest expected count just above 5: about half of the replicates fall below."""
+    noisy = pt.NoisyCounts(np.array([9.0, 30.0, 61.0]), 100, pt.gaussian(0.05))
+
+    def run(on_null: Any) -> pt.TestResult:
+        rng = np.random.default_rng(1)
+        return pt.mc_minimum_chi_square(noisy, pt.HardyWeinberg(), m=99, on_null=on_null, rng=rng)
+
+    skipped, failed, redrawn = run("skip"), run("fail"), run("redraw")
+    left_out = skipped.details["inconclusive"]
+    assert 0 < left_out < 99 == skipped.details["drawn"]
+    assert f"{left_out} of 99 resamples were inconclusive and left out" in skipped.warnings
+    assert skipped.p_value is not None
+    assert (skipped.p_value * (99 - left_out + 1)) % 1 == pytest.approx(0)
+    assert failed.p_value is None
+    assert failed.reject is None
+    assert failed.null_returned is not None
+    assert failed.null_returned.startswith("the rule of thumb fired on a resample. The release is spent")
+    assert redrawn.details["drawn"] > 99
+    assert not any("left out" in warning for warning in redrawn.warnings)
 
 
 def test_redrawing_gives_up() -> None:

@@ -109,3 +109,12 @@ def test_exactly_one_noise() -> None:
             noise_of(**given_)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="NoiseLaw"):
         noise_of(noise="gaussian")  # type: ignore[arg-type]
+
+
+def test_words_are_those_of_the_generator() -> None:
+    one, many, plain = (np.random.default_rng(3) for _ in range(3))
+    wanted = plain.integers(0, 2**64, size=5, dtype=np.uint64).tolist()
+    single = Words(one)
+    assert [single.word() for _ in range(5)] == Words(many).words(5).tolist() == wanted
+    with pytest.raises(InvalidParameter, match="rng must be a numpy Generator, got a int"):
+        Words(3)  # type: ignore[arg-type]

@@ -127,6 +127,15 @@ def test_a_simple_null_is_the_goodness_of_fit_statistic() -> None:
     assert found.nonprojected == pytest.approx(nonprojected_statistic(noisy, 1000, p0, 800.0), rel=1e-10)
 
 
+def test_a_simple_null_has_nothing_to_fit() -> None:
+    model = Simple([0.5, 0.25, 0.25])
+    theta = model.start(np.ones((7, 1, 3)))
+    assert theta.shape == (7, 0)
+    assert model.project(theta).shape == (7, 0)
+    assert model.jacobian(theta).shape == (7, 1, 3, 0)
+    np.testing.assert_array_equal(model.probabilities(theta), np.tile([0.5, 0.25, 0.25], (7, 1, 1)))
+
+
 def test_degrees_of_freedom() -> None:
     expected = [(1, 2), (6, 7), (6, 9), (1, 2), (3, 4), (3, 4)]
     for model, pair in zip(MODELS, expected, strict=True):
@@ -157,6 +166,11 @@ def test_a_users_independence_is_ours(analytic: bool) -> None:
     assert theirs.projected == pytest.approx(mine.projected, rel=1e-9)
     np.testing.assert_allclose(theirs.theta, mine.theta[[0, 2]], rtol=1e-6)
     assert not fit_model([-50.0, 3.0, 4.0, 2.0], user, n=1000, variance=800.0).conclusive
+    many = fit_model(np.array([[[noisy]], [[[-50.0, 3.0, 4.0, 2.0]]]]), user, n=1000, variance=800.0)
+    assert many.theta.shape == (2, 1, 2)
+    np.testing.assert_array_equal(many.conclusive, [[True], [False]])
+    np.testing.assert_array_equal(many.projected, [[theirs.projected], [np.nan]])
+    np.testing.assert_array_equal(many.probabilities[0, 0], theirs.probabilities)
 
 
 def test_users_models_that_cannot_work_are_refused_before_any_release() -> None:

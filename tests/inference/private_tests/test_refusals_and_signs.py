@@ -14,7 +14,7 @@ import pytest
 from holdfast.accounting.costs import PureDP
 from holdfast.errors import InvalidParameter
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests import t_test
+from holdfast.inference.private_tests import asympt_indep, classical, t_test
 from holdfast.inference.private_tests.group_plan import plan_groups
 from holdfast.noise import Secure, Seeded
 
@@ -110,6 +110,25 @@ def test_two_cells_are_sent_to_the_better_test_where_it_is_better() -> None:
     assert any("proportion" in w for w in pt.gof([60, 40], [0.5, 0.5], epsilon=1).warnings)
     assert not any("proportion" in w for w in pt.gof([60, 40], [0.5, 0.5], rho=1).warnings)
     assert not any("proportion" in w for w in pt.gof([60, 40, 30], [0.4, 0.3, 0.3], epsilon=1).warnings)
+
+
+@pytest.mark.parametrize(
+    ("run", "warning"),
+    [
+        (
+            lambda: classical.gof([3, 4, 2], [1 / 3] * 3),
+            "the smallest expected count is 3, below 5: the limit is rough",
+        ),
+        (
+            lambda: asympt_indep.independence(TABLE, rho=0.1, minimum_count=2),
+            "minimum_count = 2 is below 5, where no level was measured",
+        ),
+    ],
+)
+def test_a_limit_that_was_not_measured_is_said(run: Callable[[], pt.TestResult], warning: str) -> None:
+    assert warning in run().warnings
+    assert not any("below 5" in w for w in classical.gof(COUNTS, S4).warnings)
+    assert not any("below 5" in w for w in asympt_indep.independence(TABLE, rho=0.1).warnings)
 
 
 def test_undeclared_values_can_be_counted_without_an_error() -> None:

@@ -92,7 +92,7 @@ def independence_power(
     >>> print(independence_power(table, 5000, rho=0.00125))
     projected independence: power 0.598 at n = 5000, alpha 0.05 (limit); cost ZCDP(rho=0.00125)
     """
-    truth = np.asarray(p, dtype=np.float64)
+    truth = _numbers(p)
     if truth.ndim != 2 or min(truth.shape) < 2:
         raise InvalidParameter(f"p must be a table of at least 2 by 2 probabilities, got shape {truth.shape}")
     law = _law(method, rho, epsilon, noise, unit)
@@ -147,7 +147,7 @@ def homogeneity_power(
     >>> print(f"{homogeneity_power(genotypes, [500, 500], rho=0.002).power:.2f}")
     0.70
     """
-    truth = np.asarray(p, dtype=np.float64)
+    truth = _numbers(p)
     if truth.ndim != 2:
         raise InvalidParameter("p must be a table: one row of probabilities a group")
     law = _law(method, rho, epsilon, noise, "person")
@@ -190,7 +190,7 @@ def model_power(
     if not isinstance(model, NullModel) or model.groups != 1:
         raise InvalidParameter("model must be a null model of one group; several groups: homogeneity_power")
     law = _law(method, rho, epsilon, noise, "person")
-    truth = np.asarray(p, dtype=np.float64).reshape(1, -1)
+    truth = _numbers(p).reshape(1, -1)
     return _power(model, truth, [n], law, method, alpha, m, at, None, None, model.name)
 
 
@@ -301,6 +301,13 @@ def _rule_of_thumb(fitted: Array, truth: Array, sizes: Array, variance: float, m
         f"the smallest expected count is {least:.3g}: the rule of thumb will often make the test inconclusive, which "
         "this number does not count; simulate with trials",
     )
+
+
+def _numbers(p: Any) -> Array:
+    try:
+        return np.asarray(p, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter("p must be a list of numbers, or of rows of equal length") from None
 
 
 def _checked(model: NullModel, truth: Array, sizes: Any) -> tuple[Array, Array]:

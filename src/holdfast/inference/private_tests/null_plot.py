@@ -71,8 +71,10 @@ def null_law(
     >>> law.draws, bool(abs(np.trapezoid(law.density, law.x) - 1) < 0.02)
     (0, True)
     """
-    if result.statistic is None or result.critical_value is None:
+    if result.null_returned is not None:
         raise GuaranteeUnavailable(f"there is no statistic to draw: the test is inconclusive, {result.null_returned}")
+    if result.statistic is None or result.critical_value is None:
+        raise InvalidParameter(f"the null law of {result.test} is not known to this plot")
     known = result.details
     shown = result.critical_value if np.isfinite(result.critical_value) else 0.0
     reach = 1.15 * max(result.statistic, 2 * shown, 1.0)
@@ -216,6 +218,8 @@ def _draws(result: TestResult, p0: Any, shape: tuple[int, int] | None, rng: np.r
         if "fitted" not in known:
             null = _null(p0)
             return np.asarray(channel.statistic(channel.draw(rng, n, null, _DRAWS), n, null))
+        if not known["model"].startswith("independence"):
+            raise InvalidParameter(f"the null law of {known['model']} is not known to this plot")
         model = Independence(*_shape(shape, known["fitted"]))
         drawn = channel.draw(rng, n, known["fitted"].ravel(), _DRAWS // 10)
         return np.asarray(local_fit(drawn, n, channel, model).statistic)

@@ -274,7 +274,11 @@ def _quadratic(method: str, null: Array, n: int, variance: float) -> Quadratic:
 
 def distribution(name: str, values: Any) -> Array:
     """Check a probability vector that may have empty cells: a truth, not a null."""
-    vector = np.array(check.reals(name, np.ravel(values).tolist(), at_least=0))
+    try:
+        plain = np.ravel(values).tolist()
+    except ValueError:
+        raise InvalidParameter(f"{name} must be a list of numbers, or of rows of equal length") from None
+    vector = np.array(check.reals(name, plain, at_least=0))
     total = float(vector.sum())
     if vector.size < 2 or abs(total - 1) > 1e-9:
         raise InvalidParameter(f"{name} must be at least two numbers that sum to 1, got a sum of {total:.10g}")

@@ -232,14 +232,12 @@ def which_independence(
         raise InvalidParameter("give shape, the numbers of rows and columns, or p, a table of probabilities")
     if p is None:
         assert shape is not None
-        r, c = (check.whole("shape", size, at_least=2, at_most=100) for size in shape)
+        try:
+            r, c = (check.whole("shape", size, at_least=2, at_most=100) for size in shape)
+        except (TypeError, ValueError):
+            raise InvalidParameter("shape must be a pair (r, c) of whole numbers from 2 to 100") from None
         p = dependent_table(np.full(r, 1 / r), np.full(c, 1 / c), effect)
-    try:
-        truth = distribution("p", p).reshape(np.shape(p))
-    except ValueError as error:
-        if isinstance(error, InvalidParameter):
-            raise
-        raise InvalidParameter("p must be a table: a list of rows of equal length") from None
+    truth = distribution("p", p).reshape(np.shape(p))
     if truth.ndim != 2 or min(truth.shape) < 2:
         raise InvalidParameter(f"p must be a table of at least 2 by 2 probabilities, got shape {truth.shape}")
     law = noise_of(rho=rho, epsilon=epsilon)

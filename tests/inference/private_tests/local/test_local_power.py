@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -138,6 +139,15 @@ def test_crossovers_say_who_wins(d: int, epsilon: float) -> None:
     assert pure.people[0] == 1.0
     assert list(pure.people) == sorted(pure.people)
     assert "gaussian" not in pure.kinds
+
+
+def test_the_choice_of_a_randomizer_as_plain_data() -> None:
+    found = local.which_randomizer(3, 1)
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["kinds"] == list(found.kinds)
+    assert plain["information"] == sorted(found.information, reverse=True)
+    assert plain["people"] == [plain["information"][0] / each for each in plain["information"]]
+    assert plain["people"][0] == 1
 
 
 def test_the_worst_direction_is_worst() -> None:
