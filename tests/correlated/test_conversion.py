@@ -166,7 +166,7 @@ def test_asking_what_fits_changes_nothing() -> None:
     before = account.state()
     assert account.admits(PureDP(account.remaining()))
     assert not account.admits(PureDP(0.26))
-    with pytest.raises(InvalidParameter, match="Bayesian levels do not add up"):
+    with pytest.raises(InvalidParameter, match="has no conversion to Bayesian"):
         account.admits(ApproxDP(0.1, 1e-6))
     assert account.state() == before
     assert account.budget == 1.0
