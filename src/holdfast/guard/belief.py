@@ -202,11 +202,12 @@ class Belief:
 
     def _adjusted(self, place: int, p: float) -> float:
         """A p-value after the private part alone; kept, because a concentrated cap takes a second."""
-        if (place, p) not in self._p_values:
+        found = self._p_values.get((place, p))  # looked up once: another thread may clear them meanwhile
+        if found is None:
             if len(self._p_values) >= 256:
                 self._p_values.clear()
-            self._p_values[place, p] = self._looking(place).adjusted(p)
-        return self._p_values[place, p]
+            found = self._p_values[place, p] = self._looking(place).adjusted(p)
+        return found
 
     def _after_privacy(self, log_share: float, place: int) -> float:
         """The share corrected for a private interaction under the cap, rounded down to a grid first."""

@@ -257,11 +257,12 @@ _beliefs: dict[tuple[int, str], Belief] = {}
 def belief_of(standing: Standing) -> Belief:
     """The shares of a guard; kept, because their corrections take milliseconds to compute and never change."""
     name = standing.n, standing.policy_name
-    if name not in _beliefs:
+    found = _beliefs.get(name)  # looked up once: another thread may clear them meanwhile
+    if found is None:
         if len(_beliefs) >= 256:
             _beliefs.clear()
-        _beliefs[name] = Belief(standing.n, standing.policy)
-    return _beliefs[name]
+        found = _beliefs[name] = Belief(standing.n, standing.policy)
+    return found
 
 
 def _body(asked: Asked, charged: Charged) -> dict[str, Any]:

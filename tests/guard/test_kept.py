@@ -1,0 +1,79 @@
+"""What is computed once and kept for the next question: full after a while and then begun anew, under any threads."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from holdfast.accounting import PureDP
+from holdfast.data.schema import Schema
+from holdfast.guard import Policy, settling
+from holdfast.guard.belief import Belief
+from holdfast.guard.settling import belief_of
+from holdfast.guard.standing import Standing
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling, "_beliefs", {})
+
+
+def standing(n: int) -> Standing:
+    return Standing(Policy(questions=5), Schema({"x": "number"}), n)
+
+
+def test_shares_are_kept_for_the_guards_that_are_asked_most_lately() -> None:
+    first = belief_of(standing(1))
+    assert belief_of(standing(1)) is first
+    for n in range(2, 257):
+        belief_of(standing(n))
+    assert len(settling._beliefs) == 256
+    assert belief_of(standing(257)) == Belief(257, Policy(questions=5))
+    assert len(settling._beliefs) == 1
+    assert belief_of(standing(1)) == first
+
+
+def test_p_values_are_kept_up_to_a_number() -> None:
+    belief = Belief(1000, Policy(questions=5, privacy=PureDP(0.01)))
+    found = {p: belief._adjusted(0, p) for p in (i / 1000 for i in range(1, 258))}
+    assert len(belief._p_values) == 1
+    again = Belief(1000, Policy(questions=5, privacy=PureDP(0.01)))
+    assert all(again._adjusted(0, p) == value >= p for p, value in found.items())
+
+
+class Fickle(str):
+    """A name that another thread's clearing meets between each two lookups."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        settling._beliefs.clear()
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+
+def test_another_threads_clearing_takes_nothing_away_from_this_one() -> None:
+    asked = standing(3)
+    asked.__dict__["policy_name"] = cast(str, Fickle(asked.policy_name))
+    assert belief_of(asked) == Belief(3, Policy(questions=5))
+
+
+class FickleNumber(float):
+    """A p-value that another thread's clearing meets between each two lookups."""
+
+    __slots__ = ("kept",)
+    kept: dict[tuple[int, float], float]
+
+    def __hash__(self) -> int:
+        self.kept.clear()
+        return super().__hash__()
+
+
+def test_another_threads_clearing_takes_no_p_value_away() -> None:
+    belief = Belief(1000, Policy(questions=5, privacy=PureDP(0.01)))
+    p = FickleNumber(0.25)
+    p.kept = belief._p_values
+    assert belief._adjusted(0, p) == belief._adjusted(0, 0.25) >= 0.25
