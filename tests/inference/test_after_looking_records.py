@@ -239,7 +239,8 @@ def test_caps_are_charged_from_the_start_and_keep_steps_out() -> None:
 
 
 def test_one_cap_needs_no_list() -> None:
-    alone, listed = AfterLooking(1000, caps=PureDP(0.02)), AfterLooking(1000, nulls="any", caps=[PureDP(0.02)])
+    alone = AfterLooking(1000, caps=PureDP(0.02))  # type: ignore[arg-type]
+    listed = AfterLooking(1000, nulls="any", caps=[PureDP(0.02)])
     assert alone.caps == listed.caps == (PureDP(0.02),)
     assert AfterLooking(1000).caps is None
     assert (alone.nulls, listed.nulls) == ("product", "any")

@@ -132,12 +132,12 @@ def test_a_changed_stream_is_not_read_back(make: Callable[[], Stream], change: d
 
 
 @pytest.mark.parametrize("part", ["recent", "far"])
-@pytest.mark.parametrize("make", [Saffron, LordPlusPlus, Addis])
-def test_a_memory_of_another_size_is_not_read_back(make: Callable[[float], Stream], part: str) -> None:
-    state = make(0.05).state()
+@pytest.mark.parametrize("kind", [Saffron, LordPlusPlus, Addis])
+def test_a_memory_of_another_size_is_not_read_back(kind: type[Stream], part: str) -> None:
+    state = kind(0.05).state()  # type: ignore[call-arg, arg-type]
     state["memory"][part] = state["memory"][part][1:]
     with pytest.raises(InvalidParameter, match="as many numbers as this discount needs"):
-        make.from_state(state)  # type: ignore[attr-defined]
+        kind.from_state(state)
 
 
 @pytest.mark.parametrize("make", ALL)
