@@ -314,3 +314,42 @@ class TestLearners:
             lrn.from_probability([1.5])
         with pytest.raises(InvalidParameter):
             lrn.from_scores([1.5], 0, 1)
+
+    @pytest.mark.parametrize(
+        ("make", "words"),
+        [
+            (lambda: cur.Function(5), "function must be callable"),
+            (lambda: lrn.tabular.Estimator(5), "estimator must be a scikit-learn estimator or its dotted name"),
+            (
+                lambda: lrn.tabular.Estimator("sklearn.svm.SVC", options={"depth": 3}).fresh(),
+                "estimator 'sklearn.svm.SVC' cannot be made with these options",
+            ),
+            (lambda: lrn.Linkage()(HALF, TestLearners.lens, None), "this learner predicts a target; the audit names"),
+            (
+                lambda: lrn.Linkage()(HALF, TestLearners.lens, Target("ill", equals=1, not_applicable=(0, 1))),
+                "the report has no row that the target applies to",
+            ),
+            (
+                lambda: lrn.attackers.NearestRecord()(HALF.take([0]), TestLearners.lens, ILL),
+                "the report must have at least 2 rows to measure distances in",
+            ),
+            (
+                lambda: lrn.attackers.Given({"street": [0.5]}).for_rows(np.arange(1), TestLearners.lens),
+                "predictions for lens 'all' were not given",
+            ),
+            (
+                lambda: lrn.attackers.Given([0.5]).for_rows(np.arange(2), TestLearners.lens),
+                "predictions given must be one number for each row of the data",
+            ),
+        ],
+    )
+    def test_what_cannot_be_learnt_from_is_refused_with_the_reason(self, make, words):
+        with pytest.raises(InvalidParameter, match=words):
+            make()
+
+    def test_text_where_the_report_has_numbers_is_no_known_value(self):
+        h = lrn.Linkage()(HALF, Lens("x", ("age",)), ILL)
+        numbers, words = Table.of({"age": [1000, 2000]}), Table.of({"age": ["old", "young"]})
+        assert h(words).tolist() == h(numbers).tolist()
+        empty = lrn.Linkage()(HALF.with_column("age", np.full(400, np.nan)), Lens("x", ("age",)), ILL)
+        assert np.isfinite(empty(numbers)).all()

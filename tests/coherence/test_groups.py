@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from holdfast.coherence.distance import group_distances
-from holdfast.coherence.groups import GroupPlan
+from holdfast.coherence.distance import Partition, group_distances
+from holdfast.coherence.groups import LARGEST_COLLECTION, GroupPlan, plan_of
 from holdfast.coherence.lenses import Lens, family, path, subsets
 from holdfast.coherence.predicates import predicate
 from holdfast.coherence.split import cluster_split, even_rows, half_split
@@ -145,6 +145,13 @@ def test_lenses():
         family({"x": ["PAY"]}, PEOPLE, "PAY")
     with pytest.raises(InvalidParameter, match="distinct columns"):
         Lens("x", ())
+    with pytest.raises(InvalidParameter, match="lenses must be all Lens objects or all column names"):
+        family([Lens("x", ("SEX",)), "AGE"], PEOPLE)
+    for wrong in ("SEX", [], 5):
+        with pytest.raises(InvalidParameter, match="lenses must be a Lens, a list of lenses or columns, or a mapping"):
+            family(wrong, PEOPLE)
+    with pytest.raises(InvalidParameter, match="lenses must have distinct names"):
+        family([Lens("x", ("SEX",)), Lens("x", ("AGE",))], PEOPLE)
 
 
 def test_targets():
@@ -225,3 +232,50 @@ def test_a_group_of_exactly_the_least_size_is_measured():
     assert groups.names == ("everyone", "twenty", "part=0", "part=1")
     assert groups.too_small == (("less", 19),)
     assert groups.unmeasured == ("less",)
+
+
+@pytest.mark.parametrize("group", [-1, 3, "SEX=9", "everybody"])
+def test_a_group_that_is_not_there_is_refused_and_no_other_shown(group):
+    found = GroupPlan(columns=["SEX"]).resolve(PEOPLE)
+    assert found.names == ("everyone", "SEX=1", "SEX=2")
+    with pytest.raises(InvalidParameter, match=f"group must be one of 3 groups, got {group!r}"):
+        found.mask(group)
+
+
+def test_groups_in_every_form_they_may_be_given():
+    plan = GroupPlan(columns=["SEX"])
+    assert plan_of(plan) is plan
+    assert plan_of(None) == GroupPlan()
+    assert plan_of({"old": "AGE >= 60"}) == GroupPlan(declared={"old": "AGE >= 60"})
+    assert plan_of("SEX") == plan_of(["SEX"]) == plan
+    with pytest.raises(InvalidParameter, match="groups must be a GroupPlan, a mapping of names to rules, or a list"):
+        plan_of(5)
+    with pytest.raises(InvalidParameter, match="columns of groups must be distinct"):
+        GroupPlan(columns=["SEX", "SEX"])
+    with pytest.raises(InvalidParameter, match="bins cut numbers, and column 'TOWN' holds text"):
+        GroupPlan(columns=["TOWN"], bins={"TOWN": [1.0]}).resolve(PEOPLE)
+
+
+def test_too_many_groups_are_refused_before_they_are_measured():
+    rows = np.arange(50**3)
+    many = Table.of({"a": rows % 50, "b": rows // 50 % 50, "c": rows // 2500})
+    with pytest.raises(InvalidParameter, match=f"groups must be at most {LARGEST_COLLECTION}; lower depth or raise"):
+        GroupPlan(columns=["a", "b", "c"], depth=3, min_size=1).resolve(many)
+    with pytest.raises(InvalidParameter, match="column 'a' has 100001 values; say in bins where to cut it"):
+        GroupPlan(columns=["a"], min_size=1).resolve(Table.of({"a": np.arange(LARGEST_COLLECTION + 1)}))
+
+
+@pytest.mark.parametrize(
+    ("predictions", "codes", "words"),
+    [
+        (["high", "low"], [0, 0], "predictions must be a list of numbers"),
+        ([[0.1], [0.2]], [0, 0], "predictions must be a list of finite numbers"),
+        ([0.1, np.nan], [0, 0], "predictions must be a list of finite numbers"),
+        ([0.1, 0.2], [0], "codes must be one whole number for each of 2 rows"),
+        ([0.1, 0.2], [0.0, 0.5], "codes must be one whole number for each of 2 rows"),
+        ([0.1, 0.2], [0, 1], "codes must lie between -1 and 0"),
+    ],
+)
+def test_distances_of_what_is_no_prediction_or_no_group_are_refused(predictions, codes, words):
+    with pytest.raises(InvalidParameter, match=words):
+        group_distances(predictions, [True, False], Partition(np.array(codes), 1))

@@ -1,5 +1,7 @@
 """Learners and curators that hold the data under audit, or look beyond their lens, are caught."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,47 @@ class TestPeeking:
 
         with pytest.raises(InvalidParameter, match="attribute 'kept'"):
             run(Audit(data, cur.Clear(), Learner(), ILL))
+
+    def test_an_argument_of_a_partial_and_the_object_of_a_method(self):
+        data = people()
+
+        def learner(report, lens, kept):
+            return lambda rows: np.zeros(rows.rows)
+
+        class Holder:
+            def __init__(self):
+                self.kept = data["key"]
+
+            def learn(self, report):
+                return lambda rows: np.zeros(rows.rows)
+
+        held = functools.partial(learner, kept=data["key"])
+        with pytest.raises(InvalidParameter, match=r"holds the data under audit \(an argument of partial\)"):
+            run(Audit(data, cur.Clear(), {"x": held}, ILL, splits=1))
+        with pytest.raises(InvalidParameter, match=r"holds the data under audit \(attribute 'kept'\)"):
+            run(Audit(data, cur.Clear(), {"x": Holder().learn}, ILL, splits=1))
+
+    def test_what_holds_only_other_things_is_let_through(self):
+        """An array of its own, a name that is bound later, and an object that only looks like a data frame."""
+
+        class NoFrame:
+            columns = shape = ("a",)
+
+            def __getitem__(self, name):
+                raise RuntimeError("not a frame")
+
+        own, odd = np.arange(7), NoFrame()
+
+        def learner(report):
+            return lambda rows: np.full(rows.rows, 0.0 if own.size and odd else late)
+
+        assert not run(Audit(people(), cur.Clear(), {"x": learner}, ILL, splits=1)).partial
+        late = 0.5
+
+    def test_a_learner_that_returns_no_predictor(self):
+        trials = run(Audit(people(), cur.Clear(), {"x": lambda report: 0.5}, ILL, splits=2))
+        assert trials.partial
+        assert "a learner must return a predictor: a function from a table" in trials.failures[0].message
 
     def test_a_column_outside_the_lens(self):
         learner = lambda report: lambda rows: 2.0 * rows["ill"] - 1  # noqa: E731

@@ -16,6 +16,7 @@ from holdfast.coherence.verdict import verdict
 from holdfast.errors import InvalidParameter
 from holdfast.strict_json import to_json
 
+FAILURE = {"split": 0, "learner": None, "lens": "id", "kind": "curator-hung", "message": "it ran past its limit"}
 NASTY = "<img src=x onerror=alert(1)>\"'&"
 
 
@@ -120,7 +121,18 @@ def test_what_does_not_fit_together_is_refused(report: Report) -> None:
         (("alpha",), 0, "alpha must be from"),
         (("setting", "file"), 5, "setting must be a text"),
         (("failures",), [{"split": 0}], "learner, lens, message missing"),
+        (("failures",), [FAILURE | {"split": -1}], "failures: split must be"),
+        (("failures",), [FAILURE | {"learner": 5}], "failures: learner must be a text"),
+        (("failures",), [FAILURE | {"kind": "tired"}], "failures: kind must be one of"),
+        (("failures",), [FAILURE | {"message": None}], "failures: message must be a text"),
         (("title",), "x" * 20_001, "at most 20,000 letters"),
     ):
         with pytest.raises(InvalidParameter, match=words):
             read(_changed(plain, at, value))
+
+
+def test_failures_are_read_back_and_drawn_as_text(report: Report) -> None:
+    failure = FAILURE | {"message": NASTY}
+    made = read(_changed(report.to_dict(), ("failures",), [failure]))
+    assert made.to_dict()["failures"] == [failure]
+    assert NASTY not in html(made)

@@ -169,12 +169,12 @@ class Groups:
 
     def mask(self, group: int | str) -> NDArray[np.bool_]:
         """Which rows are members of the group with this number or name."""
-        number = self.names.index(group) if isinstance(group, str) else group
-        for layer in self.layers:
+        number = self.names.index(group) if isinstance(group, str) and group in self.names else group
+        for layer in () if isinstance(number, str) or number < 0 else self.layers:
             if number < len(layer.names):
                 return self._mask(layer) if layer.partition is None else layer.partition.codes == number
             number -= len(layer.names)
-        raise InvalidParameter(f"group must be one of {len(self)} groups")
+        raise InvalidParameter(f"group must be one of {len(self)} groups, got {group!r}")
 
     def masks(self) -> Iterator[NDArray[np.bool_]]:
         """The masks of all groups, one after the other."""
