@@ -169,8 +169,11 @@ class Groups:
 
     def mask(self, group: int | str) -> NDArray[np.bool_]:
         """Which rows are members of the group with this number or name."""
-        number = self.names.index(group) if isinstance(group, str) and group in self.names else group
-        for layer in () if isinstance(number, str) or number < 0 else self.layers:
+        if isinstance(group, str):
+            number = self.names.index(group) if group in self.names else -1
+        else:
+            number = group
+        for layer in self.layers if number >= 0 else ():
             if number < len(layer.names):
                 return self._mask(layer) if layer.partition is None else layer.partition.codes == number
             number -= len(layer.names)
