@@ -31,7 +31,7 @@ class Standing:
         """From what a guard says about itself."""
         try:
             return cls(Schema.from_dict(facts["schema"]), int(facts["n"]), Policy.from_dict(facts["policy"]))
-        except (InvalidParameter, KeyError, TypeError, ValueError):
+        except (InvalidParameter, KeyError, TypeError, ValueError, OverflowError):
             raise ReceiptInvalid("what the server says about the guard cannot be read, so no answer fits it") from None
 
     def digest(self, question: Mapping[str, Any]) -> str | None:

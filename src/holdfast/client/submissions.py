@@ -203,7 +203,7 @@ def read_leaderboard(plain: Any) -> RemoteLeaderboard:
         places = tuple(_place(one) for one in plain["places"])
         board = Board.from_dict(plain["board"])
         return RemoteLeaderboard(board, float(plain["confidence"]), places, int(plain["submissions"]))
-    except (InvalidParameter, KeyError, TypeError, ValueError):
+    except (InvalidParameter, KeyError, TypeError, ValueError, OverflowError):
         raise _odd() from None
 
 
