@@ -67,6 +67,18 @@ def test_truncation_pays_for_outcomes_that_the_reference_misses() -> None:
     assert compressor.distance_to([0.9, 0.1]) <= 0.11
 
 
+def test_a_message_that_would_need_too_many_draws_is_refused() -> None:
+    with pytest.raises(GuaranteeUnavailable, match="public draws would be needed; at most 10000000 are made"):
+        RejectionCompressor([1.0, 0.0], [2.0**-40, 1 - 2.0**-40], 1e-6)
+
+
+def test_what_is_told_of_a_compressor_holds_no_law() -> None:
+    plain = RejectionCompressor(TARGET, REFERENCE, 0.01).to_dict()
+    assert (plain["beta"], plain["truncate"]) == (0.01, 0.0)
+    assert plain["failure"] <= 0.01
+    assert all(isinstance(value, (int, float)) for value in plain.values()), plain
+
+
 def test_wrong_input() -> None:
     for wrong in (([0.5, 0.6], [0.5, 0.5], 0.1), ([0.5, 0.5], [0.5, 0.5], 0), ([1.0], [0.5, 0.5], 0.1)):
         with pytest.raises(InvalidParameter):

@@ -247,3 +247,12 @@ def test_a_stored_ladder_keeps_its_step_and_a_leader_that_was_submitted() -> Non
     for leader in (-1, 2):
         with pytest.raises(InvalidParameter, match="leader"):
             Ladder.from_state(state | {"leader": leader})
+
+
+def test_one_row_never_moves_a_parameter_free_ladder_by_less_than_everything() -> None:
+    """The spread of one difference is not known: nothing short of the whole range counts as better."""
+    ladder = Ladder(1, 5, mode="parameter-free")
+    assert (ladder.n, ladder.submitted) == (1, 0)
+    shown = [ladder.submit([loss]).value for loss in (0.9, 0.4, 0.1)]
+    assert shown[1:] == shown[:1] * 2
+    assert ladder.submitted == 3

@@ -49,6 +49,16 @@ def test_a_batch_ends_where_the_run_ends():
         hf.ReusableHoldout(N, questions=3).check_batch([column(0.5)] * 4, [0.5] * 4)
 
 
+def test_a_batch_whose_first_question_is_refused_costs_nothing():
+    holdout = hf.ReusableHoldout(N, questions=10)
+    before = holdout.state()
+    with pytest.raises(InvalidParameter, match=r"tolerance must be at least .*; nothing was spent"):
+        holdout.check_batch([column(0.5)] * 2, [0.5, 0.5], tolerance=1e-6)
+    with pytest.raises(InvalidParameter, match="guesses must have one entry a question, 2, got 1"):
+        holdout.check_batch([column(0.5)] * 2, [0.5])
+    assert holdout.state() == before
+
+
 def test_a_run_without_a_plan_never_ends_and_gets_harder():
     holdout = hf.ReusableHoldout(N)
     widths = []

@@ -21,6 +21,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.models.dummy import DummyLM
 from lm_eval.tasks import TaskManager
 
+import holdfast as hf
 from holdfast.errors import InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.lm_eval import _Named, guard_task, guarded
@@ -168,6 +169,14 @@ def test_only_a_mean_of_the_task_can_be_guarded() -> None:
         guard_task(_task(metric_list=[{"metric": "f1"}]), scores, metric="f1")
     with pytest.raises(InvalidParameter, match="scores must be a GuardedScores"):
         guard_task(_task(), ReusableHoldout(N))  # type: ignore[arg-type]
+
+
+def test_the_harness_reports_how_right_answers_were_and_not_the_answers() -> None:
+    rows = {"id": [str(i) for i in range(20)], "answer": ["A", "B"] * 10}
+    board = hf.guard.Board("exam", key="id", label="answer", metric="accuracy")
+    guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=10, boards=[board]))
+    with pytest.raises(InvalidParameter, match="scores must take how right answers were"):
+        guard_task(_task(), GuardedScores(guard, board="exam", answers=True))
 
 
 def test_noise_picked_greedily_is_not_believed(manager: TaskManager) -> None:

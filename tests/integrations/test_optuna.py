@@ -64,5 +64,7 @@ def test_pruned_trials_are_left_alone() -> None:
 
 
 def test_wrong_when_is_named() -> None:
+    with pytest.raises(InvalidParameter, match="holdout must be a ReusableHoldout, got a int"):
+        HoldoutCallback(2000, _values)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="when must be one of"):
         HoldoutCallback(ReusableHoldout(2000, questions=5), _values, when="never")  # type: ignore[arg-type]

@@ -195,6 +195,14 @@ def test_boards_and_sheets_can_be_registered_by_a_steward() -> None:
         GuardedScores(guard, ids=IDS[:3])
 
 
+def test_a_board_of_another_metric_cannot_be_told_how_right_answers_were() -> None:
+    rows = {"id": IDS, "answer": [i % 2 for i in range(N)]}
+    board = hf.guard.Board("exam", key="id", label="answer", metric="f1")
+    guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=10, boards=[board]))
+    with pytest.raises(InvalidParameter, match=r"board must be one of accuracy or mae .*, got 'exam'"):
+        GuardedScores(guard, board="exam")
+
+
 def test_only_a_holdout_or_a_guard_keeps_a_budget() -> None:
     with pytest.raises(InvalidParameter, match="keeper must be a ReusableHoldout or a guard, got a str"):
         GuardedScores("scores.db")

@@ -108,6 +108,18 @@ def test_given_holdout_rows_go_on_with_one_plan() -> None:
         clone(search).fit(X[:2000], Y[:2000], X_holdout=X[2000:], y_holdout=Y[2000:])
 
 
+def test_holdout_rows_that_do_not_fit_the_plan_cost_nothing() -> None:
+    plan = ReusableHoldout(1000, questions=8)
+    search = ReusableHoldoutSearch(TREE, DEPTHS, holdout=plan, random_state=0)
+    with pytest.raises(InvalidParameter, match="X_holdout and y_holdout must be given together"):
+        search.fit(X[:2000], Y[:2000], X_holdout=X[2000:])
+    with pytest.raises(InvalidParameter, match="y_holdout must have the holdout's 1000 rows, got 500"):
+        search.fit(X[:2000], Y[:2000], X_holdout=X[2500:], y_holdout=Y[2500:])
+    with pytest.raises(AttributeError, match="no feature_names_in_ attribute before fit"):
+        _ = search.feature_names_in_
+    assert plan.asked == 0
+
+
 def test_refusals_are_said_and_have_no_score() -> None:
     plan = ReusableHoldout(1000, questions=2)
     search = ReusableHoldoutSearch(TREE, DEPTHS, holdout=plan, random_state=0)

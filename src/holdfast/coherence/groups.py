@@ -169,10 +169,7 @@ class Groups:
 
     def mask(self, group: int | str) -> NDArray[np.bool_]:
         """Which rows are members of the group with this number or name."""
-        if isinstance(group, str):
-            number = self.names.index(group) if group in self.names else -1
-        else:
-            number = group
+        number = (self.names.index(group) if group in self.names else -1) if isinstance(group, str) else group
         for layer in self.layers if number >= 0 else ():
             if number < len(layer.names):
                 return self._mask(layer) if layer.partition is None else layer.partition.codes == number

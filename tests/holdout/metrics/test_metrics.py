@@ -271,6 +271,11 @@ def test_a_group_counts_all_rows_and_uses_its_own() -> None:
         (lambda: auc([0, 1], [0.1, 0.2, 0.3]), "scores"),
         (lambda: f1([0, 1], [0, 0.5]), "predictions"),
         (lambda: f_beta([0, 1], [0, 1], 0.0), "beta"),
+        (lambda: f_beta([0, 1], [0, 1], 1.0, "guess"), "family must be one of kl, empirical-bernstein, got 'guess'"),
+        (
+            lambda: mean([0, 1], "clopper-pearson", 0, 2),
+            r"low and high must be 0 and 1 for clopper-pearson, got \[0, 2\]",
+        ),
         (lambda: precision([0, 1], [[0, 1]]), "predictions"),
         (lambda: recall([], []), "labels"),
         (lambda: ratio([2.0, 0.1], [1.0, 1.0], 1.0), "numerators"),
@@ -374,3 +379,9 @@ def test_a_mean_by_bets_is_the_interval_of_its_bets() -> None:
     question = mean(column, "betting")
     assert question.interval(-5.0) == Bets.on(column, 0.0, 1.0, "values").interval(-5.0, "both")
     assert question.interval(-5.0) != mean(column, "kl").interval(-5.0)
+
+
+def test_f_of_one_is_f1():
+    labels, predictions = [1, 1, 0, 0] * 50, [1, 0, 1, 0] * 50
+    for share in (-1.0, -10.0):
+        assert f_beta(labels, predictions, 1.0).interval(share) == f1(labels, predictions).interval(share)

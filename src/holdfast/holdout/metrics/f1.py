@@ -69,6 +69,7 @@ def f_beta(labels: Any, predictions: Any, beta: float, family: RatioFamily = "kl
     (0.86, 0.94)
     """
     square = check.real("beta", beta, at_least=0.01, at_most=100) ** 2
+    check.choice("family", family, ("kl", "empirical-bernstein"))
     if square == 1.0:
         return f1(labels, predictions)
     positive = rows.flags("labels", labels)
