@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ class Files:
     @classmethod
     def at(cls, path: Path) -> Files:
         """What is there now."""
-        suffix = "parquet" if path.is_dir() else path.suffix.lower().lstrip(".")
+        suffix = "parquet" if os.path.isdir(path) else path.suffix.lower().lstrip(".")
         if suffix not in FORMATS:
             raise InvalidParameter(f"source must be a .parquet or .csv file or a folder of Parquet files: {path.name}")
         state = _state(path)

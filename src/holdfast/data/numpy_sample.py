@@ -116,14 +116,27 @@ def _array(name: str, values: Any) -> NDArray[Any]:
     if array.dtype.kind in "OUT":
         array = array.astype(object)
         array = _unwrapped(array.filled(None) if isinstance(array, np.ma.MaskedArray) else array)
+        if not all(_is_unicode(value) for value in array if isinstance(value, str)):
+            raise InvalidParameter(f"column {name!r} must hold texts in Unicode, without half a letter")
     array.flags.writeable = False
     return array
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _unwrapped(array: NDArray[Any]) -> NDArray[Any]:
     """Numbers and truth values with None among them as a masked array; texts and anything else stay objects."""
     missing = np.array([value is None for value in array], dtype=np.bool_)
-    present = np.array(array[~missing].tolist())
+    try:
+        present = np.array(array[~missing].tolist())
+    except (TypeError, ValueError):  # lists of different lengths, for one
+        return array
     if present.ndim != 1 or present.size == 0 or present.dtype.kind not in "bif":
         return array
     filled = np.zeros(len(array), dtype=present.dtype)

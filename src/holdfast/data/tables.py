@@ -134,11 +134,12 @@ def _frame(source: Any) -> pl.LazyFrame:
         import narwhals as nw
 
         return pl.DataFrame(pl.from_arrow(_copied(nw.from_native(source, eager_only=True).to_arrow()))).lazy()
-    except TypeError:
-        raise InvalidParameter(
-            f"source must be a mapping of columns, a data frame, a file or an address, got a {type(source).__name__}"
-        ) from None
-    except (pl.exceptions.PolarsError, ValueError, OverflowError):
+    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, TypeError) and not isinstance(source, Mapping):
+            raise InvalidParameter(
+                "source must be a mapping of columns, a data frame, a file or an address, got a "
+                f"{type(source).__name__}"
+            ) from None
         raise InvalidParameter("source must have columns of one length, each of one type") from None
 
 
