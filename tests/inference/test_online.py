@@ -134,7 +134,7 @@ def test_a_changed_stream_is_not_read_back(make: Callable[[], Stream], change: d
 @pytest.mark.parametrize("part", ["recent", "far"])
 @pytest.mark.parametrize("kind", [Saffron, LordPlusPlus, Addis])
 def test_a_memory_of_another_size_is_not_read_back(kind: type[Stream], part: str) -> None:
-    state = kind(0.05).state()  # type: ignore[call-arg, arg-type]
+    state = kind(0.05).state()  # type: ignore[call-arg]
     state["memory"][part] = state["memory"][part][1:]
     with pytest.raises(InvalidParameter, match="as many numbers as this discount needs"):
         kind.from_state(state)

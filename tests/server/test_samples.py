@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+from holdfast.errors import SampleUnavailable
 from holdfast.guard.guard import Guard
+from holdfast.server import examining
 from holdfast.server.errors import Problem
+from holdfast.server.roles import Caller
 from holdfast.server.running import first_token
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
+from holdfast.server.tables import GUARDS
 
 ROWS = "a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(200))
 
@@ -71,6 +75,55 @@ def test_a_sample_that_is_forgotten_meanwhile_gets_no_guard(server: Server, monk
     with pytest.raises(Problem, match="ledger-conflict"):
         server.samples.remove(again["id"])
     assert [one["name"] for one in server.samples.list()] == ["people"]
+
+
+@pytest.mark.parametrize("meanwhile", ["taken", "given up"])
+def test_a_sample_whose_name_or_file_goes_while_its_rows_are_read_is_not_registered(
+    server: Server, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    real, begun = examining.examine, []
+
+    def slow(place: str, *rest: Any) -> dict[str, Any]:
+        found = real(place, *rest)
+        if not begun:
+            begun.append(place)
+            upload(server, "people") if meanwhile == "taken" else Path(place).unlink()
+        return found
+
+    monkeypatch.setattr(examining, "examine", slow)
+    with pytest.raises(Problem, match="name-taken" if meanwhile == "taken" else "timed-out"):
+        upload(server, "people")
+    assert len(server.samples.list()) == (1 if meanwhile == "taken" else 0)
+
+
+def test_a_guard_whose_name_is_taken_meanwhile_is_not_made(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = upload(server, "first"), upload(server, "second", ROWS + "7,7\n")
+    real, begun = Guard.open, []
+
+    def slow(*args: Any, **kwargs: Any) -> Guard:
+        guard = real(*args, **kwargs)
+        if not begun:
+            begun.append(guard)
+            server.guards.create("people", second["id"], {"questions": 5})
+        return guard
+
+    monkeypatch.setattr(Guard, "open", slow)
+    with pytest.raises(Problem, match="name-taken") as refused:
+        server.guards.create("people", first["id"], {"questions": 5})
+    assert refused.value.detail == "a guard of that name, or of these rows, was made just now"
+    assert [(row["name"], row["sample"]) for row in server.guards.rows()] == [("people", second["id"])]
+
+
+def test_a_guard_whose_record_names_other_rows_is_not_opened(server: Server, tmp_path: Path) -> None:
+    guard = server.guards.create("people", upload(server, "people")["id"], {"questions": 5})["id"]
+    assert server.records.change(GUARDS, guard, dataset="another")
+    server.close()
+    again = Server(Settings(folder=tmp_path / "here"))
+    try:
+        with pytest.raises(SampleUnavailable, match="no longer has the rows it was registered with"):
+            again.guards.guard(guard, Caller("1", "steward", "sam"))
+    finally:
+        again.close()
 
 
 def test_leftovers_of_a_crash_are_deleted_and_nothing_else(tmp_path: Path) -> None:

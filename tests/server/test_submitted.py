@@ -154,6 +154,21 @@ def test_files_that_take_a_process_are_read_two_at_a_time_and_keep_no_question_w
     assert most == 2
 
 
+def test_more_predictions_than_rows_could_have_are_refused_read_here_or_apart(tmp_path: Path) -> None:
+    schema = hf.data.Schema.from_dict({"columns": [{"name": n, "kind": "integer"} for n in ("id", "y")]})
+    board = Board.from_dict({"name": "b", "key": "id", "label": "y", "metric": "accuracy"})
+    most = 4 * 5 + submitted._SPARE
+    for size, right in ((most, True), (most + 1, False)):
+        place = tmp_path / f"{size}.csv"
+        place.write_text("id,prediction\n" + "".join(f"{i},{i % 2}\n" for i in range(size)))
+        for settings in (Settings(folder=tmp_path, max_body=1 << 20), Settings(folder=tmp_path, max_body=1024)):
+            if right:
+                assert len(submitted.read_predictions(place, "csv", board, schema, 5, settings)["keys"]) == most
+            else:
+                with pytest.raises(InvalidParameter, match=f"at most {most}"):
+                    submitted.read_predictions(place, "csv", board, schema, 5, settings)
+
+
 def test_what_a_file_unfolds_to_does_not_fill_the_server(tmp_path: Path) -> None:
     """Texts that repeat are packed to nothing, and handed over they would be as long as they are."""
     place = tmp_path / "wide.parquet"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,6 +35,7 @@ DEFAULTS = {
     "analysts": "",
     "expires": "",
 }
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
 _CONDITION = Schema([Column("condition", "boolean")])
 _METHODS = {
     "guess-and-check": "Guess and check, after failures",
@@ -110,9 +112,9 @@ def shares_of(text: str) -> dict[str, float]:
 
 
 def number_of(name: str, text: str) -> float:
-    """A finite number that somebody typed; whole ones are whole."""
+    """A finite number that somebody typed; whole ones are whole. Commas group thousands: `0,05` is not read as 5."""
     try:
-        if len(text) > 40:
+        if len(text) > 40 or ("," in text and not _GROUPED.fullmatch(text.strip())):
             raise ValueError
         found = float(text.replace(",", ""))
         if not math.isfinite(found):
