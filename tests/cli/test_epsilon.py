@@ -85,6 +85,13 @@ def test_which_groups_at_this_epsilon(capsys: pytest.CaptureFixture[str]) -> Non
         ("--alpha 0.2 --n 1000 --size 10 --group a=3", "--epsilon"),
         ("--alpha 0.2 --n 1000 --epsilon 0.1 --group a", "NAME=ROWS"),
         ("--alpha 0.2 --n 1000 --epsilon 0.1 --group a=3 --group a=4", "once"),
+        ("--alpha 0.2 --n 1000 --epsilon 0.1 --group a=\u00b2", "--group must be NAME=ROWS, got 'a=\u00b2'"),
+        ("--alpha 0.2 --n 1000 --epsilon 0.1 --group a=_", "--group must be NAME=ROWS, got 'a=_'"),
+        ("--alpha 0.2 --n 1000 --epsilon 0.1 --group a=" + "9" * 5000, "--group must be NAME=ROWS, got 'a=9"),
+        (
+            "--alpha 0.2 --n 1000 --epsilon 0.1 --group a=3 --groups 2",
+            "--groups must be the number of groups listed, 1",
+        ),
         ("--alpha 0.2 --n 1000 --size 10 --plot /nowhere/x.svg", "folder"),
     ],
 )

@@ -54,9 +54,25 @@ def test_a_policy_file_and_options_on_top(tmp_path: Path, rows: Path, capsys: An
     words = ["guard", "open", str(tmp_path / "l.db"), str(rows), "--policy", str(policy), "--questions", "30", "--json"]
     assert run(words) == 0
     assert said(capsys)["policy"]["questions"] == 30
-    policy.write_text("[1]")
-    assert run(words) == 2
-    assert "one JSON object" in capsys.readouterr().err
+    for wrong in (b"[1]", b"{", b"", b"\xff"):
+        policy.write_bytes(wrong)
+        assert run(words) == 2
+        assert capsys.readouterr().err == "holdfast: --policy must be a file with one JSON object, policy.json is not\n"
+
+
+@pytest.mark.parametrize("share", ["ann", "ann=", "ann=half", "=0.5"])
+def test_a_wrong_share_of_an_analyst_opens_nothing(tmp_path: Path, rows: Path, capsys: Any, share: str) -> None:
+    path = tmp_path / "l.db"
+    assert run(["guard", "open", str(path), str(rows), "--analyst", share]) == 2
+    assert capsys.readouterr().err == f"holdfast: --analyst must be NAME=SHARE, got {share!r}\n"
+    assert not path.exists()
+
+
+def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "none.db"
+    assert run(["guard", "show", str(path)]) != 0
+    assert "`holdfast guard open LEDGER SAMPLE` begins one" in capsys.readouterr().err
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,30 @@ def test_all_pairs_with_wrong_declarations(
     assert err.startswith("holdfast: ")
 
 
+def test_all_pairs_with_a_rest_that_no_column_declares(
+    capsys: pytest.CaptureFixture[str], people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    declared = tmp_path / "categories.json"
+    declared.write_text('{"colour": ["red", "green", "blue"], "side": ["left", "right"]}')
+    words = ["all-pairs", str(people[0]), "--categories", str(declared), "--rho", "1", "--other", "none"]
+    status, out, err = said(capsys, *words)
+    assert (status, out) == (2, "")
+    assert err == "holdfast: --other must be a declared category of some column, got 'none'\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "categories"),
+    [("colour,side", "red,green"), ("colour,side,size", "a,b;c,d"), ("colour,side", "a,b;c,d;e,f")],
+)
+def test_a_table_has_two_columns_and_two_lists(
+    capsys: pytest.CaptureFixture[str], people: tuple[Path, Path], columns: str, categories: str
+) -> None:
+    words = ["independence", str(people[0]), "--columns", columns, "--categories", categories, "--rho", "1"]
+    status, out, err = said(capsys, *words)
+    assert (status, out) == (2, "")
+    assert "--columns must be two names, and --categories two lists with a semicolon between them" in err
+
+
 def test_parquet_through_pyarrow_or_not_at_all(people: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = count_input.columns([people[1]], ["colour"])
     monkeypatch.setitem(sys.modules, "polars", None)

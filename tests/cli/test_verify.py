@@ -166,3 +166,11 @@ def test_an_account_past_its_share_is_found(tmp_path: Path) -> None:
     assert any(
         "analyst:ann had left" in what for what in forged(tmp_path, lambda n, whole, own, body: (whole, own, body))
     )
+
+
+def test_a_server_s_ledger_is_verified_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    for address in ("http://127.0.0.1:9/", "https://example.org/ledger"):
+        assert run(["verify", address]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("holdfast: ledger must be a file or a database: a server's ledger is verified by its")
+        assert said.count("\n") == 1

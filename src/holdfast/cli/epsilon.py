@@ -187,9 +187,10 @@ def _listed(given: list[str], groups: int | None) -> tuple[dict[str, int], int]:
 
 def _pair(text: str) -> tuple[str, int]:
     name, mark, count = text.rpartition("=")
-    if not mark or not name or not count.replace("_", "").isdigit():
+    digits = count.replace("_", "")
+    if not mark or not name or not digits.isdecimal() or len(digits) > 18:
         raise InvalidParameter(f"--group must be NAME=ROWS, got {text[:60]!r}")
-    return name, int(count)
+    return name, int(digits)
 
 
 def _draw(
