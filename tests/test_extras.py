@@ -71,3 +71,15 @@ def test_the_door_inside_knows_better() -> None:
     """A part that needs one extra calls another that needs a second: what is missing is the second's."""
     with pytest.raises(NotInstalled, match=r"holdfast\[tables\]"), named_extras("gpu"), named_extras():
         raise ModuleNotFoundError("No module named 'sqlglot'", name="sqlglot")
+
+
+@pytest.mark.parametrize("missing", ["nobody_knows", "holdfast.nowhere", None])
+def test_a_package_of_no_extra_is_left_as_it_is(missing: str | None) -> None:
+    error = ModuleNotFoundError("it is not there", name=missing)
+    with pytest.raises(ModuleNotFoundError) as caught, named_extras():
+        raise error
+    assert caught.value is error
+    for extra in (None, "gpu"):
+        with pytest.raises(ModuleNotFoundError) as caught, named_extras(extra):
+            raise ModuleNotFoundError("a part of this package", name="holdfast.nowhere")
+        assert not isinstance(caught.value, NotInstalled)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections import OrderedDict
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -70,3 +72,21 @@ def test_what_every_parser_reads_alike_is_read() -> None:
 def test_what_parsers_read_differently_is_refused(text: bytes, words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
         read_json(text)
+
+
+class Row(tuple):
+    """A tuple of a kind of its own."""
+
+    __slots__ = ()
+
+
+def test_mappings_and_lists_of_any_kind_are_plain() -> None:
+    wanted = {"1": [math.inf, 2], "more": {"up": [-math.inf]}}
+    given = MappingProxyType({1: Row([np.float64(math.inf), np.int64(2)]), "more": OrderedDict(up=Row([-math.inf]))})
+    assert json.loads(to_json(given)) == wanted
+    assert to_canonical_json({"a": None, "b": True, "c": math.inf, "d": "x"}) == to_canonical_json(
+        MappingProxyType({"d": "x", "c": np.float64(math.inf), "b": True, "a": None})
+    )
+    for simple in (None, True, 7, "text"):
+        assert json.loads(to_json(Row([math.inf, simple]))) == [math.inf, simple]
+    assert to_json(np.float64(math.inf)) == to_json(math.inf)
