@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
 
-from holdfast.errors import LedgerConflict
+from holdfast.errors import LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger import open_store, verify_store
 from holdfast.server.records import RECORDS, Records, Taken
 from holdfast.server.tables import METADATA, SAMPLES
@@ -43,6 +45,34 @@ def test_migrations_make_the_tables_that_the_code_uses(place: str) -> None:
         assert [row["id"] for row in records.all(SAMPLES)] == ["s_1"], "what was refused left nothing"
         assert records.change(SAMPLES, "s_1", n=2)
         assert not records.change(SAMPLES, "s_3", n=2)
+        assert verify_store(store).ok
+
+
+def test_records_that_cannot_be_reached_change_nothing_and_say_so(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "ledger.db")) as store:
+        records = Records.beside(store)
+        with store.engine.begin() as connection:  # type: ignore[attr-defined]
+            connection.exec_driver_sql("ALTER TABLE server_samples RENAME TO server_samples_away")
+        for act in (
+            lambda: records.all(SAMPLES),
+            lambda: records.get(SAMPLES, id="s_1"),
+            lambda: records.change(SAMPLES, "s_1", n=2),
+        ):
+            with pytest.raises(
+                LedgerUnavailable, match=r"could not be reached \(OperationalError\); nothing was changed"
+            ):
+                act()
+
+
+def test_the_tables_can_be_taken_away_and_the_ledger_stays(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "ledger.db")) as store:
+        Records.beside(store)
+        before = set(inspect(store.engine).get_table_names())  # type: ignore[attr-defined]
+        with store.engine.begin() as connection, Operations.context(MigrationContext.configure(connection)):  # type: ignore[attr-defined]
+            for script in ScriptDirectory(str(RECORDS.folder)).walk_revisions():  # the newest first
+                script.module.downgrade()
+        after = set(inspect(store.engine).get_table_names())  # type: ignore[attr-defined]
+        assert before - after == set(METADATA.tables)
         assert verify_store(store).ok
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from holdfast.cli.main import build
 from holdfast.cli.main import run as holdfast
+from holdfast.errors import HoldfastError
 from holdfast.server import Settings, create_app
+from holdfast.server.errors import Problem, problem_of
 from holdfast.server.logs import JSONLines, hide
+from holdfast.server.roles import caller_of
 from holdfast.server.running import first_token, to_environment
 
 
@@ -39,6 +44,29 @@ def test_a_defect_says_nothing_about_rows(
     assert (defect["error"], defect["request_id"]) == ("RuntimeError", done.json()["request_id"])
     assert defect["where"][-1].endswith(" fail")
     server.close()
+
+
+def test_an_error_of_a_kind_that_is_not_foreseen_keeps_its_words_to_itself() -> None:
+    found = problem_of(HoldfastError("row 42 is zanzibar"))
+    assert (found.status, found.code) == (500, "internal-error")
+    assert found.detail == "an unforeseen error; nothing was released"
+
+
+def test_a_logged_error_says_where_it_was_and_not_what_it_said() -> None:
+    try:
+        raise RuntimeError("row 42 is zanzibar")
+    except RuntimeError:
+        facts = logging.LogRecord("holdfast", logging.ERROR, __file__, 1, "failed", None, sys.exc_info())
+    line = JSONLines().format(facts)
+    assert "zanzibar" not in line
+    said = json.loads(line)
+    assert (said["event"], said["level"], said["error"]) == ("failed", "error", "RuntimeError")
+    assert said["where"][-1].endswith("test_a_logged_error_says_where_it_was_and_not_what_it_said")
+
+
+def test_a_request_that_no_door_has_checked_has_no_caller() -> None:
+    with pytest.raises(Problem, match="unauthenticated"):
+        caller_of(Request({"type": "http", "state": {"caller": "somebody"}}))
 
 
 def test_parts_of_tokens_are_hidden() -> None:

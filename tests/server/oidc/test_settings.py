@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.guard.ledger import open_store
 from holdfast.server import Settings, create_app
+from holdfast.server.errors import Problem
+from holdfast.server.oidc.claims import signed_claims
+from holdfast.server.oidc.login import Flow
+from holdfast.server.oidc.provider import Provider, published
+from holdfast.server.oidc.service import Oidc
+from holdfast.server.oidc.settings import OidcSettings
+from holdfast.server.records import Records
 from holdfast.server.running import to_environment
 
 RIGHT = {"oidc_issuer": "https://login.example.org/x", "oidc_audience": ("holdfast",)}
@@ -58,3 +66,40 @@ def test_a_secret_that_cannot_be_read_ends_the_start(tmp_path: Path) -> None:
             (tmp_path / "secret").write_text(content)
         with pytest.raises(HoldfastError, match="oidc_client_secret_file"):
             create_app(Settings(**given, oidc_client_secret_file=tmp_path / "secret"))
+
+
+def test_signing_in_needs_a_key_of_ours(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "ledger.db")) as store:
+        settings = Settings(**RIGHT, oidc_client_id="c", public_url="https://holdfast.example.org", folder=tmp_path)
+        with pytest.raises(InvalidParameter, match="oidc_client_id needs a signing key, which seals sign-ins"):
+            Oidc(settings, Records.beside(store), None)
+
+
+def test_a_sign_in_shows_none_of_its_secrets() -> None:
+    flow = Flow("the state", "the nonce", "the verifier", "/page", 0)
+    assert repr(flow) == str(flow) == "Flow(...)"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        None,
+        {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"},
+        {"kty": "EC", "crv": "P-1", "x": "AA", "y": "AA"},
+        {"kty": "EC", "crv": "P-256"},
+        {"kty": "RSA", "n": "!" * 400, "e": "AQAB"},
+        {"kty": "RSA", "n": "A" * 400, "e": 3},
+        {"kty": "RSA", "n": "sXch" * 100},
+        {"kty": "RSA", "n": "sXch" * 100, "e": "AQAB", "d": "AQAB"},
+    ],
+)
+def test_a_key_that_is_damaged_or_secret_checks_no_signature(key: Any) -> None:
+    assert published(key) is None
+
+
+@pytest.mark.parametrize("text", ["", "hf_00_11", "a.b", "a.b.c.d", "a.b.c\n", "é.é.é"])
+def test_what_has_not_the_form_of_a_token_is_nobodys(text: str) -> None:
+    settings = OidcSettings(**RIGHT)
+    with pytest.raises(Problem, match="unauthenticated") as refused:
+        signed_claims(text, Provider(settings), settings)
+    assert refused.value.detail == "this token is not known here"

@@ -56,3 +56,15 @@ def test_a_row_is_no_token_and_counts_as_no_stewards(records: Records) -> None:
         tokens.verify(f"hf_{row['id']}_{secret}")
     with pytest.raises(Problem, match="forbidden"):  # a subject is its issuer's, and so is its name
         subjects.admit(claims("s", iss="https://other.example.org"))
+
+
+def test_a_row_of_another_subject_lets_nobody_in(records: Records) -> None:
+    """The id is a part of the mark: two subjects that share it are told apart by the whole."""
+    subjects = Subjects(records, OidcSettings(oidc_name_claim="nick"))
+    row, _ = subjects.admit(claims("s"))
+    other = row["hash"].replace(row["id"][:4], "0000", 1)
+    assert records.change(TOKENS, row["id"], hash=other)
+    with pytest.raises(Problem, match="forbidden") as refused:
+        subjects.admit(claims("s"))
+    assert refused.value.detail == "your subject cannot be told from another's here"
+    assert records.get(TOKENS, id=row["id"])["hash"] == other  # type: ignore[index]
