@@ -191,6 +191,19 @@ def test_many_different_epsilons_against_dp_accounting() -> None:
     assert ours.value - ours.slack <= upper
 
 
+def test_more_epsilons_than_the_lattice_takes_one_by_one_are_enclosed_too() -> None:
+    """512 epsilons in close pairs are gathered to 256: above at the larger of each pair, below at the smaller."""
+    pairs = [(0.02 + i / 4096, 0.0205 + i / 4096) for i in range(0, 1024, 4)]
+    kinds = Counter(one for pair in pairs for one in pair)
+    assert len(kinds) == 512
+    tilt = tilt_for_epsilon(kinds, 18.0)
+    smaller, larger = (Counter({pair[end]: 2 for pair in pairs}) for end in (0, 1))
+    above, below = (lattice_loss(kinds, tilt, upper=upper).log_delta(18.0) for upper in (True, False))
+    assert above == lattice_loss(larger, tilt, upper=True).log_delta(18.0)
+    assert below == lattice_loss(smaller, tilt, upper=False).log_delta(18.0)
+    assert below < above < below + 0.5
+
+
 def test_a_hundred_thousand_rounds_in_well_under_a_second() -> None:
     optimal(0.001, 0.0, 1000, 1e-6)
     start = time.process_time()  # what others do on the machine does not count

@@ -292,7 +292,7 @@ def pair(first: tuple[float, float], second: tuple[float, float], *, every_law: 
     etas = [check.probability("eta", bound[1], zero=True, one=True) for bound in (first, second)]
     if not isinstance(every_law, bool):
         raise InvalidParameter("every_law must be True or False")
-    price = 1.0 if every_law or etas[1] == 0 else math.exp(min(nats[0], 700.0))
+    price = 1.0 if every_law or etas[1] == 0 else math.exp(nats[0]) if nats[0] <= 700 else math.inf
     return nats[0] + nats[1], min(1.0, etas[0] + price * etas[1])
 
 
