@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import sys
 from pathlib import Path
 
 import dp_accounting
@@ -15,7 +16,7 @@ from dp_accounting.rdp import RdpAccountant
 from holdfast.accounting import GDP, RDP, ZCDP, ApproxDP, Bits, Cost, PureDP
 from holdfast.bounds.composition_optimal import optimal
 from holdfast.bounds.conversions import gdp_to_dp, zcdp_to_dp
-from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter, NotInstalled
 from holdfast.guard.ledger.events import costs_of, pld_report, to_dp_accounting, to_events
 from holdfast.guard.ledger.export import COLUMNS, to_csv, to_json
 from holdfast.guard.ledger.store import Store, open_store
@@ -130,3 +131,20 @@ def test_the_store_file_is_not_needed_for_the_export(store: Store, tmp_path: Pat
     with store.snapshot() as rows:
         path.write_text("".join(to_json(rows)))
     assert verify(path).ok
+
+
+def test_what_costs_nothing_is_no_event() -> None:
+    costs: list[Cost] = [ApproxDP(0.0, 0.0), Bits(0.0), RDP((2.0,), (0.0,))]
+    assert [to_events([(cost, 3)])[0]["event"] for cost in costs] == ["NoOpDpEvent"] * 3
+
+
+def test_the_package_that_adds_up_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("dp_accounting", "dp_accounting.pld"):
+        monkeypatch.setitem(sys.modules, name, None)
+    said = "dp_accounting is not installed: `pip install dp-accounting`"
+    for act in (lambda: to_dp_accounting(to_events([(PureDP(0.1), 1)])), lambda: pld_report([(PureDP(0.1), 1)], DELTA)):
+        with pytest.raises(NotInstalled, match=said) as caught:
+            act()
+        assert caught.value.name == "dp_accounting"
+    with pytest.raises(InvalidParameter, match="delta"):  # what is wrong is said first
+        pld_report([], 2.0)
