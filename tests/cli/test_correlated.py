@@ -148,6 +148,27 @@ def test_zero_probabilities_propose_blocks(model: Any, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
+    ("plain", "options", "words"),
+    [
+        ({"model": "blocks", "sizes": [50]}, ["--tau", "1e-9"], "no number of records is enough"),
+        (
+            {"model": "gaussian field", "n": 100, "autoregression": 0.5},
+            ["--tau", "1e-9"],
+            "more than 10^18 independent",
+        ),
+        ({"model": "gaussian field", "n": 100, "autoregression": 0.5}, ["--epsilon-dp", "1"], "Releases: "),
+    ],
+)
+def test_what_cannot_be_had_is_printed_with_the_rest(
+    plain: Any, options: list[str], words: str, model: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["correlated", model(plain), *options])
+    out = capsys.readouterr().out
+    assert words in out
+    assert "All of this is relative to the declared model" in out
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--epsilon", "0"], "--epsilon must be a number in (0, inf), got 0.0"),

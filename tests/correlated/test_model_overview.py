@@ -146,6 +146,23 @@ def test_one_block_is_said_plainly() -> None:
     assert plain["holdout"]["rule"] == ONE_BLOCK
 
 
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Blocks([50]), "one block says nothing about the population"),
+        (Blocks([50]), "Algorithm 1 cannot: more than 10^18 records"),
+        (Ising({(0, 1): 0.2}, n=2), "Algorithm 1 cannot: the influence is too large for this accuracy"),
+        (GaussianField.autoregressive(100, 0.5), "would need more than 10^18 independent records"),
+        (GaussianField.autoregressive(100, 0.5), "Algorithm 1 has no planner for a Gaussian field: it has no quilts"),
+    ],
+)
+def test_what_no_number_of_records_buys_is_said_with_the_reason(model: Any, words: str) -> None:
+    found = overview(model, tau=1e-9)
+    assert found.refusal.startswith(f"{model.n:,} records of this model do not certify 1e-09: ")
+    assert words in found.refusal
+    assert found.to_dict()["feasible"] is False
+
+
 def test_gaussian_fields_have_no_dp_level() -> None:
     series = GaussianField.autoregressive(10, 0.5)
     found = overview(series, epsilon_bdp=0.5)

@@ -148,6 +148,8 @@ class Overview:
             need = ", and more of one block are worth no more: declare blocks, or how records forget each other"
             if more is not None and math.isfinite(more):
                 need = f" and would need about {more:,.0f} records"
+            elif self.holdout.needed == math.inf:
+                need = " and would need more than 10^18 independent records"
             reasons.append(f"the certified holdout reaches {self.holdout.after_failures:.4g}{need}")
         if self.run is None:
             reasons.append(self.missing["algorithm 1"])
