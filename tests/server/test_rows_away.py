@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import time
 import weakref
@@ -49,6 +50,31 @@ def together(server: Server, guard: str, *asked: Asked) -> list[Any]:
         return []
 
     return Asking(server.guards, work, 2)._together(guard, list(asked))
+
+
+def test_a_stream_ends_where_the_rows_are_away_and_goes_on_after_a_refusal(tmp_path: Path) -> None:
+    at = tmp_path / "people.csv"
+    at.write_text(PEOPLE)
+    with running(allow_folder=(tmp_path,)) as live, live.client() as steward, live.analyst("ann") as ann:
+        made = steward.post("/api/v1/samples/register", json={"name": "away", "path": at.name}).json()["id"]
+        body = {"name": "away", "sample": made, "policy": {"questions": 50}}
+        address = f"/api/v1/guards/{steward.post('/api/v1/guards', json=body).json()['id']}"
+
+        def stream(*questions: Any) -> list[dict[str, Any]]:
+            done = ann.post(f"{address}/stream", json={"questions": questions})
+            assert done.status_code == 200, done.text
+            return [json.loads(line) for line in done.text.splitlines()]
+
+        odd = {"kind": "mean", "expression": "age < 45"}
+        found = stream(CHECK, odd, CHECK | {"guess": 0.51})
+        assert [line["event"] for line in found] == ["started", "answered", "refused", "answered", "done"]
+        at.unlink()
+        found = stream(CHECK, CHECK | {"guess": 0.52}, CHECK | {"guess": 0.53})
+        assert [line["event"] for line in found] == ["started", "answered", "refused", "done"]
+        assert found[1]["answer"]["repeated"]
+        assert found[2]["problem"]["code"] == "sample-unavailable"
+        assert (found[3]["answered"], found[3]["questions"]) == (1, 3)
+        assert steward.get(address).json()["remaining"]["questions"] == 48
 
 
 def test_stored_answers_need_no_rows(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -78,3 +79,48 @@ def test_a_board_is_set_up_with_its_guard(live: Live, steward: Visitor) -> None:
         made = api.get(f"/api/v1{page.url.path}").json()["policy"]["boards"]
     assert (made[0]["positive"], made[0]["step"], made[0]["models"]) == ("female", 0.02, True)
     assert "Leaderboard: sexes" in steward.get("/").text
+
+
+def test_an_override_of_a_budget_is_in_the_budgets_unit(live: Live, steward: Visitor) -> None:
+    policy = {"questions": 5, "privacy": {"kind": "zcdp", "rho": 0.2}, "spend": {"kind": "zcdp", "rho": 0.01}}
+    at = f"/guards/{live.guard('a larger budget', policy)['id']}"
+    form = {"questions": "5", "failures": "", "analysts": "", "expires": "", "reason": "x", "sure": "yes"}
+    refused = steward.fill(f"{at}/override", **form, budget="0,4")
+    assert refused.status_code == 422
+    assert "privacy budget must be a number" in refused.text.lower()
+    with live.client() as api:
+        before = api.get(f"/api/v1{at}").json()
+        assert before["overrides"] == 0
+        assert steward.fill(f"{at}/override", **form, budget="0.4").status_code == 200
+        after = api.get(f"/api/v1{at}").json()
+    assert (before["policy"]["privacy"]["rho"], after["policy"]["privacy"]["rho"]) == (0.2, 0.4)
+
+
+def test_a_closed_guard_stays_closed_and_acts_that_are_none_are_not_found(live: Live, steward: Visitor) -> None:
+    at = f"/guards/{live.guard('closed for good')['id']}"
+    assert steward.fill(f"{at}/close", sure="yes", reason="done").status_code == 200
+    refused = steward.fill(f"{at}/resume", reason="again")
+    assert refused.status_code == 409
+    assert "closed" in refused.text
+    assert steward.fill(f"{at}/destroy", sure="yes").status_code == 404
+    with live.client() as api:
+        assert api.get(f"/api/v1{at}").json()["status"] == "closed"
+
+
+def test_a_token_is_for_a_guard_that_there_is_and_ends_once(live: Live, steward: Visitor) -> None:
+    guard = live.guard("one guard only")["id"]
+    form = {"role": "analyst", "name": "cleo", "days": "1"}
+
+    def tokens() -> list[dict[str, Any]]:
+        with live.client() as api:
+            return [one for one in api.get("/api/v1/tokens").json()["tokens"] if one["name"] == "cleo"]
+
+    refused = steward.fill("/tokens", **form, guard="g_nothing")
+    assert refused.status_code == 404
+    assert tokens() == []
+    assert steward.fill("/tokens", **form, guard=guard).status_code == 200
+    (made,) = tokens()
+    assert made["guards"] == [guard]
+    assert steward.fill(f"/tokens/{made['id']}/revoke").status_code == 200
+    assert steward.fill("/tokens/t_nothing/revoke").status_code == 404
+    assert tokens()[0]["revoked"] is not None
