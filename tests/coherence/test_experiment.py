@@ -195,3 +195,12 @@ def test_a_masked_lens_hides_the_other_columns_when_predicting():
     assert not trials.partial
     assert trials.predictions[:, 0, :, 0].tolist() == [[0.5, 0.25, 0.0]] * 2
     assert seen_by == [("key", "age", "z", "town")] * 2  # learnt once a split, with everything but the target
+
+
+def test_an_audit_of_a_row_or_none_is_refused():
+    for ill in ([1, 9], [9, 9]):
+        data = {"key": np.arange(2), "ill": np.array(ill)}
+        with pytest.raises(InvalidParameter, match=r"must be true of some rows|at least 2 rows that the"):
+            run(Audit(data, cur.Clear(), "constant", Target("ill", equals=1, not_applicable=(9,)), splits=1))
+    with pytest.raises(InvalidParameter, match="data must have at least 2 rows that the target applies to, got 1"):
+        run(Audit({"key": np.arange(1)}, cur.Clear(), "membership", splits=1))

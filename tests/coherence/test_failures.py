@@ -1,5 +1,6 @@
 """Curators and learners that crash, hang, leave or predict nonsense: the audit goes on and says so."""
 
+import pickle
 import time
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from holdfast.coherence import Audit, run
 from holdfast.coherence import curators as cur
 from holdfast.coherence import learners as lrn
-from holdfast.coherence.failures import CuratorFailed
+from holdfast.coherence.failures import CuratorFailed, LearnerFailed
 from tests.coherence.people import ILL, people
 
 
@@ -98,3 +99,10 @@ def test_a_program_that_calls_exit_does_not_end_the_audit(workers):
     trials = run(Audit(people(), cur.Clear(), {"leaves": leaves, "stays": lrn.Linkage()}, ILL, splits=2))
     assert [failure.kind for failure in trials.failures] == ["learner-crashed"] * 2
     assert np.isfinite(trials.distance[:, 1]).all()
+
+
+@pytest.mark.parametrize("kind", [CuratorFailed, LearnerFailed])
+def test_a_failure_crosses_processes_with_its_kind_and_detail(kind):
+    again = pickle.loads(pickle.dumps(kind("it failed", detail="row 17")))
+    assert type(again) is kind
+    assert (str(again), again.kind, again.detail) == ("it failed", kind.usual, "row 17")

@@ -265,6 +265,17 @@ def test_too_many_groups_are_refused_before_they_are_measured():
         GroupPlan(columns=["a"], min_size=1).resolve(Table.of({"a": np.arange(LARGEST_COLLECTION + 1)}))
 
 
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0, 4.0]])
+def test_a_group_of_nobody_has_no_distance_and_changes_no_other(weights):
+    h, inside = [0.1, 0.9, -0.5, 0.3], [True, False, True, False]
+    masks = [[True] * 4, [False] * 4, [True, True, False, False]]
+    found = group_distances(h, inside, masks, weights=weights)
+    alone = group_distances(h, inside, [masks[0], masks[2]], weights=weights)
+    assert np.isnan(found.distance[1])
+    assert (found.inside.tolist(), found.outside.tolist()) == ([2, 0, 1], [2, 0, 1])
+    assert found.distance[[0, 2]].tolist() == alone.distance.tolist()
+
+
 @pytest.mark.parametrize(
     ("predictions", "codes", "words"),
     [

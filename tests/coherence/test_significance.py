@@ -314,6 +314,12 @@ def test_wrong_input_is_named() -> None:
         noise_floor([0.0, 1.0], 2)
     with pytest.raises(InvalidParameter, match="truth value"):
         membership_test([0.0, 1.0], [True], rng)
+    with pytest.raises(InvalidParameter, match="inside must be one truth value for each of 2 rows"):
+        max_t([0.0, 1.0], [0, 1], groups_of(2), rng)
+    with pytest.raises(InvalidParameter, match="predictions must be even in number, got 3"):
+        exact_experiment([0.0, 0.5, 1.0], [[True] * 3], 0.5)
+    for where in (True, False):  # nobody to compare with: no evidence
+        assert membership_test([0.0, 1.0, 0.5], [where] * 3, rng, 99) == 1.0
     with pytest.raises(InvalidParameter, match="splits"):
         exact_null(np.zeros(40), 20)
 
