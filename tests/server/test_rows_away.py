@@ -151,6 +151,19 @@ def test_a_sample_that_failed_for_one_is_not_closed_under_another(server: Server
     assert gone() is None, "and it is let go of with its last reader"
 
 
+def test_a_guard_whose_rows_went_while_it_was_open_is_opened_again(server: Server, guard: str, tmp_path: Path) -> None:
+    at, away = tmp_path / "rows.csv", tmp_path / "away.csv"
+    (first,) = ask_all(server.guards, guard, ANN, [check(1)], None)
+    opened = server.guards.opened(guard)
+    at.rename(away)
+    with pytest.raises(SampleUnavailable):
+        ask_all(server.guards, guard, ANN, [check(2)], None)
+    away.rename(at)
+    assert server.guards.opened(guard) is not opened
+    (second,) = ask_all(server.guards, guard, ANN, [check(2)], None)
+    assert second.sequence == first.sequence + 1, "the failure left nothing on the ledger"
+
+
 def test_rows_that_are_gone_are_not_looked_for_by_everybody_who_asks(
     server: Server, guard: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

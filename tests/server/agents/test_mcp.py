@@ -155,6 +155,9 @@ def test_an_agent_asks_a_guard_on_a_server(live: Live, tmp_path: Path) -> None:
         refused, words, data = await _call(client, "ask", question=CHECK)
         assert not refused, words
         assert data["passed"]
+        refused, words, data = await _call(client, "estimate", question=CHECK)
+        assert (refused, data["repeated"]) == (False, True)
+        assert words == "It was asked before: the stored answer would come back, free."
         refused, words, data = await _call(client, "submit", rule="'male'", guess=0.33)
         assert not refused, words
         assert data["interval"][0] < 1 / 3 < data["interval"][1]

@@ -90,11 +90,6 @@ def _gone_from(plan: str, row: Row) -> bool:
     return bool(row["gone"]) and _has(plan, row)
 
 
-def best(steps: Sequence[Step]) -> Step:
-    """The idea that somebody believes most in."""
-    return max(steps, key=lambda step: step.believed or 0.0)
-
-
 def _step(few: Sequence[Row], hints: Sequence[str], about: str) -> Step:
     """Ask whether a vote predicts who goes: each hint turned the way that fits the few rows."""
     seen = round(_agreement(few, hints), 3)
@@ -114,4 +109,4 @@ def _agreement(few: Sequence[Row], hints: Sequence[str], turn: bool = True) -> f
     return right / len(few)
 
 
-__all__ = ["POLICY", "STORY", "Step", "ann", "ann_saw", "best", "greg", "greg_saw"]
+__all__ = ["POLICY", "STORY", "Step", "ann", "ann_saw", "greg", "greg_saw"]
