@@ -123,6 +123,20 @@ def test_an_answer_of_another_shape_is_not_understood(odd: Odd, ann: hf.client.C
             read(plain)
 
 
+@pytest.mark.parametrize(
+    "plain", [7, [], {}, {"guards": 7}, {"guards": None}, {"guards": [{}]}, {"guards": [7]}], ids=repr
+)
+def test_a_list_of_guards_of_another_shape_is_not_understood(odd: Odd, ann: hf.client.Connection, plain: Any) -> None:
+    odd.say("/guards", plain)
+    for what in (ann.guards, ann.guard, lambda: ann.ask(CHECK)):
+        with pytest.raises(ServerUnavailable, match="the server sent an answer that this version does not understand"):
+            what()
+    if not isinstance(plain, dict):
+        odd.say("/me", plain)
+        with pytest.raises(ServerUnavailable, match="does not understand"):
+            ann.me()
+
+
 @pytest.mark.parametrize("odd_part", [{"confidence": 10**400}, {"submissions": float("inf")}, {"places": 7}], ids=str)
 def test_a_leaderboard_of_another_shape_is_not_understood(odd_part: dict[str, Any]) -> None:
     board = hf.guard.Board("income", key="id", label="rich", metric="accuracy")

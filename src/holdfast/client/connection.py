@@ -13,7 +13,7 @@ from typing import Any, Self
 from holdfast import check
 from holdfast.client import display
 from holdfast.client.errors import ReceiptInvalid
-from holdfast.client.remote_guard import Asking, RemoteGuard
+from holdfast.client.remote_guard import Asking, RemoteGuard, _member, _odd
 from holdfast.client.wire import Wire
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger.signing import check_public
@@ -111,11 +111,17 @@ class Connection(Asking):
 
     def me(self) -> dict[str, Any]:
         """What the token is: role, name, guards, expiry, and the key that the server says it signs with."""
-        return dict(self._wire.get("/me"))
+        found = self._wire.get("/me")
+        if not isinstance(found, Mapping):
+            raise _odd()
+        return dict(found)
 
     def guards(self) -> list[RemoteGuard]:
         """Every guard that the token reaches."""
-        return [self._made(facts) for facts in self._wire.get("/guards")["guards"]]
+        listed = _member(self._wire.get("/guards"), "guards")
+        if not isinstance(listed, list):
+            raise _odd()
+        return [self._made(facts) for facts in listed]
 
     def guard(self, name: str | None = None) -> RemoteGuard:
         """A guard by its name or id; without one, the one that `connect` named, or the only one there is."""
