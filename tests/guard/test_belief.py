@@ -95,6 +95,14 @@ def test_p_values_invert_levels() -> None:
         assert belief.adjusted(level * 1.01, progress) > 0.05
 
 
+def test_a_p_value_pays_more_than_doubles_hold() -> None:
+    """Its price is above e^700 here: cut off there, a p-value of 1e-320 would still look significant."""
+    belief, progress = Belief(10**6, Policy(questions=1000, failures=200)), after("f" * 100, 10**6)
+    assert belief.adjusted(1e-320, progress) == 1.0
+    assert belief.adjusted(0.0, progress) == 0.0
+    assert belief.level(0.05, progress) == 0.0
+
+
 def test_before_the_first_question_a_p_value_pays_for_the_cap_alone() -> None:
     assert Belief(100, Policy()).adjusted(0.01, Progress()) == 0.01
     belief = Belief(10_000, Policy(privacy=PureDP(0.005)))

@@ -71,6 +71,9 @@ def test_add_remove_conversions_are_tight_enough_to_be_needed() -> None:
     assert made.delta == pytest.approx((1 + math.exp(0.5)) * 1e-6)
     with pytest.raises(InvalidParameter, match="below 1"):
         from_add_remove(ApproxDP(5.0, 0.5))
+    with pytest.raises(InvalidParameter, match="below 1"):  # e^800 is no double, and 1e-310 of it is far above 1
+        from_add_remove(ApproxDP(800.0, 1e-310))
+    assert from_add_remove(ApproxDP(800.0, 0.0)) == ApproxDP(1600.0, 0.0)
     with pytest.raises(InvalidParameter, match=r"cost must be a PureDP.*got a RDP"):
         from_add_remove(RDP((2.0,), (0.1,)))
     grid = np.arange(-40, 41)

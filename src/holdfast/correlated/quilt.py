@@ -104,7 +104,7 @@ class Quilt:
         `"two"` is `2 * influence` (L2-R of the specification, derived and reviewed), `"paper"` is `4 * influence`
         (Zhao 2017, Lemma 2: safe and loose), `"sharp"` the smallest that is proved for this quilt; where none is
         known it is `2 * influence`. One times the influence is the price under another notion of privacy, so it is
-        not offered here: see `conversion.markov_quilt_score`.
+        not offered here: see `conversion.markov_quilt_noise`.
         """
         rule = check_surcharge(rule)
         if rule == "paper":

@@ -10,7 +10,7 @@ from holdfast import check
 from holdfast.data.files import Files
 from holdfast.data.kinds import Declared
 from holdfast.data.sample import Sample
-from holdfast.errors import InvalidParameter
+from holdfast.errors import InvalidParameter, SampleUnavailable
 from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ def table(
     Parameters
     ----------
     source : mapping of arrays, data frame, path or address
-        A dict of columns; a pandas, polars or Arrow frame; a `.parquet` or `.csv` file or a folder of Parquet files,
-        which are streamed unless they are small; a `.duckdb` database; a `postgresql://` address; a Spark data frame.
+        A dict of columns; a pandas, polars or Arrow frame (a lazy one is collected); a `.parquet` or `.csv` file or a
+        folder of Parquet files, which are streamed unless they are small; a `.duckdb` database; a `postgresql://`
+        address; a Spark data frame.
     engine : {"numpy", "polars", "duckdb", "postgres", "spark"}, optional
         By default polars for columns, frames and files, and what a database or a Spark frame needs. `numpy` takes a
         dict of columns, `duckdb` and `spark` also take files.
@@ -124,8 +125,11 @@ def _frame(source: Any) -> pl.LazyFrame:
     """Rows in memory as a polars frame of our own, which nobody else can change."""
     import polars as pl
 
-    if isinstance(source, pl.LazyFrame):
-        return source
+    if isinstance(source, pl.LazyFrame):  # each time it is collected it may have other rows
+        try:
+            return source.collect().lazy()
+        except (pl.exceptions.PolarsError, OSError):
+            raise SampleUnavailable("the lazy frame cannot be collected") from None
     if isinstance(source, pl.DataFrame):
         return source.clone().lazy()
     try:

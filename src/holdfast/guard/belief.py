@@ -110,7 +110,10 @@ class Belief:
         if self._has_private:
             place, log_cap = self._cap_place(spent)
             p, log_weight = self._adjusted(place, p), log_weight + log_cap
-        return p if log_weight == 0 else min(1.0, p * math.exp(min(-log_weight, 700.0)) * (1 + 1e-12))
+        if log_weight == 0 or p == 0:
+            return p
+        grown = math.exp(-log_weight) if log_weight > -700 else math.inf
+        return min(1.0, p * grown * (1 + 1e-12))
 
     def level(self, alpha: float, progress: Progress, spent: Cost | None = None) -> float:
         """The level at which a further test on these rows must reject to keep `alpha`; 0 where none would do."""

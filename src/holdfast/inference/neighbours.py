@@ -40,7 +40,8 @@ def from_add_remove(cost: Cost) -> Cost:
         case PureDP(epsilon):
             return PureDP(_times(2, epsilon))
         case ApproxDP(epsilon, delta):
-            doubled = up((1 + math.exp(min(epsilon, 700.0))) * delta)
+            grown = math.exp(epsilon) if epsilon < 700 else math.inf
+            doubled = up((1 + grown) * delta) if delta else 0.0
             if not doubled < 1:
                 raise InvalidParameter(
                     f"delta must stay below 1 when a row is replaced, got (1 + e^{epsilon:g}) {delta:g}"

@@ -64,6 +64,8 @@ def test_a_form_may_name_an_end() -> None:
         "answers": "means",
     }
     assert shares_of("ann b 50%\n\n  bob 0.25 ") == {"ann b": 0.5, "bob": 0.25}
+    with pytest.raises(InvalidParameter, match="named once each; 'ann' is there twice"):
+        shares_of("ann 50%\nbob 20%\nann 5%")
 
 
 def test_what_a_policy_promises_without_a_cap_or_a_cost() -> None:

@@ -77,7 +77,7 @@ class SQLiteStore(SQLStore):
         seconds = check.real("timeout", timeout, above=0)
         if not self._path.parent.is_dir():
             raise InvalidParameter(f"where must be a file in a folder that is there; {self._path.parent} is not")
-        if (read_only or not create) and not self._path.is_file():
+        if (read_only or not create) and not (self._path.is_file() and self._path.stat().st_size):
             raise LedgerUnavailable(f"there is no ledger at {self._path}")
         engine = create_engine(_address(self._path, read_only), connect_args={"timeout": seconds}, hide_parameters=True)
         event.listen(engine, "connect", _read_only if read_only else _prepare)
