@@ -166,6 +166,20 @@ def test_a_line_of_a_stream_that_is_none_ends_it(odd: Odd, ann: hf.client.Connec
     assert caught.value.key == "mine"
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"event": "begun"}', "the stream broke off"),
+        (b'{"event": "refused", "index": 0, "problem": {"status": "four"}}', "does not understand"),
+        (b'{"event": "refused", "index": 7, "problem": {"status": 409}}', "does not understand"),
+    ],
+)
+def test_a_stream_that_ends_early_or_says_nonsense(odd: Odd, ann: hf.client.Connection, line: bytes, said: str) -> None:
+    odd.say("/guards/g1/stream", line + b"\n", kind="application/x-ndjson")
+    with pytest.raises(ServerUnavailable, match=said):
+        list(ann.stream([CHECK], key="mine"))
+
+
 def test_no_question_sends_nothing(odd: Odd, ann: hf.client.Connection) -> None:
     assert ann.ask_all([]) == []
     assert list(ann.stream([])) == []

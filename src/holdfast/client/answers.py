@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.accounting import Cost
 from holdfast.client import display
-from holdfast.client.errors import ServerUnavailable
+from holdfast.client.errors import odd
 from holdfast.errors import InvalidParameter
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimate import Estimate
@@ -64,7 +64,7 @@ def read_answer(plain: Any) -> RemoteAnswer:
     try:
         return RemoteAnswer.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"])
     except (InvalidParameter, KeyError, TypeError):
-        raise _odd() from None
+        raise odd() from None
 
 
 def read_estimate(plain: Any) -> RemoteEstimate:
@@ -74,11 +74,7 @@ def read_estimate(plain: Any) -> RemoteEstimate:
         told = ("half_width", "admitted", "repeated", "reason", "remaining", "least_tolerance")
         return RemoteEstimate(cost, **{name: plain[name] for name in told})
     except (InvalidParameter, KeyError, TypeError):
-        raise _odd() from None
-
-
-def _odd() -> ServerUnavailable:
-    return ServerUnavailable("the server sent an answer that this version does not understand")
+        raise odd() from None
 
 
 __all__ = ["RemoteAnswer", "RemoteEstimate", "read_answer", "read_estimate"]

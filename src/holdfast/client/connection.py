@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from holdfast import check
 from holdfast.client import display
-from holdfast.client.errors import ReceiptInvalid
-from holdfast.client.remote_guard import Asking, RemoteGuard, _member, _odd
+from holdfast.client.errors import ReceiptInvalid, member, odd
+from holdfast.client.remote_guard import Asking, RemoteGuard
 from holdfast.client.wire import Wire
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger.signing import check_public
@@ -113,14 +113,14 @@ class Connection(Asking):
         """What the token is: role, name, guards, expiry, and the key that the server says it signs with."""
         found = self._wire.get("/me")
         if not isinstance(found, Mapping):
-            raise _odd()
+            raise odd()
         return dict(found)
 
     def guards(self) -> list[RemoteGuard]:
         """Every guard that the token reaches."""
-        listed = _member(self._wire.get("/guards"), "guards")
+        listed = member(self._wire.get("/guards"), "guards")
         if not isinstance(listed, list):
-            raise _odd()
+            raise odd()
         return [self._made(facts) for facts in listed]
 
     def guard(self, name: str | None = None) -> RemoteGuard:

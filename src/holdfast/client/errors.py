@@ -87,9 +87,31 @@ def error_of(status: int, problem: Any) -> HoldfastError:
     return kind(words)
 
 
+def odd() -> ServerUnavailable:
+    """What answers is no server of this version."""
+    return ServerUnavailable("the server sent an answer that this version does not understand")
+
+
+def member(found: Any, name: str) -> Any:
+    """A member of an object that a server sent.
+
+    Examples
+    --------
+    >>> member({"level": 0.01}, "level")
+    0.01
+    >>> member([], "level")
+    Traceback (most recent call last):
+        ...
+    holdfast.client.errors.ServerUnavailable: the server sent an answer that this version does not understand
+    """
+    if not isinstance(found, Mapping) or name not in found:
+        raise odd()
+    return found[name]
+
+
 def _clean(text: str) -> str:
     """One line that a terminal shows as it is, whoever wrote it."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:_LONGEST])
 
 
-__all__ = ["NotAllowed", "NotFound", "ReceiptInvalid", "ServerUnavailable", "error_of"]
+__all__ = ["NotAllowed", "NotFound", "ReceiptInvalid", "ServerUnavailable", "error_of", "member", "odd"]

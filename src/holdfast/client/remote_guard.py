@@ -12,7 +12,7 @@ from holdfast import check
 from holdfast.client import display
 from holdfast.client.answers import RemoteAnswer, RemoteEstimate, read_answer, read_estimate
 from holdfast.client.asked import Asked as AskedHere
-from holdfast.client.errors import ServerUnavailable, error_of
+from holdfast.client.errors import ServerUnavailable, error_of, member, odd
 from holdfast.client.receipts import check_receipt
 from holdfast.client.submissions import (
     RemoteLeaderboard,
@@ -87,11 +87,11 @@ class Asking(ABC):
         if not questions:
             return []
         plain = [_plain(one) for one in questions]
-        found = _member(
+        found = member(
             self._wire.post(f"{self._path()}/batch", {"questions": plain}, key=key or fresh_key()), "answers"
         )
         if not isinstance(found, list) or len(found) != len(plain):
-            raise _odd()
+            raise odd()
         return [self._checked(one, asked) for one, asked in zip(found, plain, strict=True)]
 
     def stream(
@@ -108,14 +108,17 @@ class Asking(ABC):
         used, ended, seen = key or fresh_key(), False, 0
         plain = [_plain(one) for one in questions]
         for event in self._wire.lines(f"{self._path()}/stream", {"questions": plain}, used):
-            kind = _member(event, "event")
+            kind = member(event, "event")
             if kind == "answered":
                 index = _place(event, len(plain))
-                yield index, self._checked(_member(event, "answer"), plain[index])
+                yield index, self._checked(member(event, "answer"), plain[index])
                 seen += 1
             elif kind == "refused":
-                problem = _member(event, "problem")
-                yield _place(event, len(plain)), error_of(int(_member(problem, "status")), problem)
+                problem = member(event, "problem")
+                status = member(problem, "status")
+                if type(status) is not int:
+                    raise odd()
+                yield _place(event, len(plain)), error_of(status, problem)
                 seen += 1
             ended = ended or kind == "done"
         if not ended or seen < len(questions):
@@ -195,7 +198,7 @@ class Asking(ABC):
         following: int | None = 1
         while following is not None:
             page = self._wire.get(f"{self._path()}/submissions", board=board, first=following, limit=_PAGE)
-            yield from _member(page, "submissions")
+            yield from member(page, "submissions")
             following = page.get("next")
 
     def estimate(self, question: Asked) -> RemoteEstimate:
@@ -204,11 +207,11 @@ class Asking(ABC):
 
     def level(self, alpha: float = 0.05) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
-        return float(_member(self._wire.get(f"{self._path()}/level", alpha=alpha), "level"))
+        return float(member(self._wire.get(f"{self._path()}/level", alpha=alpha), "level"))
 
     def adjusted(self, p: float) -> float:
         """What a further p-value from these rows is worth after all that was released; never below `p`."""
-        return float(_member(self._wire.get(f"{self._path()}/adjusted", p=p), "adjusted"))
+        return float(member(self._wire.get(f"{self._path()}/adjusted", p=p), "adjusted"))
 
     def remaining(self) -> dict[str, Any]:
         """What you, and all together, may still ask."""
@@ -228,18 +231,18 @@ class Asking(ABC):
         following: int | None = first
         while following is not None:
             page = self._wire.get(f"{self._path()}/entries", first=following, limit=_PAGE)
-            yield from _member(page, "entries")
+            yield from member(page, "entries")
             following = page.get("next")
 
     def latest(self, number: int = 20) -> list[dict[str, Any]]:
         """The last entries of the ledger, oldest first: your own, or all of them for a steward."""
         number = check.whole("number", number, at_least=1)
         found: list[dict[str, Any]] = []
-        end = int(_member(self.describe(), "entries"))
+        end = int(member(self.describe(), "entries"))
         while end >= 1 and len(found) < number:
             first = max(1, end - _PAGE + 1)
             page = self._wire.get(f"{self._path()}/entries", first=first, limit=end - first + 1)
-            found, end = [*_member(page, "entries"), *found], first - 1
+            found, end = [*member(page, "entries"), *found], first - 1
         return found[-number:]
 
     def receipt(self, sequence: int) -> Receipt:
@@ -275,8 +278,8 @@ class RemoteGuard(Asking):
 
     def __init__(self, wire: Wire, pin: Pin, facts: Mapping[str, Any]) -> None:
         self._wire, self._pin = wire, pin
-        self.id, self.name = str(_member(facts, "id")), str(_member(facts, "name"))
-        self._dataset = str(_member(facts, "dataset"))
+        self.id, self.name = str(member(facts, "id")), str(member(facts, "name"))
+        self._dataset = str(member(facts, "dataset"))
 
     @property
     def dataset(self) -> str:
@@ -342,22 +345,12 @@ def _plain(question: Asked) -> dict[str, Any]:
     return question.to_dict() if isinstance(question, Question) else dict(question)
 
 
-def _member(found: Any, name: str) -> Any:
-    if not isinstance(found, Mapping) or name not in found:
-        raise _odd()
-    return found[name]
-
-
 def _place(event: Any, number: int) -> int:
     """Which of the questions an event is about."""
-    index = _member(event, "index")
+    index = member(event, "index")
     if type(index) is not int or not 0 <= index < number:
-        raise _odd()
+        raise odd()
     return index
-
-
-def _odd() -> ServerUnavailable:
-    return ServerUnavailable("the server sent an answer that this version does not understand")
 
 
 __all__ = ["Asking", "RemoteGuard", "fresh_key", "guard_card"]

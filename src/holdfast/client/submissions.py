@@ -12,7 +12,7 @@ import numpy as np
 
 from holdfast.client import display
 from holdfast.client.answers import RemoteAnswer
-from holdfast.client.errors import ReceiptInvalid, ServerUnavailable
+from holdfast.client.errors import ReceiptInvalid, odd
 from holdfast.errors import InvalidParameter
 from holdfast.guard.leaderboard import Leaderboard, Place
 from holdfast.guard.scoring.board import Board, chosen
@@ -186,7 +186,7 @@ def read_submission(plain: Any) -> RemoteSubmission:
         found = RemoteSubmission.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"])
         return replace(found, **{name: plain[name] for name in _OWN})
     except (InvalidParameter, KeyError, TypeError):
-        raise _odd() from None
+        raise odd() from None
 
 
 def check_submission(found: RemoteSubmission, receipt_question: str | None, sent: Predictions | None) -> None:
@@ -204,16 +204,12 @@ def read_leaderboard(plain: Any) -> RemoteLeaderboard:
         board = Board.from_dict(plain["board"])
         return RemoteLeaderboard(board, float(plain["confidence"]), places, int(plain["submissions"]))
     except (InvalidParameter, KeyError, TypeError, ValueError, OverflowError):
-        raise _odd() from None
+        raise odd() from None
 
 
 def _place(plain: Mapping[str, Any]) -> Place:
     pairs = {name: None if plain[name] is None else tuple(plain[name]) for name in ("interval", "rank")}
     return Place(**{**plain, **pairs, "tied": tuple(plain["tied"])})
-
-
-def _odd() -> ServerUnavailable:
-    return ServerUnavailable("the server sent an answer that this version does not understand")
 
 
 __all__ = [
