@@ -81,9 +81,8 @@ def directive(package: str, name: str) -> str:
     found = getattr(importlib.import_module(package), name)
     if inspect.isclass(found) and issubclass(found, BaseException):
         kind, options = "autoexception", ["show-inheritance"]
-    elif hasattr(
-        found, "model_fields"
-    ):  # autodoc writes into the annotations of pydantic's own classes, and breaks them
+    elif hasattr(found, "model_fields"):
+        # For members autodoc writes into the annotations of pydantic's own classes, and breaks them.
         kind, options = "autoclass", []
     elif inspect.isclass(found):
         kind, options = "autoclass", ["members"]

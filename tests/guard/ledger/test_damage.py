@@ -197,6 +197,7 @@ def test_the_short_name_of_the_database_means_the_same(postgres_url: str) -> Non
     with open_store(postgres_url, key=key) as store:
         store.ledger(DATASET).submit(spend("k", 9))
     with open_store(postgres_url.replace("postgresql:", "postgres:", 1), key=key) as store:
+        assert store.datasets() == [DATASET]
         check_spent(store, 1)
 
 

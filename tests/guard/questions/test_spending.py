@@ -44,19 +44,19 @@ def sample() -> hf.data.Sample:
     return hf.data.table({"age": rng.integers(18, 90, N), "sex": rng.choice(["f", "m"], N)}, engine="numpy")
 
 
-def refused(guard: Guard, question: Any, error: type[HoldfastError], said: str) -> None:
-    """The question is refused in these words, whether it is asked or estimated, and the ledger stays as it was."""
+def refused(guard: Guard, question: Any, error: type[HoldfastError], said: str) -> bool:
+    """The question is refused in these words, asked or estimated; whether ledger and budget are as before."""
     head, left = guard.ledger.head(), guard.remaining()
     for what in (guard.ask, guard.estimate):
         with pytest.raises(error, match=said):
             what(question)
-    assert (guard.ledger.head(), guard.remaining()) == (head, left)
+    return (guard.ledger.head(), guard.remaining()) == (head, left)
 
 
 @pytest.mark.parametrize("question", PRIVATE_QUESTIONS, ids=named)
 def test_without_a_privacy_cap_nothing_private_is_answered(sample: hf.data.Sample, question: Any) -> None:
     policy = Policy(questions=5)
-    refused(Guard.open(None, sample, policy), question, QuestionRefused, "noise needs `privacy` in a policy")
+    assert refused(Guard.open(None, sample, policy), question, QuestionRefused, "noise needs `privacy` in a policy")
     with pytest.raises(QuestionRefused, match="not allowed here: the policy has no privacy cap"):
         question.bind(sample.schema, N, policy)  # nor is it priced where nobody has looked at the policy before
 
@@ -72,7 +72,7 @@ def test_a_question_without_a_spend_needs_one_from_the_policy(
     sample: hf.data.Sample, policy: Policy, question: Any
 ) -> None:
     said = "spend must be given: the policy names no cost for a question that names none"
-    refused(Guard.open(None, sample, policy), question, InvalidParameter, said)
+    assert refused(Guard.open(None, sample, policy), question, InvalidParameter, said)
 
 
 @pytest.mark.parametrize("policy", CAPS, ids=str)
@@ -81,19 +81,23 @@ def test_a_question_without_a_spend_needs_one_from_the_policy(
 )
 def test_a_spend_of_another_kind_is_refused(sample: hf.data.Sample, policy: Policy, spend: Any) -> None:
     guard = Guard.open(None, sample, policy)
-    refused(guard, hf.mean("age < 40", spend=spend), InvalidParameter, "spend must be a positive PureDP or ZCDP, got")
+    assert refused(
+        guard, hf.mean("age < 40", spend=spend), InvalidParameter, "spend must be a positive PureDP or ZCDP, got"
+    )
 
 
 def test_under_a_pure_cap_a_concentrated_spend_is_refused(sample: hf.data.Sample) -> None:
     for policy in CAPS[:2]:
         question = hf.mean("age < 40", spend=ZCDP(0.1))
-        refused(Guard.open(None, sample, policy), question, InvalidParameter, "spend must be a PureDP under a pure cap")
+        assert refused(
+            Guard.open(None, sample, policy), question, InvalidParameter, "spend must be a PureDP under a pure cap"
+        )
 
 
 def test_a_selection_is_paid_in_pure_privacy_under_any_cap(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, Policy(privacy=ZCDP(1.0), spend=ZCDP(0.1)))
     question = ask.select({"young": "age < 40", "old": "age > 60"})
-    refused(guard, question, InvalidParameter, "spend must be a PureDP for a selection, which is purely private")
+    assert refused(guard, question, InvalidParameter, "spend must be a PureDP for a selection, which is purely private")
     paid = guard.ask(ask.select({"young": "age < 40", "old": "age > 60"}, spend=PureDP(1.0)))
     assert paid.cost == PureDP(1.0)
     assert paid.remaining["whole"]["rho"] == pytest.approx(1 - float(pure_rho(1.0)), abs=1e-12)

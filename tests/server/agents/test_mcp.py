@@ -20,19 +20,20 @@ from tests.server.live import CHECK, Live, fresh_rows
 TOOLS = ["describe", "estimate", "ask", "submit", "remaining"]
 
 
-def _drive(arguments: list[str], work: Callable[[Client], Awaitable[None]], **environment: str) -> None:
-    """Start `holdfast mcp` and talk to it."""
+def _drive(arguments: list[str], work: Callable[[Client], Awaitable[None]], **environment: str) -> list[str]:
+    """Start `holdfast mcp` and talk to it; the tools that it offers."""
     started = StdioServerParameters(
         command=sys.executable,
         args=["-m", "holdfast", "mcp", *arguments],
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
     )
 
-    async def talk() -> None:
+    async def talk() -> list[str]:
         async with Client(stdio_client(started)) as client:
             await work(client)
+            return [tool.name for tool in (await client.list_tools()).tools]
 
-    anyio.run(talk)
+    return anyio.run(talk)
 
 
 async def _call(client: Client, name: str, /, **arguments: Any) -> tuple[bool, str, dict[str, Any]]:
@@ -142,7 +143,7 @@ def test_an_agent_asks_a_guard_in_this_machine_until_it_is_refused(place: tuple[
         await _ask(client)
         await _ask_until_refused(client)
 
-    _drive([*place, "--analyst", "agent", "--label", "rich"], work)
+    assert _drive([*place, "--analyst", "agent", "--label", "rich"], work) == TOOLS
 
 
 def test_an_agent_asks_a_guard_on_a_server(live: Live, tmp_path: Path) -> None:
@@ -271,7 +272,7 @@ def test_an_agent_submits_predictions_to_a_guard_on_a_server(live: Live, tmp_pat
     with live.client() as steward:
         made = steward.post("/api/v1/tokens", json={"role": "analyst", "name": "ro", "guards": [guard["id"]]}).json()
     arguments = [live.url, "agent boards", "--label", "rich", "--files", str(_submissions(tmp_path))]
-    _drive(arguments, _submit_predictions, HOLDFAST_TOKEN=made["token"])
+    assert "submit" in _drive(arguments, _submit_predictions, HOLDFAST_TOKEN=made["token"])
 
 
 def test_what_cannot_begin_says_so_before_the_agent_waits(
