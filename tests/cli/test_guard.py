@@ -147,7 +147,7 @@ def test_what_is_not_there(tmp_path: Path, rows: Path, capsys: Any) -> None:
     assert not (tmp_path / "none.db").exists()
     (tmp_path / "empty.db").touch()
     assert run(["guard", "show", str(tmp_path / "empty.db")]) == 1
-    assert "there is no ledger at" in capsys.readouterr().err
+    assert "`holdfast guard open LEDGER SAMPLE` begins one" in capsys.readouterr().err
     assert (tmp_path / "empty.db").stat().st_size == 0
     assert run(["guard", "open", str(tmp_path / "l.db"), str(tmp_path / "no.parquet"), "--questions", "5"]) == 1
     assert "no.parquet" in capsys.readouterr().err

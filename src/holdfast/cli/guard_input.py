@@ -22,7 +22,7 @@ def store_at(where: str, *, create: bool = False) -> Store:
     try:
         return open_store(where, create=create)
     except LedgerUnavailable as error:
-        if create or "://" in where or Path(where).exists():
+        if create or "://" in where or (Path(where).exists() and Path(where).stat().st_size):
             raise
         raise LedgerUnavailable(f"{error}; `holdfast guard open LEDGER SAMPLE` begins one") from None
 

@@ -76,7 +76,9 @@ class Test(Question):
             raise InvalidParameter(f"columns must be a list of {many} for {self.name}")
         given = [None] * many if self.categories is None else list(listed("categories", self.categories))
         if len(given) != many:
-            raise InvalidParameter(f"categories must have one list for each of {many} columns, got {len(given)}")
+            raise InvalidParameter(
+                f"categories must have one list for each of {many} columns, in order, got {len(given)}"
+            )
         declared = tuple(
             categories_of(
                 schema, column, None if categories is None else tuple(listed("categories of a column", categories))
