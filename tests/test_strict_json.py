@@ -8,8 +8,8 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+from holdfast.core.strict_json import read_json, to_canonical_json, to_json
 from holdfast.errors import InvalidParameter
-from holdfast.strict_json import read_json, to_canonical_json, to_json
 
 
 def test_infinity_is_strict_json_that_reads_as_infinity() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.lazy import lazy
+from holdfast.core.lazy import lazy
 
 __version__ = "0.1.0"
 

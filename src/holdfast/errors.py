@@ -33,7 +33,10 @@ class LedgerUnavailable(HoldfastError):
 
 
 class SampleUnavailable(HoldfastError):
-    """The rows could not be read. Nothing was released, and the message says nothing about them."""
+    """The rows could not be read. Nothing was released, and the message shows nothing of what they hold.
+
+    Where a file is opened, it may name the line and the column that cannot be read.
+    """
 
 
 class NotInstalled(HoldfastError, ModuleNotFoundError):

@@ -79,6 +79,3 @@ def require(package: str) -> None:
     if find_spec(package) is None:
         with named_extras():
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-
-
-__all__ = ["named_extras", "require"]

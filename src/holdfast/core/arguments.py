@@ -5,6 +5,7 @@ They are apart from the mathematics on purpose, so that a formula reads like its
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
@@ -48,7 +49,7 @@ def real(
         or (at_most is not None and not number <= at_most)
     ):
         # The message is made only here: this check runs several times in every answer.
-        where = _interval(above, at_least, below, at_most, infinite)
+        where = interval(above, at_least, below, at_most, infinite)
         raise InvalidParameter(f"{name} must be a number in {where}, got {_shown(value)}")
     return number
 
@@ -143,6 +144,68 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     return value
 
 
+def metric(value: Any, options: Iterable[str]) -> str:
+    """Return the one of `options` that a metric's name stands for, in scikit-learn's spelling or in ours.
+
+    A name of scikit-learn that stands for none of them is refused, and so is any other; the error names the nearest.
+
+    Examples
+    --------
+    >>> metric("roc_auc_score", ["accuracy", "auc"]), metric("neg_log_loss", ["log-loss"])
+    ('auc', 'log-loss')
+    >>> metric("f1_macro", ["accuracy", "f1"])
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: metric must be one of accuracy, f1, got 'f1_macro'; the nearest to it is 'f1'
+    """
+    allowed = list(options)
+    if isinstance(value, str):
+        name = value.strip().lower().replace("_", "-").replace(" ", "-")
+        meant = [one for one in (name, *_SAME_METRIC.get(name, ())) if one in allowed]
+        if meant:
+            return meant[0]
+        near = [one for one in _NEAREST_METRIC.get(name, ()) if one in allowed]
+        known = {spelling: one for spelling, names in _SAME_METRIC.items() for one in names if one in allowed}
+        known |= dict(zip(allowed, allowed, strict=True))
+        near += [known[one] for one in difflib.get_close_matches(name, known, n=1)]
+        if near:
+            given = f"got {_shown(value)}; the nearest to it is {near[0]!r}"
+            raise InvalidParameter(f"metric must be one of {', '.join(allowed)}, {given}")
+    return choice("metric", value, allowed)
+
+
+_SAME_METRIC: dict[str, tuple[str, ...]] = {
+    "accuracy-score": ("accuracy",),
+    "f1-score": ("f1",),
+    "precision-score": ("precision",),
+    "recall-score": ("recall",),
+    **dict.fromkeys(("auc", "roc-auc", "roc-auc-score", "auroc"), ("auc", "roc-auc")),
+    **dict.fromkeys(("neg-log-loss", "logloss", "cross-entropy"), ("log-loss",)),
+    **dict.fromkeys(("brier-score-loss", "neg-brier-score", "brier-score"), ("brier",)),
+    **dict.fromkeys(
+        ("mae", "absolute-error", "mean-absolute-error", "neg-mean-absolute-error"), ("mae", "absolute-error")
+    ),
+    **dict.fromkeys(("mse", "mean-squared-error", "neg-mean-squared-error"), ("squared-error",)),
+}
+"""Names of metrics, scikit-learn's functions and scorers among them, and what they are called here."""
+
+_NEAREST_METRIC: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("f1-macro", "f1-weighted", "f1-samples", "precision", "recall"), ("f1",)),
+    **dict.fromkeys(("precision-score", "recall-score", "jaccard", "jaccard-score", "fbeta-score"), ("f1",)),
+    **dict.fromkeys(("f1-micro", "balanced-accuracy", "balanced-accuracy-score", "top-k-accuracy"), ("accuracy",)),
+    **dict.fromkeys(
+        ("roc-auc-ovr", "roc-auc-ovo", "roc-auc-ovr-weighted", "roc-auc-ovo-weighted", "average-precision"),
+        ("auc", "roc-auc"),
+    ),
+    **dict.fromkeys(
+        ("mse", "mean-squared-error", "neg-mean-squared-error", "root-mean-squared-error", "rmse", "r2", "r2-score"),
+        ("squared-error", "mae"),
+    ),
+    **dict.fromkeys(("neg-root-mean-squared-error", "neg-median-absolute-error"), ("mae", "absolute-error")),
+}
+"""Names of metrics that are not here, and which of ours comes nearest."""
+
+
 def value_range(low: Any, high: Any) -> tuple[float, float]:
     """Return the declared range of one row's value: two numbers of size at most 1e100, the first below the second.
 
@@ -187,9 +250,20 @@ def reals(
     )
 
 
-def _interval(
-    above: float | None, at_least: float | None, below: float | None, at_most: float | None, infinite: bool
+def interval(
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    infinite: bool = False,
 ) -> str:
+    """Return the stated range as people write it.
+
+    Examples
+    --------
+    >>> interval(above=0, at_most=1), interval(at_least=0)
+    ('(0, 1]', '[0, inf)')
+    """
     low = f"({above:g}" if above is not None else f"[{at_least:g}" if at_least is not None else "(-inf"
     high = (
         f"{below:g})"

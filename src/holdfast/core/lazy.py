@@ -18,7 +18,8 @@ def lazy(
     package : str
         Its name.
     homes : mapping
-        Each name, and the module or package below this one that it lives in.
+        Each name, and the module or package below this one that it lives in; or a full name that begins with
+        "holdfast.".
     packages : iterable of str
         Modules and packages that are names themselves.
 
@@ -26,7 +27,7 @@ def lazy(
     --------
     >>> get, names = lazy("holdfast", {"plan": "holdout"}, ("errors",))
     >>> [name for name in names() if not name.startswith("_")], get("plan").__module__
-    (['errors', 'plan'], 'holdfast.holdout.planning')
+    (['errors', 'plan'], 'holdfast.holdout.planning.plan')
     """
     below = frozenset(packages)
 
@@ -34,7 +35,8 @@ def lazy(
         if name in below:
             return importlib.import_module(f"{package}.{name}")
         if name in homes:
-            return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+            home = homes[name] if homes[name].startswith("holdfast.") else f"{package}.{homes[name]}"
+            return getattr(importlib.import_module(home), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
@@ -42,6 +44,3 @@ def lazy(
         return sorted({*own, *below, *homes})
 
     return __getattr__, __dir__
-
-
-__all__ = ["lazy"]

@@ -1,0 +1,1 @@
+"""What every other package may build on, and what builds on the errors alone."""
