@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.bounds.any_law import any_law, group_delta
 from holdfast.bounds.finite_law import hockey_stick, worst_output_transfer
 from holdfast.bounds.gdp import gdp_delta
+from holdfast.bounds.max_information import any_law, group_delta
 from holdfast.errors import InvalidParameter
 
 

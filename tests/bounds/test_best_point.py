@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from holdfast.bounds.best_point import best_level, best_probability
+from holdfast.bounds.numerics.search import best_level, best_probability
 
 
 def curve(slack: float) -> float:

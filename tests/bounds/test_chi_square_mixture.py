@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from holdfast.bounds import _chi_square_contour as contour
-from holdfast.bounds.chi_square_mixture import (
+from holdfast.bounds.numerics import chi_square as contour
+from holdfast.bounds.numerics.chi_square import (
     Tails,
     mixture_cdf,
     mixture_density,

@@ -11,8 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from holdfast.bounds.chi_square_mixture import mixture_cdf, mixture_sf
-from holdfast.bounds.chi_square_quantile import chi_square_power, mixture_quantile, noncentrality_for_power
+from holdfast.bounds.numerics.chi_square import (
+    chi_square_power,
+    mixture_cdf,
+    mixture_quantile,
+    mixture_sf,
+    noncentrality_for_power,
+)
 from holdfast.errors import InvalidParameter
 
 

@@ -13,13 +13,10 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from holdfast.bounds import coherence
-from holdfast.bounds.coherence import max_information, sharp
-from holdfast.bounds.coherence.epsilon import approx_epsilon_at, nats_budget, pure_epsilon_at
-from holdfast.bounds.coherence.planning import alpha_at
-from holdfast.bounds.coherence.private_release import approx_size_at, log_delta_max, pure_size_at
-from holdfast.bounds.coherence.ratio import MODES, log_ratio
-from holdfast.bounds.coherence.theorem3 import size_at
-from holdfast.bounds.coherence.without_replacement import hypergeometric_tail, swap_tail
+from holdfast.bounds.coherence import group_size, max_information
+from holdfast.bounds.coherence.group_size import MODES, hypergeometric_tail, log_ratio, size_at, swap_tail
+from holdfast.bounds.coherence.planning import alpha_at, approx_epsilon_at, nats_budget, pure_epsilon_at
+from holdfast.bounds.coherence.release import approx_size_at, log_delta_max, pure_size_at
 from holdfast.errors import InvalidParameter
 
 ACS = math.log(100) + 30
@@ -52,7 +49,7 @@ def exact_pointwise(n: int, m: int, a: float) -> float:
     ("n", "m", "a"), [(20, 10, 0.7), (60, 30, 0.5), (100, 50, 0.4), (100, 99, 0.3), (400, 100, 0.3)]
 )
 def test_exact_pointwise_is_below_the_sharp_bound_and_that_below_claim_2(n: int, m: int, a: float) -> None:
-    exact, q = exact_pointwise(n, m, a), math.exp(sharp.log_pointwise(n, m, a))
+    exact, q = exact_pointwise(n, m, a), math.exp(group_size.log_pointwise(n, m, a))
     assert exact <= q
     if (n, m) == (400, 100):
         assert exact == pytest.approx(0.003565007622, rel=1e-9)
@@ -80,7 +77,7 @@ def test_distance_over_all_splits_is_below_the_sharp_bound(n: int, size: int) ->
         w1[(n_a == 0) | (n_a == size)] = np.inf
         for alpha in (0.6, 1.0, 1.6, 1.9):
             failure = float(np.mean(w1 > alpha))
-            assert failure <= math.exp(sharp.log_failure(n, size, alpha / 2)) + 1e-12
+            assert failure <= math.exp(group_size.log_failure(n, size, alpha / 2)) + 1e-12
 
 
 @modest
@@ -92,33 +89,33 @@ def test_distance_over_all_splits_is_below_the_sharp_bound(n: int, size: int) ->
 def test_envelope_is_above_and_the_window_leaves_nothing_out(half: int, share: float, a: float) -> None:
     n = 2 * half
     m = max(2, min(n, round(share * n)))
-    found = sharp._log_pointwise(n, m, a)
+    found = group_size._log_pointwise(n, m, a)
     v = np.arange(max(0, m - half), min(m, half) + 1, dtype=float)
     weight = _log_choose(m, v) + _log_choose(n - m, half - v) - _log_choose(n, np.array(half))
     larger = np.maximum(v, m - v)
     terms = weight + np.minimum(0, math.log(2) - 2 * a * a * v * (m - v) / m * larger / (larger + 1))
     full = float(np.logaddexp.reduce(terms))
     assert found == pytest.approx(min(0.0, full), abs=1e-7, rel=1e-7)
-    assert math.log(max(m - 1, 1)) + full <= sharp.log_envelope(m, a) + 1e-7
+    assert math.log(max(m - 1, 1)) + full <= group_size.log_envelope(m, a) + 1e-7
     if m - 1 >= 8 / (3 * a * a):
-        assert sharp.log_envelope(m + 1, a) <= sharp.log_envelope(m, a)
+        assert group_size.log_envelope(m + 1, a) <= group_size.log_envelope(m, a)
 
 
 @pytest.mark.parametrize(("n", "alpha"), [(2000, 0.5), (2000, 1.2), (400, 1.9), (1000, 0.9)])
 def test_the_bound_beyond_a_size_is_the_maximum_over_all_larger_sizes(n: int, alpha: float) -> None:
-    every = np.array([sharp.log_failure(n, m, alpha / 2) for m in range(1, n + 1)])
+    every = np.array([group_size.log_failure(n, m, alpha / 2) for m in range(1, n + 1)])
     target = math.log(0.01)
     good = np.flatnonzero(np.maximum.accumulate(every[::-1])[::-1] <= target)
     expected = int(good[0]) + 1 if len(good) else math.inf
-    assert sharp.smallest_size(n, alpha / 2, target) == expected
+    assert group_size.smallest_size(n, alpha / 2, target) == expected
     for m in (n // 2, n - 3, n):
         if every[m - 1] < math.log(0.5):
-            assert sharp.log_failure_beyond(n, m, alpha / 2) == pytest.approx(every[m - 1 :].max())
+            assert group_size.log_failure_beyond(n, m, alpha / 2) == pytest.approx(every[m - 1 :].max())
 
 
 def test_no_group_of_one_or_two_is_ever_covered() -> None:
-    assert sharp.log_failure(100, 1, 0.9) >= math.log(0.5)
-    assert not sharp.holds_beyond(100, 1, 0.9, math.log(0.4))
+    assert group_size.log_failure(100, 1, 0.9) >= math.log(0.5)
+    assert not group_size.holds_beyond(100, 1, 0.9, math.log(0.4))
     assert nats_budget(1.9, 0.0, 100, 1, "sharp")[0] <= 0
 
 
@@ -296,7 +293,7 @@ def test_every_cut_of_the_visible_profiles_is_paid_for(profiles: int) -> None:
     cuts = 2 ** (profiles - 1) - 1
     found = coherence.column_release_size(alpha, beta, groups, n, profiles, "sharp").rows
     assert found is not None
-    failure = [math.exp(sharp.log_pointwise(n, m, alpha / 2)) * cuts for m in range(found - 1, found + 40)]
+    failure = [math.exp(group_size.log_pointwise(n, m, alpha / 2)) * cuts for m in range(found - 1, found + 40)]
     assert failure[0] > beta / groups >= max(failure[1:])
     # The size by counting ones and zeros is for two profiles; where it is the smaller one it must not be used for more.
     n, alpha, lam = 1800, 0.2, math.log(20)

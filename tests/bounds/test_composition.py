@@ -15,10 +15,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.bounds.composition import advanced, advanced_heterogeneous, basic, gdp, rdp, zcdp
-from holdfast.bounds.composition_optimal import heterogeneous, heterogeneous_delta, optimal, optimal_delta
+from holdfast.bounds.composition import (
+    advanced,
+    advanced_heterogeneous,
+    basic,
+    gdp,
+    heterogeneous,
+    heterogeneous_delta,
+    optimal,
+    optimal_delta,
+    rdp,
+    zcdp,
+)
 from holdfast.bounds.conversions import gdp_to_dp, pure_to_zcdp, zcdp_to_dp
-from holdfast.bounds.privacy_loss import (
+from holdfast.bounds.numerics.privacy_loss import (
     _share,
     exact_loss,
     lattice_loss,
@@ -304,7 +314,7 @@ def test_equal_rounds_that_sum_to_a_decimal_are_not_rounded_past_it() -> None:
 
 
 def test_a_likelier_answer_that_is_certain_leaves_the_others_nothing() -> None:
-    from holdfast.bounds.privacy_loss import log_binomial
+    from holdfast.bounds.numerics.privacy_loss import log_binomial
 
     assert log_binomial(4, np.array([0.0, 4.0]), 1.0, 0.0).tolist() == [-math.inf, 0.0]
     for count in (3, 40, 1000):

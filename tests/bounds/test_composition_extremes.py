@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.bounds.registry import Parameter, Theorem, catalogue
+from holdfast.bounds.parameters import Parameter
+from holdfast.bounds.registry import Theorem, catalogue
 from holdfast.errors import InvalidParameter
 
 MODULES = (

@@ -22,7 +22,7 @@ from holdfast.bounds.correlated import (
     variance_inflation,
     windowed_influence,
 )
-from holdfast.bounds.correlated.threshold_advice import chance_overrules
+from holdfast.bounds.correlated.thresholdout import chance_overrules
 from holdfast.errors import InvalidParameter
 from tests.bounds.correlated_laws import enumerated_influence, joint_law, stationary
 

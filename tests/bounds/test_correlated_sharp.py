@@ -11,9 +11,8 @@ import pytest
 from scipy.stats import binom
 
 from holdfast.bounds import correlated
-from holdfast.bounds.correlated.algorithm1 import run_parameters
-from holdfast.bounds.correlated.quilt_terms import QuiltTerms, drift
-from holdfast.bounds.correlated.theorem1 import log_failure
+from holdfast.bounds.correlated.influence import QuiltTerms, drift
+from holdfast.bounds.correlated.thresholdout import log_failure, run_parameters
 
 
 def failure(n: int, budget: int, sigma: object, tau: object, quilt: QuiltTerms) -> mp.mpf:

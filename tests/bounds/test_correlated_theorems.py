@@ -28,7 +28,7 @@ from holdfast.bounds.correlated import (
     terms,
     two_state_influence,
 )
-from holdfast.bounds.correlated.quilt_terms import Method
+from holdfast.bounds.correlated.influence import Method
 from holdfast.errors import InvalidParameter
 from tests.bounds.correlated_laws import enumerated_influence, joint_law, law_of_sum, random_chain, stationary, tails
 

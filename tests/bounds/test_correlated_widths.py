@@ -24,7 +24,7 @@ from holdfast.bounds.correlated import (
     time_split_bias,
     two_state_coefficients,
 )
-from holdfast.bounds.correlated.mixing import tail_sum
+from holdfast.bounds.correlated.effective_size import tail_sum
 from holdfast.errors import InvalidParameter
 from tests.bounds.correlated_laws import (
     coefficients,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.bounds import finite_law
-from holdfast.bounds.description_length import (
+from holdfast.bounds.max_information import (
     description_length,
     randomized_description_length,
     to_description_length,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.bounds.exact import decimal_fraction, decimal_sum, down, float_down, float_up, up
+from holdfast.bounds.numerics.exact import decimal_fraction, decimal_sum, down, float_down, float_up, up
 from holdfast.errors import InvalidParameter
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.bounds.composition_optimal import heterogeneous_delta
+from holdfast.bounds.composition import heterogeneous_delta
 from holdfast.bounds.conversions import gdp_budget, pure_to_gdp, pure_to_rdp, pure_to_zcdp, zcdp_budget
 from holdfast.bounds.filters import (
     ROGERS_OVERHEAD,

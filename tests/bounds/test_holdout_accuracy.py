@@ -22,7 +22,7 @@ from holdfast.bounds.holdout import (
     thresholdout_accuracy,
     thresholdout_size,
 )
-from holdfast.bounds.holdout.run_failure import thresholdout_failure
+from holdfast.bounds.holdout.thresholdout import thresholdout_failure
 from holdfast.errors import InvalidParameter
 
 

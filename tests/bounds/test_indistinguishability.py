@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from holdfast.bounds import finite_law
+from holdfast.bounds.concentration import conditioning_failure, pointwise_failure
 from holdfast.bounds.conversions import approx_to_pointwise
-from holdfast.bounds.indistinguishability import conditioning_failure, pointwise_failure
 from holdfast.errors import InvalidParameter
 
 

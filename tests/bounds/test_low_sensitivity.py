@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from holdfast.bounds.approximate_dp import closed_form
+from holdfast.bounds.approximate_dp import closed_form, theorem_s
 from holdfast.bounds.concentration import mcdiarmid
 from holdfast.bounds.low_sensitivity import (
     approx_dp_deviation,
@@ -17,7 +17,6 @@ from holdfast.bounds.low_sensitivity import (
     radius_after_dp,
 )
 from holdfast.bounds.p_value import level_after_approx_dp
-from holdfast.bounds.theorem_s import theorem_s
 from holdfast.errors import InvalidParameter
 
 

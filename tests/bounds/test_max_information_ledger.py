@@ -8,8 +8,7 @@ import pytest
 
 from holdfast.bounds.approximate_dp import approx_dp
 from holdfast.bounds.currency import MaxInformation
-from holdfast.bounds.description_length import description_length
-from holdfast.bounds.max_information import general_line, pure_dp
+from holdfast.bounds.max_information import description_length, general_line, pure_dp
 from holdfast.bounds.max_information_ledger import MaxInformationLedger
 from holdfast.bounds.transfer import interleaved
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter, LedgerConflict

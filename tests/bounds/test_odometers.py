@@ -22,6 +22,7 @@ from holdfast.bounds.odometers import (
     lecuyer_reading,
     line_reading,
     mixture_reading,
+    range_of,
     reading,
     renyi_reading,
     rogers_reading,
@@ -29,7 +30,6 @@ from holdfast.bounds.odometers import (
     stitched_reading,
     zcdp_reading,
 )
-from holdfast.bounds.odometers_range import range_of
 from holdfast.errors import InvalidParameter
 
 Boundary = Callable[[float, float], float]

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from holdfast.bounds.chi_square_mixture import mixture_moments
 from holdfast.bounds.coherence.max_information import pair
 from holdfast.bounds.concentration import exp_up
 from holdfast.bounds.conversions import rdp_to_dp
-from holdfast.bounds.correlated.algorithm1 import algorithm_1_epsilon
-from holdfast.bounds.exact import decimal_fraction
+from holdfast.bounds.correlated.thresholdout import algorithm_1_epsilon
 from holdfast.bounds.finite_law import beta_star
 from holdfast.bounds.holdout.guess_and_check import guess_and_check_share
-from holdfast.bounds.interval.constant_noise import posterior_shift_rows
-from holdfast.bounds.one_question.binomial_tail import log_at_least, log_at_most
-from holdfast.bounds.one_question.families import mean_interval
+from holdfast.bounds.interval.posterior_shift import posterior_shift_rows
+from holdfast.bounds.numerics.binomial import log_at_least, log_at_most
+from holdfast.bounds.numerics.chi_square import mixture_moments
+from holdfast.bounds.numerics.exact import decimal_fraction
+from holdfast.bounds.one_question.means import mean_interval
 from holdfast.errors import InvalidParameter
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.bounds import finite_law
 from holdfast.bounds.mutual_information import from_mutual_information
-from holdfast.bounds.p_value_mutual_information import level_after_mutual_information, russo_zou_level
+from holdfast.bounds.p_value import level_after_mutual_information, russo_zou_level
 from tests.bounds.test_mutual_information import random_joint
 
 quick = settings(max_examples=80, deadline=None, derandomize=True)

@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from holdfast.bounds.p_value import level_after_approx_dp
-from holdfast.bounds.p_value_planning import largest_delta, largest_epsilon
+from holdfast.bounds.p_value import largest_delta, largest_epsilon, level_after_approx_dp
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from holdfast.bounds.low_sensitivity import bns_deviation
-from holdfast.bounds.p_value_sensitivity import sensitivity_floor
+from holdfast.bounds.p_value import sensitivity_floor
 
 
 def test_p_values_are_out_of_reach_of_bns() -> None:

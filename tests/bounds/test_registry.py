@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 
 from holdfast.bounds import registry as module
-from holdfast.bounds.registry import catalogue, lookup, parse, theorem
+from holdfast.bounds.parameters import Domain, Epsilon, Rows, parse, validated
+from holdfast.bounds.registry import catalogue, lookup, theorem
 from holdfast.errors import InvalidParameter
 
 CONTRACT = {
@@ -129,39 +130,62 @@ def scratch_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("scratch_registry")
-def test_signature_and_docstring_make_the_parameters() -> None:
+def test_the_signature_makes_the_parameters() -> None:
     @theorem("a.b", statement="s", source="p", conditions="c", unit="u")
-    def sample(n: int, level: float | None = None, kind: Literal["x", "y"] = "x", many: Sequence[float] = ()) -> float:
+    def sample(
+        n: Rows,
+        level: Annotated[Epsilon, Domain("The level.", at_most=1)] | None = None,
+        kind: Literal["x", "y"] = "x",
+        many: Annotated[Sequence[float], "Several numbers."] = (1.0,),
+    ) -> float:
         """Do.
-
-        Parameters
-        ----------
-        n : int
-            Rows,
-            public.
-        level, many : float
-            Shared text.
 
         Returns
         -------
         float
         """
-        return float(n)
+        return float(n) if level is None else level
 
-    found = {p.name: p for p in module._REGISTRY["a.b"].parameters}
-    assert found["n"].help == "Rows, public."
-    assert found["level"].help == found["many"].help == "Shared text."
-    assert (found["kind"].kind, found["kind"].choices) == ("choice", ("x", "y"))
-    assert found["level"].kind == "real"
-    assert not found["level"].required
-    assert parse(found["many"], "1,2.5") == (1, 2.5)
+    known = {p.name: p for p in module._REGISTRY["a.b"].parameters}
+    assert known["n"].help == "The number of rows."
+    assert (known["level"].help, known["level"].allowed) == ("The level.", "a number in [0, 1]")
+    assert (known["kind"].kind, known["kind"].choices) == ("choice", ("x", "y"))
+    assert known["level"].optional
+    assert not known["level"].required
+    assert parse(known["many"], "1,2.5") == (1, 2.5)
+    assert (sample(1e3), sample(5, 1), type(sample(5, 1))) == (1000.0, 1.0, float)
+    with pytest.raises(InvalidParameter, match=r"^level must be a number in \[0, 1\], got 2"):
+        sample(5, level=2)
+    with pytest.raises(InvalidParameter, match=r"^kind must be one of x, y"):
+        sample(5, kind="z")  # type: ignore[arg-type]
+    lines = (sample.__doc__ or "").splitlines()
+    assert lines[:4] == ["Do.", "", "Parameters", "----------"]
+    assert lines.index("n : int") < lines.index("level : float, optional") < lines.index("Returns")
     with pytest.raises(ValueError, match="two theorems"):
-        theorem("a.b", statement="s", source="p", conditions="c", unit="u")(lambda n: n)
+        theorem("a.b", statement="s", source="p", conditions="c", unit="u")(sample)
 
 
-def test_help_ends_with_its_section() -> None:
-    helps = module._parameter_help(
-        "Do it.\n\nParameters\n----------\na, b : float\n    Two of them,\n    both large.\nc : int\n    One.\n\n"
-        "Returns\n-------\nc : float\n    Not a parameter."
-    )
-    assert helps == {"a": "Two of them, both large.", "b": "Two of them, both large.", "c": "One."}
+def test_a_refinement_replaces_what_it_states_and_nothing_else() -> None:
+    base = Domain("Level.", at_least=0, below=1, typical=0.5)
+    assert base.refined("Other.") == Domain("Other.", at_least=0, below=1, typical=0.5)
+    assert base.refined(Domain(above=0.1, at_most=2)) == Domain("Level.", above=0.1, at_most=2, typical=0.5)
+
+
+def test_keyword_only_parameters_and_defaults_stay() -> None:
+    @validated
+    def sample(n: Rows, *, level: Epsilon = 0.25) -> tuple[int, float]:
+        return n, level
+
+    assert sample(3) == (3, 0.25)
+    assert sample(3, level=1) == (3, 1.0)
+    with pytest.raises(TypeError):
+        sample(3, 0.5)  # type: ignore[misc]
+
+
+def test_a_parameter_needs_a_type_that_theorems_know() -> None:
+    with pytest.raises(TypeError, match="cannot take a parameter of type"):
+        validated(_unknown)
+
+
+def _unknown(n: bytes) -> float:
+    return 0.0

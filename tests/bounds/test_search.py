@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from holdfast.bounds.search import crossing, first_at_least, first_whole, minimise, smallest, spaced, turning_point
-from holdfast.bounds.simplex import simplex
+from holdfast.bounds.numerics.search import (
+    crossing,
+    first_at_least,
+    first_whole,
+    minimise,
+    simplex,
+    smallest,
+    spaced,
+    turning_point,
+)
 
 quick = settings(max_examples=100, deadline=None, derandomize=True)
 

@@ -260,7 +260,7 @@ def test_scope() -> None:
 
 def test_example_f_with_the_plain_theorem() -> None:
     # spec-max-information 3.4 F: Theorem S at beta/16 instead of S+
-    from holdfast.bounds.theorem_s import smallest_bits
+    from holdfast.bounds.approximate_dp import smallest_bits
 
     def level(beta: float) -> float:
         bits, _ = smallest_bits(0.001, 1e-12, 10_000, -math.log(beta / 16), "plain")

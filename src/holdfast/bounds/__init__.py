@@ -14,21 +14,23 @@ from __future__ import annotations
 import pkgutil
 from typing import TYPE_CHECKING
 
-from holdfast.lazy import lazy
+from holdfast.core.lazy import lazy
 
 _HOMES = {
     "Evaluation": "registry",
-    "Guarantee": "guarantee",
+    "Guarantee": "holdfast.core.guarantee",
     "Theorem": "registry",
     "catalogue": "registry",
     "lookup": "registry",
+    "solve": "inverse",
 }
 _MODULES = tuple(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 if TYPE_CHECKING:
     from holdfast.bounds import coherence, correlated, holdout, interval, one_question
-    from holdfast.bounds.guarantee import Guarantee
+    from holdfast.bounds.inverse import solve
     from holdfast.bounds.registry import Evaluation, Theorem, catalogue, lookup
+    from holdfast.core.guarantee import Guarantee
 
 __getattr__, __dir__ = lazy(__name__, _HOMES, _MODULES)
 
@@ -43,4 +45,5 @@ __all__ = [
     "interval",
     "lookup",
     "one_question",
+    "solve",
 ]

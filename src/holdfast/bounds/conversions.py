@@ -7,14 +7,14 @@ Every number that bounds is rounded up; every budget is rounded down.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from holdfast import check
-from holdfast.bounds.exact import UNIT, up
 from holdfast.bounds.gdp import gdp_budget, gdp_delta, gdp_to_dp
+from holdfast.bounds.numerics.exact import UNIT, up
+from holdfast.bounds.parameters import Delta, Divergences, Domain, Epsilon, Mu, Order, Orders
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.zcdp import zcdp_budget, zcdp_delta, zcdp_to_dp
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 
@@ -49,7 +49,7 @@ class DP(NamedTuple):
     unit="rho",
     provenance="derived",
 )
-def pure_to_zcdp(epsilon: float) -> float:
+def pure_to_zcdp(epsilon: Epsilon) -> float:
     """Return `epsilon tanh(epsilon/2)`, the smallest rho for which every epsilon-DP mechanism is rho-zCDP.
 
     Proof. Randomized response has the largest divergence of every order among epsilon-DP mechanisms, with
@@ -57,17 +57,11 @@ def pure_to_zcdp(epsilon: float) -> float:
     `log cosh(epsilon sqrt v)` is concave, and its tangent at `v = 1/4` is `epsilon tanh(epsilon/2) a (a-1)`.
     Equality as `a -> 1`, so the constant is tight. The printed constant is `epsilon^2/2`.
 
-    Parameters
-    ----------
-    epsilon : float
-        The parameter of pure differential privacy, at least 0.
-
     Examples
     --------
     >>> round(pure_to_zcdp(1.0), 10)
     0.4621171573
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
     return _positive(up(epsilon * math.tanh(0.5 * epsilon)), epsilon)
 
 
@@ -79,27 +73,18 @@ def pure_to_zcdp(epsilon: float) -> float:
     unit="nats",
     provenance="mixed",
 )
-def pure_to_rdp(epsilon: float, order: float) -> float:
+def pure_to_rdp(epsilon: Epsilon, order: Annotated[Order, Domain(infinite=True)]) -> float:
     """Return the largest Renyi divergence of order `order` between outputs of an epsilon-DP mechanism on neighbours.
 
     `log(1 + (e^((a-1) epsilon) - 1) (1 - e^(-a epsilon)) / (1 + e^-epsilon)) / (a - 1)`, a form of
     `(log cosh((a - 1/2) epsilon) - log cosh(epsilon/2)) / (a - 1)` that loses no digits. At order 1 it is
     `epsilon tanh(epsilon/2)`, at infinity epsilon.
 
-    Parameters
-    ----------
-    epsilon : float
-        The parameter of pure differential privacy, at least 0.
-    order : float
-        The order `a`, at least 1; infinity is allowed.
-
     Examples
     --------
     >>> round(pure_to_rdp(1.0, 2), 10), round(pure_to_rdp(1.0, 10), 10)
     (0.7353256641, 0.9651931465)
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
-    order = check.real("order", order, at_least=1, infinite=True)
     if order == 1 or epsilon == 0:
         return pure_to_zcdp(epsilon)
     if math.isinf(order):
@@ -121,18 +106,13 @@ def pure_to_rdp(epsilon: float, order: float) -> float:
     unit="mu",
     provenance="derived",
 )
-def pure_to_gdp(epsilon: float) -> float:
+def pure_to_gdp(epsilon: Epsilon) -> float:
     """Return the smallest `mu` such that every epsilon-DP mechanism is mu-GDP.
 
     `mu = -2 Phi^-1(1 / (1 + e^epsilon))`. Proof. The trade-off function of epsilon-DP consists of two segments that
     meet on the diagonal, at `1/(1 + e^epsilon)`. A Gaussian trade-off function meets the diagonal at `Phi(-mu/2)` and
     is convex through (0,1) and (1,0), so it lies below both segments as soon as it does at the corner. Equality at the
     corner. For small epsilon `mu^2/2` is about `0.785 epsilon^2`, more than the rho of `pure_to_zcdp`.
-
-    Parameters
-    ----------
-    epsilon : float
-        The parameter of pure differential privacy, at least 0.
 
     Examples
     --------
@@ -141,7 +121,6 @@ def pure_to_gdp(epsilon: float) -> float:
     """
     from scipy.special import erfinv, ndtri_exp
 
-    epsilon = check.real("epsilon", epsilon, at_least=0)
     if epsilon <= 1:
         return up(2 * math.sqrt(2) * float(erfinv(math.tanh(0.5 * epsilon))), 8)
     log_corner = -epsilon - math.log1p(math.exp(-epsilon))
@@ -155,20 +134,14 @@ def pure_to_gdp(epsilon: float) -> float:
     conditions="mu >= 0; two-sided",
     unit="rho",
 )
-def gdp_to_zcdp(mu: float) -> float:
+def gdp_to_zcdp(mu: Mu) -> float:
     """Return `mu^2/2`: outputs on neighbours are a post-processing of `N(0,1)` against `N(mu,1)`.
-
-    Parameters
-    ----------
-    mu : float
-        The GDP parameter, at least 0.
 
     Examples
     --------
     >>> round(gdp_to_zcdp(0.2), 12)
     0.02
     """
-    mu = check.real("mu", mu, at_least=0)
     return _positive(up(0.5 * mu * mu), mu)
 
 
@@ -179,7 +152,7 @@ def gdp_to_zcdp(mu: float) -> float:
     conditions="orders > 1; parameters fixed in advance: not a rule for an adaptive filter or an odometer",
     unit="epsilon",
 )
-def rdp_to_dp(orders: Sequence[float], epsilons: Sequence[float], delta: float) -> float:
+def rdp_to_dp(orders: Orders, epsilons: Divergences, delta: Delta) -> float:
     """Return the smallest epsilon such that the Renyi curve implies `(epsilon, delta)`-differential privacy.
 
     For one order `a` with divergence `r`: `r + log(1 - 1/a) + (log(1/delta) - log a)/(a - 1)`, and 0 where
@@ -188,25 +161,13 @@ def rdp_to_dp(orders: Sequence[float], epsilons: Sequence[float], delta: float) 
     It holds for parameters fixed in advance. It is **not** a rule for an adaptive filter: where the answers decide
     which order survives, the minimum costs more, and the curve filter pays for it. It is not an odometer either.
 
-    Parameters
-    ----------
-    orders : sequence of float
-        Orders above 1.
-    epsilons : sequence of float
-        The divergence at each order, in nats, at least 0.
-    delta : float
-        In [0, 1).
-
     Examples
     --------
     >>> round(rdp_to_dp([2, 4, 8, 16, 32], [0.1 * a for a in (2, 4, 8, 16, 32)], 1e-6), 9)
     2.271656268
     """
-    orders = check.reals("orders", orders, above=1)
-    epsilons = check.reals("epsilons", epsilons, at_least=0)
     if len(orders) != len(epsilons):
         raise InvalidParameter(f"orders and epsilons must have one length, got {len(orders)} and {len(epsilons)}")
-    delta = check.probability("delta", delta, zero=True)
     if min(epsilons) == 0:
         return 0.0
     if delta == 0:
@@ -234,7 +195,7 @@ def _at_order(order: float, divergence: float, delta: float) -> float:
     conditions="epsilon >= 0, delta in [0, 1); two-sided; what odometers need; delta in the details",
     unit="epsilon",
 )
-def approx_to_pointwise(epsilon: float, delta: float) -> DP:
+def approx_to_pointwise(epsilon: Epsilon, delta: Delta) -> DP:
     """Return the point-wise parameters that `(epsilon, delta)`-DP implies: `(2 epsilon, 2 delta/(1 - e^-epsilon))`.
 
     The set where the likelihood ratio exceeds `e^(2 epsilon)` has probability at most `delta/(1 - e^-epsilon)` under
@@ -243,13 +204,6 @@ def approx_to_pointwise(epsilon: float, delta: float) -> DP:
     probability delta (a Gaussian with mu 0.5 is (1, 0.0068)-DP, and its loss exceeds 1 with probability 0.040).
 
     Rogers' dissertation, Lemma 4.1.4, after Kasiviswanathan and Smith 2014; re-derived. Two-sided.
-
-    Parameters
-    ----------
-    epsilon : float
-        At least 0.
-    delta : float
-        In [0, 1).
 
     Returns
     -------
@@ -261,8 +215,6 @@ def approx_to_pointwise(epsilon: float, delta: float) -> DP:
     >>> approx_to_pointwise(1.0, 1e-6)
     DP(epsilon=2.0, delta=3.163...e-06)
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
-    delta = check.probability("delta", delta, zero=True)
     if delta == 0:
         return DP(epsilon, 0.0)
     if epsilon == 0:
@@ -287,8 +239,8 @@ def gaussian_sigma(rho: float, sensitivity: float) -> float:
     >>> round(gaussian_sigma(1e-4, 1 / 1000), 11)
     0.07071067812
     """
-    rho = check.real("rho", rho, above=0)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    rho = arguments.real("rho", rho, above=0)
+    sensitivity = arguments.real("sensitivity", sensitivity, above=0)
     return up(sensitivity / math.sqrt(2 * rho))
 
 

@@ -15,14 +15,17 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from holdfast import check
-from holdfast.bounds.exact import down, total, up
+from holdfast.bounds.numerics.exact import down, total, up
+from holdfast.bounds.parameters import Domain
 from holdfast.bounds.registry import theorem
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter, LedgerConflict
 
-Scope = Literal["product", "any"]
+Scope = Annotated[
+    Literal["product", "any"], "Which laws of the sample the bound holds for: 'product' needs independent rows."
+]
 Provenance = Literal["paper", "derived"]
 B = TypeVar("B", "MaxInformation", "Transfer")
 
@@ -63,11 +66,11 @@ class Bound:
     currency: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        beta = check.real("beta", self.beta, at_least=0, infinite=True)
+        beta = arguments.real("beta", self.beta, at_least=0, infinite=True)
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "bits", exponent("bits", self.bits, beta))
-        check.choice("scope", self.scope, ("product", "any"))
-        check.choice("provenance", self.provenance, ("paper", "derived"))
+        arguments.choice("scope", self.scope, ("product", "any"))
+        arguments.choice("provenance", self.provenance, ("paper", "derived"))
 
     @property
     def value(self) -> float:
@@ -92,7 +95,7 @@ class Bound:
         >>> round(MaxInformation(3.0, 0.01).log2_level(0.05), 6)
         -7.643856
         """
-        return corrected(check.probability("alpha", alpha), self.bits, self.beta)[1]
+        return corrected(arguments.probability("alpha", alpha), self.bits, self.beta)[1]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -165,7 +168,7 @@ class Transfer(Bound):
         >>> round(bound.bits, 6), bound.beta
         (5.643856, 0.01)
         """
-        slack = check.real("slack", slack, above=0, at_most=0.25)
+        slack = arguments.real("slack", slack, above=0, at_most=0.25)
         bits = up(self.bits - 2 - math.log2(slack))
         beta = up(self.beta + slack, 1) if self.beta else slack
         source = f"{self.source} + log2(1/(4 slack))".lstrip(" +")
@@ -238,20 +241,16 @@ def compose(first: B, *later: B, unsafe: bool = False) -> B:
     provenance="mixed",
 )
 def composition(
-    bits: Sequence[float], betas: Sequence[float], scope: Scope = "product", later_scope: Scope = "any"
+    bits: Annotated[
+        Sequence[float], Domain("The bits of each step, in the order in which they ran.", typical=(0.68, 9.64))
+    ],
+    betas: Annotated[
+        Sequence[float], Domain("The failure probability of each step.", at_least=0, typical=(0.01, 0.02))
+    ],
+    scope: Annotated[Scope, "What the first bound holds for."] = "product",
+    later_scope: Annotated[Scope, "What the later bounds hold for; 'product' is refused."] = "any",
 ) -> MaxInformation:
     """Compose the max-information bounds of several steps in order; `compose` on bound objects does the same.
-
-    Parameters
-    ----------
-    bits : Sequence
-        The bits of each step, in the order in which they ran.
-    betas : Sequence
-        The failure probability of each step.
-    scope : str
-        What the first bound holds for: "product" (independent rows, default) or "any".
-    later_scope : str
-        What the later bounds hold for: "any" (default). "product" is refused.
 
     Raises
     ------
@@ -264,7 +263,6 @@ def composition(
     >>> round(bound.bits, 4), round(bound.beta, 4)
     (10.3206, 0.0254)
     """
-    bits, betas = check.reals("bits", bits), check.reals("betas", betas, at_least=0)
     if len(bits) != len(betas):
         raise InvalidParameter(f"bits and betas must have one length, got {len(bits)} and {len(betas)}")
     scopes = [scope] + [later_scope] * (len(bits) - 1)
@@ -279,7 +277,7 @@ def exponent(name: str, bits: float, beta: float) -> float:
     >>> exponent("bits", -0.1, 0.1)
     -0.1
     """
-    bits = check.real(name, bits, above=-math.inf, infinite=True)
+    bits = arguments.real(name, bits, above=-math.inf, infinite=True)
     floor = math.log1p(-beta) / math.log(2) if beta < 1 else -math.inf
     if bits < floor - 1e-9:
         raise InvalidParameter(f"{name} must be at least log2(1 - beta) = {floor:.6g}, got {bits}")
@@ -309,17 +307,3 @@ def corrected(alpha: float, bits: float, beta: float) -> tuple[float, float]:
         return left, log2_level
     whole = math.floor(bits)  # apart from the fraction, so that no digit of a large exponent is lost
     return min(1.0, down(math.ldexp(left / 2.0 ** (bits - whole), -whole))), log2_level
-
-
-__all__ = [
-    "ORDER_RULE",
-    "Bound",
-    "MaxInformation",
-    "Provenance",
-    "Scope",
-    "Transfer",
-    "compose",
-    "composition",
-    "corrected",
-    "exponent",
-]

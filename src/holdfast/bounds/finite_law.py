@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
+from holdfast.bounds.parameters import Domain, FailureProbabilityOrZero, UnboundedRows
 from holdfast.bounds.registry import theorem
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 Array = npt.NDArray[np.float64]
@@ -32,7 +33,7 @@ def max_divergence(p: npt.ArrayLike, q: npt.ArrayLike, delta: float = 0.0) -> fl
     1.321928
     """
     p, q = _pair(p, q)
-    return _divergence(p, _log2(q), check.probability("delta", delta, zero=True))
+    return _divergence(p, _log2(q), arguments.probability("delta", delta, zero=True))
 
 
 def max_information(joint: npt.ArrayLike, beta: float = 0.0) -> float:
@@ -47,7 +48,7 @@ def max_information(joint: npt.ArrayLike, beta: float = 0.0) -> float:
     (0.678072, 0.485427, -3.321928)
     """
     table = _joint(joint)
-    return _divergence(table.ravel(), _log2_product(table).ravel(), check.probability("beta", beta, zero=True))
+    return _divergence(table.ravel(), _log2_product(table).ravel(), arguments.probability("beta", beta, zero=True))
 
 
 def beta_star(joint: npt.ArrayLike, k_bits: float) -> float:
@@ -62,7 +63,7 @@ def beta_star(joint: npt.ArrayLike, k_bits: float) -> float:
     0.092893
     """
     table = _joint(joint)
-    k_bits = check.real("k_bits", k_bits)
+    k_bits = arguments.real("k_bits", k_bits)
     if k_bits > 1000:  # 2**k would overflow; cells with positive product are then covered
         return 0.0
     return float(np.maximum(table - 2.0**k_bits * _product(table), 0.0).sum())
@@ -85,7 +86,7 @@ def worst_output_transfer(joint: npt.ArrayLike, beta: float = 0.0) -> float:
     (0.585, 4.6439)
     """
     table = _joint(joint)
-    beta = check.probability("beta", beta, zero=True)
+    beta = arguments.probability("beta", beta, zero=True)
     prior = table.sum(axis=1)
     table, prior = table[prior > 0], prior[prior > 0]
     lengths: list[Array] = []
@@ -154,7 +155,7 @@ def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> float:
     0.33782
     """
     p, q = _pair(p, q)
-    epsilon = check.real("epsilon", epsilon, at_least=0)
+    epsilon = arguments.real("epsilon", epsilon, at_least=0)
     return float(np.maximum(p - math.exp(min(epsilon, 700.0)) * q, 0.0).sum())
 
 
@@ -166,7 +167,7 @@ def is_indistinguishable(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float, del
     >>> is_indistinguishable([0.75, 0.25], [0.25, 0.75], math.log(3), 0.0)
     True
     """
-    delta = check.probability("delta", delta, zero=True)
+    delta = arguments.probability("delta", delta, zero=True)
     return max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon)) <= delta + 1e-12
 
 
@@ -182,7 +183,7 @@ def pointwise_delta(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> float
     1.0
     """
     p, q = _pair(p, q)
-    bound = math.exp(min(check.real("epsilon", epsilon, at_least=0), 700.0)) * (1 + 1e-12)
+    bound = math.exp(min(arguments.real("epsilon", epsilon, at_least=0), 700.0)) * (1 + 1e-12)
     return min(1.0, float(p[(p > bound * q) | (q > bound * p)].sum()))
 
 
@@ -193,17 +194,17 @@ def pointwise_delta(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> float
     conditions="the table's entries are at least 0 and sum to 1; beta in [0, 1)",
     unit="bits",
 )
-def max_information_of_table(table: Sequence[float], rows: int, beta: float = 0.0) -> float:
+def max_information_of_table(
+    table: Annotated[
+        Sequence[float],
+        Domain(
+            "The probabilities, all of the first sample value's row first.", at_least=0, typical=(0.4, 0.1, 0.1, 0.4)
+        ),
+    ],
+    rows: Annotated[UnboundedRows, Domain("The number of sample values.", typical=2)],
+    beta: FailureProbabilityOrZero = 0.0,
+) -> float:
     """Return `max_information` of a joint law given as a flat list, row by row.
-
-    Parameters
-    ----------
-    table : Sequence
-        The probabilities, all of the first sample value's row first.
-    rows : int
-        The number of sample values.
-    beta : float
-        The failure probability, in [0, 1).
 
     Examples
     --------
@@ -221,17 +222,17 @@ def max_information_of_table(table: Sequence[float], rows: int, beta: float = 0.
     unit="bits",
     provenance="derived",
 )
-def transfer_of_table(table: Sequence[float], rows: int, beta: float = 0.0) -> float:
+def transfer_of_table(
+    table: Annotated[
+        Sequence[float],
+        Domain(
+            "The probabilities, all of the first sample value's row first.", at_least=0, typical=(0.02, 0.0, 0.0, 0.98)
+        ),
+    ],
+    rows: Annotated[UnboundedRows, Domain("The number of sample values.", typical=2)],
+    beta: FailureProbabilityOrZero = 0.0,
+) -> float:
     """Return `worst_output_transfer` of a joint law given as a flat list, row by row.
-
-    Parameters
-    ----------
-    table : Sequence
-        The probabilities, all of the first sample value's row first.
-    rows : int
-        The number of sample values.
-    beta : float
-        The failure probability, in [0, 1).
 
     Examples
     --------
@@ -242,8 +243,8 @@ def transfer_of_table(table: Sequence[float], rows: int, beta: float = 0.0) -> f
 
 
 def _rows(table: Sequence[float], rows: int) -> Array:
-    values = check.reals("table", table, at_least=0)
-    rows = check.whole("rows", rows, at_least=1)
+    values = arguments.reals("table", table, at_least=0)
+    rows = arguments.whole("rows", rows, at_least=1)
     if len(values) % rows:
         raise InvalidParameter(f"rows must divide the {len(values)} entries of the table, got {rows}")
     return np.asarray(values).reshape(rows, -1)
@@ -315,19 +316,3 @@ def _joint(values: Any) -> Array:
     if table.ndim != 2:
         raise InvalidParameter(f"joint must be a table with a row for each sample, got {table.ndim} dimensions")
     return table
-
-
-__all__ = [
-    "beta_star",
-    "hockey_stick",
-    "is_indistinguishable",
-    "kl_nats",
-    "max_divergence",
-    "max_information",
-    "max_information_of_table",
-    "mutual_information",
-    "pointwise_delta",
-    "total_variation",
-    "transfer_of_table",
-    "worst_output_transfer",
-]

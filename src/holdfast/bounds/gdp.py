@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
-from holdfast.bounds.exact import UNIT, up
+from holdfast.bounds.numerics.exact import UNIT, up
+from holdfast.bounds.parameters import Delta, Epsilon, Mu
 from holdfast.bounds.registry import theorem
 from holdfast.bounds.zcdp import zcdp_budget, zcdp_to_dp
 
@@ -34,19 +35,12 @@ _LARGE = 1e8  # beyond, the zCDP conversion is within a relative 1e-6 and needs 
     conditions="mu >= 0, delta in [0, 1); two-sided (both directions of indistinguishability), not time-uniform",
     unit="epsilon",
 )
-def gdp_to_dp(mu: float, delta: float) -> float:
+def gdp_to_dp(mu: Mu, delta: Annotated[Delta, "The delta; with 0 there is no bound unless mu is 0."]) -> float:
     """Return the smallest epsilon such that `mu`-GDP implies `(epsilon, delta)`-differential privacy.
 
     The root of `Phi(-e/mu + mu/2) - e^e Phi(-e/mu - mu/2) = delta` in `e`, or 0 where delta covers the total variation
     distance `2 Phi(mu/2) - 1`. Exact for the Gaussian mechanism; no bound from mu-GDP alone can be smaller. A statement
     about one finished interaction, so it may follow a GDP filter; it is not an odometer.
-
-    Parameters
-    ----------
-    mu : float
-        The GDP parameter, at least 0.
-    delta : float
-        In [0, 1). With 0 there is no bound unless mu is 0.
 
     Returns
     -------
@@ -62,8 +56,6 @@ def gdp_to_dp(mu: float, delta: float) -> float:
     >>> round(gdp_to_dp(0.5, 1e-6), 9)
     2.25408465
     """
-    mu = check.real("mu", mu, at_least=0)
-    delta = check.probability("delta", delta, zero=True)
     if mu == 0:
         return 0.0
     if delta == 0:
@@ -91,17 +83,10 @@ def gdp_to_dp(mu: float, delta: float) -> float:
     conditions="mu >= 0, epsilon >= 0; two-sided (both directions of indistinguishability), not time-uniform",
     unit="probability",
 )
-def gdp_delta(mu: float, epsilon: float) -> float:
+def gdp_delta(mu: Mu, epsilon: Epsilon) -> float:
     """Return the delta such that `mu`-GDP implies `(epsilon, delta)`-differential privacy.
 
     `Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`, exact for the Gaussian mechanism.
-
-    Parameters
-    ----------
-    mu : float
-        The GDP parameter, at least 0.
-    epsilon : float
-        At least 0.
 
     Returns
     -------
@@ -117,8 +102,6 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     >>> round(gdp_delta(0.5, 1.0), 12)
     0.006829594983
     """
-    mu = check.real("mu", mu, at_least=0)
-    epsilon = check.real("epsilon", epsilon, at_least=0)
     if mu == 0:
         return 0.0
     return min(1.0, max(up(math.exp(_log_delta(mu, epsilon)), 2), math.ulp(0.0)))
@@ -131,29 +114,23 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     conditions="epsilon >= 0, delta in [0, 1)",
     unit="mu",
 )
-def gdp_budget(epsilon: float, delta: float) -> float:
+def gdp_budget(
+    epsilon: Annotated[Epsilon, "The budget's epsilon."],
+    delta: Annotated[Delta, "The budget's delta; with 0 only mu = 0 fits."],
+) -> float:
     """Return the largest `mu` that `(epsilon, delta)` allows, the inverse of `gdp_to_dp`.
 
     Rounded down, so that `gdp_to_dp(gdp_budget(epsilon, delta), delta) <= epsilon` always holds in floating point.
-
-    Parameters
-    ----------
-    epsilon : float
-        The budget's epsilon, at least 0.
-    delta : float
-        The budget's delta, in [0, 1); with 0 nothing but mu = 0 fits.
 
     Examples
     --------
     >>> round(gdp_budget(2.25408465, 1e-6), 8)
     0.5
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
-    delta = check.probability("delta", delta, zero=True)
     if delta == 0:
         return 0.0
     target = math.log(delta)
-    low = math.sqrt(2 * zcdp_budget(epsilon, delta, "cks")) * (1 - 1e-12)
+    low = math.sqrt(2) * math.sqrt(zcdp_budget(epsilon, delta, "cks")) * (1 - 1e-12)  # twice the budget may overflow
     high = max(low, delta)
     while high < _FAR and _log_delta(high, epsilon) <= target:
         low, high = high, 1.5 * high
@@ -216,6 +193,3 @@ def _integral(x: float, mu: float, end: float) -> float:
     rises = t if mu < 1e-200 else -np.expm1(-mu * t) / mu
     values = np.exp(-t * (x + 0.5 * t)) * rises
     return 0.5 * end * float(np.sum(weights * values))
-
-
-__all__ = ["gdp_budget", "gdp_delta", "gdp_to_dp"]

@@ -9,15 +9,25 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from holdfast import check
-from holdfast.bounds.best_point import best_probability
 from holdfast.bounds.concentration import exp_up
-from holdfast.bounds.exact import down, up
 from holdfast.bounds.low_sensitivity import Deviation
 from holdfast.bounds.max_information import general_nats, product_nats
+from holdfast.bounds.numerics.exact import down, up
+from holdfast.bounds.numerics.search import best_probability
+from holdfast.bounds.parameters import (
+    AnyFailureProbability,
+    DeviationSize,
+    Domain,
+    Epsilon,
+    PositiveDelta,
+    PositiveEpsilon,
+    Sensitivity,
+    UnboundedRows,
+)
 from holdfast.bounds.registry import theorem
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 COROLLARY_22_FROM = 7.801924681
@@ -46,7 +56,10 @@ class Probability:
     provenance="mixed",
 )
 def pure_dp_event(
-    epsilon: float, n: int, log_p0: float, method: Literal["best", "paper", "theorem-6", "theorem-20"] = "best"
+    epsilon: Epsilon,
+    n: UnboundedRows,
+    log_p0: Annotated[float, Domain("The natural logarithm of `p0`. From 0 on the answer is 1.", typical=-14.0)],
+    method: Literal["best", "paper", "theorem-6", "theorem-20"] = "best",
 ) -> Probability:
     """Return the smallest bound on the probability of a bad event after an `epsilon`-DP computation.
 
@@ -55,17 +68,6 @@ def pure_dp_event(
     - "paper": the smaller of the two.
     - "best": also with the sharper lines. Derived, reviewed.
 
-    Parameters
-    ----------
-    epsilon : float
-        The privacy parameter of the whole computation, at least 0.
-    n : int
-        The number of rows.
-    log_p0 : float
-        The natural logarithm of `p0`. From 0 on the answer is 1.
-    method : str
-        "best" (default), "paper", "theorem-6" or "theorem-20".
-
     Examples
     --------
     >>> print(f"{pure_dp_event(0.05, 5000, -25.0).value:.4g}")
@@ -73,10 +75,6 @@ def pure_dp_event(
     >>> print(f"{pure_dp_event(0.05, 5000, -25.0, method='paper').value:.4g}")
     1.118e-05
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
-    n = check.whole("n", n, at_least=1)
-    log_p0 = check.real("log_p0", log_p0)
-    check.choice("method", method, ("best", "paper", "theorem-6", "theorem-20"))
     candidates = [(0.0, "trivial")]
     if method != "theorem-20" and log_p0 < 0 and epsilon <= math.sqrt(-log_p0 / (2 * n)):
         candidates.append((math.log(3) + log_p0 / 2, "theorem-6"))
@@ -97,23 +95,17 @@ def pure_dp_event(
     conditions="rows independent; p0 is the largest over fixed outputs",
     unit="epsilon",
 )
-def theorem_6_epsilon(log_p0: float, n: int) -> float:
+def theorem_6_epsilon(
+    log_p0: Annotated[float, Domain("The natural logarithm of `p0`.", at_most=0, typical=-14.0)], n: UnboundedRows
+) -> float:
     """Return `sqrt(ln(1/p0)/(2n))`.
-
-    Parameters
-    ----------
-    log_p0 : float
-        The natural logarithm of `p0`, at most 0.
-    n : int
-        The number of rows.
 
     Examples
     --------
     >>> round(theorem_6_epsilon(-13.815510557964274, 5000), 9)
     0.037169222
     """
-    log_p0 = check.real("log_p0", log_p0, at_most=0)
-    return down(math.sqrt(-log_p0 / (2 * check.whole("n", n, at_least=1))))
+    return down(math.sqrt(-log_p0 / (2 * n)))
 
 
 @dataclass(frozen=True)
@@ -142,17 +134,8 @@ class Tail:
     conditions="rows independent; the analysis is epsilon-DP with epsilon = tau/(c n); one-sided",
     unit="probability",
 )
-def corollary_7(tau: float, sensitivity: float, n: int) -> Tail:
+def corollary_7(tau: DeviationSize, sensitivity: Sensitivity, n: UnboundedRows) -> Tail:
     """Return `3 exp(-tau^2/(c^2 n))` and the epsilon it asks for, `tau/(c n)`.
-
-    Parameters
-    ----------
-    tau : float
-        The deviation, above 0.
-    sensitivity : float
-        How far replacing one row can move the statistic, above 0.
-    n : int
-        The number of rows.
 
     Examples
     --------
@@ -171,21 +154,12 @@ def corollary_7(tau: float, sensitivity: float, n: int) -> Tail:
     unit="probability",
     provenance="mixed",
 )
-def corollary_21(tau: float, sensitivity: float, n: int, beta: float = 0.0) -> Tail:
+def corollary_21(
+    tau: DeviationSize, sensitivity: Sensitivity, n: UnboundedRows, beta: AnyFailureProbability = 0.0
+) -> Tail:
     """Return `exp(-u) + beta`, `u = tau^2/(c^2 n)`, with the bits `log2(e) u` and the epsilon `u/n` that suffice.
 
     The paper prints the condition without the `n`.
-
-    Parameters
-    ----------
-    tau : float
-        The deviation, above 0.
-    sensitivity : float
-        How far replacing one row can move the statistic, above 0.
-    n : int
-        The number of rows.
-    beta : float
-        The failure probability of the max-information bound, in [0, 1].
 
     Examples
     --------
@@ -194,7 +168,6 @@ def corollary_21(tau: float, sensitivity: float, n: int, beta: float = 0.0) -> T
     (18.033688, 0.0025, '3.727e-06')
     """
     _, n, u = _tail(tau, sensitivity, n)
-    beta = check.probability("beta", beta, zero=True, one=True)
     value = min(1.0, up(exp_up(-u) + beta, 1))
     return Tail(value, down(u / n, 8), down(u / math.log(2), 8))
 
@@ -207,21 +180,15 @@ def corollary_21(tau: float, sensitivity: float, n: int, beta: float = 0.0) -> T
     unit="probability",
     provenance="mixed",
 )
-def corollary_22(tau: float, sensitivity: float, n: int, method: Literal["best", "paper"] = "best") -> Tail:
+def corollary_22(
+    tau: DeviationSize,
+    sensitivity: Sensitivity,
+    n: UnboundedRows,
+    method: Annotated[Literal["best", "paper"], "'best' is the two-term form, 'paper' is the printed one."] = "best",
+) -> Tail:
     """Return `exp(-(3/2 - 1/sqrt 2) u) + 2 exp(-u)`, `u = tau^2/(c^2 n)`.
 
     "paper" is `exp(-3u/4)`, which needs `u >= 7.8019`.
-
-    Parameters
-    ----------
-    tau : float
-        The deviation, above 0.
-    sensitivity : float
-        How far replacing one row can move the statistic, above 0.
-    n : int
-        The number of rows.
-    method : str
-        "best" (default) is the two-term form, "paper" the printed one.
 
     Examples
     --------
@@ -229,7 +196,6 @@ def corollary_22(tau: float, sensitivity: float, n: int, method: Literal["best",
     5.707e-05
     """
     ratio, n, u = _tail(tau, sensitivity, n)
-    check.choice("method", method, ("best", "paper"))
     epsilon = down(ratio / n)
     if method == "best":
         return Tail(min(1.0, up(exp_up(-(1.5 - math.sqrt(0.5)) * u) + 2 * exp_up(-u), 2)), epsilon)
@@ -245,17 +211,12 @@ def corollary_22(tau: float, sensitivity: float, n: int, method: Literal["best",
     conditions="rows independent, mean of a [0, 1]-valued function; n >= 2 ln(8/delta)/epsilon^2; two-sided",
     unit="radius",
 )
-def theorem_8(epsilon: float, delta: float, n: int) -> Deviation:
+def theorem_8(
+    epsilon: Annotated[PositiveEpsilon, Domain(below=2)],
+    delta: PositiveDelta,
+    n: Annotated[UnboundedRows, Domain("Rows, at least `theorem_8_rows(epsilon, delta)`.", typical=10**6)],
+) -> Deviation:
     """Return the radius `13 eps` and its failure probability `(2 delta/eps) ln(2/eps)`.
-
-    Parameters
-    ----------
-    epsilon : float
-        In (0, 2).
-    delta : float
-        In (0, 1).
-    n : int
-        The number of rows, at least `theorem_8_rows(epsilon, delta)`.
 
     Examples
     --------
@@ -263,10 +224,8 @@ def theorem_8(epsilon: float, delta: float, n: int) -> Deviation:
     >>> round(found.radius, 6), f"{found.failure:.4g}"
     (1.3, '5.991e-05')
     """
-    epsilon = check.real("epsilon", epsilon, above=0, below=2)
-    delta = check.probability("delta", delta)
     least = theorem_8_rows(epsilon, delta)
-    if check.whole("n", n, at_least=1) < least:
+    if n < least:
         raise InvalidParameter(f"n must be at least {least:.10g}, got {n}")
     return Deviation(up(13 * epsilon), min(1.0, up(2 * delta / epsilon * (math.log(2) - math.log(epsilon)), 16)))
 
@@ -278,23 +237,15 @@ def theorem_8(epsilon: float, delta: float, n: int) -> Deviation:
     conditions="epsilon > 0, delta in (0, 1)",
     unit="rows",
 )
-def theorem_8_rows(epsilon: float, delta: float) -> float:
+def theorem_8_rows(epsilon: PositiveEpsilon, delta: PositiveDelta) -> float:
     """Return `2 ln(8/delta)/eps^2`.
-
-    Parameters
-    ----------
-    epsilon : float
-        Above 0.
-    delta : float
-        In (0, 1).
 
     Examples
     --------
     >>> round(theorem_8_rows(0.1, 1e-6), 6)
     3178.99042
     """
-    epsilon = check.real("epsilon", epsilon, above=0)
-    return up(2 * (math.log(8) - math.log(check.probability("delta", delta))) / epsilon / epsilon, 8)
+    return up(2 * (math.log(8) - math.log(delta)) / epsilon / epsilon, 8)
 
 
 def theorem_8_inverse(tau: float, beta: float) -> tuple[float, float]:
@@ -308,30 +259,15 @@ def theorem_8_inverse(tau: float, beta: float) -> tuple[float, float]:
     >>> round(epsilon, 9), f"{delta:.6g}"
     (0.007692308, '3.45835e-05')
     """
-    tau = check.real("tau", tau, above=0, at_most=1)
-    return down(tau / 13), down(check.probability("beta", beta) * tau / (26 * (math.log(26) - math.log(tau))), 8)
+    tau = arguments.real("tau", tau, above=0, at_most=1)
+    return down(tau / 13), down(arguments.probability("beta", beta) * tau / (26 * (math.log(26) - math.log(tau))), 8)
 
 
 def _tail(tau: float, sensitivity: float, n: int) -> tuple[float, int, float]:
     """`tau/c`, `n` and `u = tau^2/(c^2 n)`, checked; capped at the largest double, which loosens every use of them."""
-    tau = check.real("tau", tau, above=0)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
-    n = check.whole("n", n, at_least=1)
+    tau = arguments.real("tau", tau, above=0)
+    sensitivity = arguments.real("sensitivity", sensitivity, above=0)
+    n = arguments.whole("n", n, at_least=1)
     ratio = min(tau / sensitivity, sys.float_info.max)
     scaled = ratio / math.sqrt(n)
     return ratio, n, min(scaled * scaled, sys.float_info.max)
-
-
-__all__ = [
-    "COROLLARY_22_FROM",
-    "Probability",
-    "Tail",
-    "corollary_7",
-    "corollary_21",
-    "corollary_22",
-    "pure_dp_event",
-    "theorem_6_epsilon",
-    "theorem_8",
-    "theorem_8_inverse",
-    "theorem_8_rows",
-]

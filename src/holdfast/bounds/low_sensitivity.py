@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from holdfast import check
 from holdfast.bounds.concentration import exp_up, mcdiarmid_log
 from holdfast.bounds.currency import corrected, exponent
-from holdfast.bounds.exact import up
+from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.p_value import level_after_approx_dp
+from holdfast.bounds.parameters import (
+    AnyFailureProbability,
+    Delta,
+    Domain,
+    Epsilon,
+    MaxInformationBits,
+    OpenFailureProbability,
+    PositiveDelta,
+    PositiveEpsilon,
+    Sensitivity,
+    UnboundedRows,
+)
 from holdfast.bounds.registry import theorem
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 
@@ -50,32 +62,21 @@ class Deviation:
     unit="probability",
     provenance="derived",
 )
-def failure(k_bits: float, beta: float, n: int, sensitivity: float, tau: float) -> float:
+def failure(
+    k_bits: MaxInformationBits,
+    beta: AnyFailureProbability,
+    n: UnboundedRows,
+    sensitivity: Sensitivity,
+    tau: Annotated[float, Domain("The deviation.", at_least=0, typical=0.1)],
+) -> float:
     """Return `min(1, 2 2**k exp(-2 tau^2/(n c^2)) + beta)`.
-
-    Parameters
-    ----------
-    k_bits : float
-        The bits of the release.
-    beta : float
-        Its failure probability, in [0, 1].
-    n : int
-        The number of rows.
-    sensitivity : float
-        How far replacing one row can move the statistic, above 0.
-    tau : float
-        The deviation, at least 0.
 
     Examples
     --------
     >>> round(failure(10, 0.001, 1000, 0.001, 0.1), 9)
     0.001004221
     """
-    beta = check.probability("beta", beta, zero=True, one=True)
     k_bits = exponent("k_bits", k_bits, beta)
-    n = check.whole("n", n, at_least=1)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
-    tau = check.real("tau", tau, at_least=0)
     if k_bits == math.inf:
         return 1.0
     log_copies, log_tail = math.log(2) * (1 + k_bits), mcdiarmid_log(tau, sensitivity, n)
@@ -91,32 +92,21 @@ def failure(k_bits: float, beta: float, n: int, sensitivity: float, tau: float) 
     unit="radius",
     provenance="derived",
 )
-def radius(k_bits: float, beta: float, n: int, sensitivity: float, failure: float) -> float:
+def radius(
+    k_bits: MaxInformationBits,
+    beta: AnyFailureProbability,
+    n: UnboundedRows,
+    sensitivity: Sensitivity,
+    failure: OpenFailureProbability,
+) -> float:
     """Return `c sqrt((n/2) (k ln 2 + ln(2/(failure - beta))))`; `inf` when `beta` leaves nothing.
-
-    Parameters
-    ----------
-    k_bits : float
-        The bits of the release.
-    beta : float
-        Its failure probability, in [0, 1].
-    n : int
-        The number of rows.
-    sensitivity : float
-        How far replacing one row can move the statistic, above 0.
-    failure : float
-        The failure probability allowed in all, in (0, 1).
 
     Examples
     --------
     >>> round(radius(10, 0.001, 1000, 0.001, 0.05), 9)
     0.072940229
     """
-    beta = check.probability("beta", beta, zero=True, one=True)
     k_bits = exponent("k_bits", k_bits, beta)
-    n = check.whole("n", n, at_least=1)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
-    failure = check.probability("failure", failure)
     return _radius(n, sensitivity, corrected(failure, k_bits, beta)[1])
 
 
@@ -128,23 +118,12 @@ def radius(k_bits: float, beta: float, n: int, sensitivity: float, failure: floa
     unit="radius",
     provenance="derived",
 )
-def radius_after_dp(epsilon: float, n: int, sensitivity: float, failure: float, delta: float = 0.0) -> float:
+def radius_after_dp(
+    epsilon: Epsilon, n: UnboundedRows, sensitivity: Sensitivity, failure: OpenFailureProbability, delta: Delta = 0.0
+) -> float:
     """Return the smallest radius over the whole curve of bounds: `c sqrt((n/2) ln(2/level))`.
 
     `level` is `p-value.level-after-approx-dp` at `failure`: the two optimisations are the same one.
-
-    Parameters
-    ----------
-    epsilon : float
-        The privacy parameter of the whole analysis, at least 0.
-    n : int
-        The number of rows.
-    sensitivity : float
-        How far replacing one row can move the statistic, above 0.
-    failure : float
-        The failure probability allowed, in (0, 1).
-    delta : float
-        In [0, 1); 0 by default.
 
     Returns
     -------
@@ -158,9 +137,7 @@ def radius_after_dp(epsilon: float, n: int, sensitivity: float, failure: float, 
     >>> round(radius_after_dp(0.01, 10_000, 1e-4, 0.05, delta=1e-12), 6)
     0.018444
     """
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
-    n = check.whole("n", n, at_least=1)
-    log2_level = level_after_approx_dp(check.probability("failure", failure), epsilon, delta, n).log2_level
+    log2_level = level_after_approx_dp(failure, epsilon, delta, n).log2_level
     return _radius(n, sensitivity, log2_level)
 
 
@@ -173,7 +150,11 @@ def radius_after_dp(epsilon: float, n: int, sensitivity: float, failure: float, 
     provenance="derived",
 )
 def approx_dp_deviation(
-    epsilon: float, delta: float, n: int, sensitivity: float, method: Literal["best", "paper"] = "best"
+    epsilon: Annotated[PositiveEpsilon, Domain(at_most=0.5)],
+    delta: Annotated[Delta, "The delta; in (0, epsilon^5] for 'paper'."],
+    n: UnboundedRows,
+    sensitivity: Sensitivity,
+    method: Literal["best", "paper"] = "best",
 ) -> Deviation:
     """Return the radius `C eps c n` and the probability that the statistic is further from its mean.
 
@@ -181,29 +162,11 @@ def approx_dp_deviation(
     - "paper": `C = 6` and `35.7 n sqrt(delta/eps)`. Theorem D.1 prints an unnamed constant, no constant on the right,
       and no factor 2 for two sides. Derived from `max-information.approx-dp-closed-form`, reviewed.
 
-    Parameters
-    ----------
-    epsilon : float
-        In (0, 1/2].
-    delta : float
-        In [0, 1); for "paper" in (0, epsilon^5].
-    n : int
-        The number of rows.
-    sensitivity : float
-        How far replacing one row can move the statistic, above 0.
-    method : str
-        "best" (default) or "paper".
-
     Examples
     --------
     >>> print(approx_dp_deviation(0.1, 1e-12, 10_000, 1e-4).radius)
     0.171...
     """
-    epsilon = check.real("epsilon", epsilon, above=0, at_most=0.5)
-    delta = check.probability("delta", delta, zero=True)
-    n = check.whole("n", n, at_least=1)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
-    check.choice("method", method, ("best", "paper"))
     if method == "best":
         probability = 6.44 * math.exp(-epsilon * epsilon * n) + 2.55 * n * delta / epsilon
         return Deviation(up(1.71 * epsilon * sensitivity * n), min(1.0, up(probability, 64)))
@@ -220,22 +183,16 @@ def approx_dp_deviation(
     conditions="rows independent; epsilon in (0, 1/3), delta in (0, epsilon/4), n >= ln(4 epsilon/delta)/epsilon^2",
     unit="radius",
 )
-def bns_deviation(epsilon: float, delta: float, n: int, sensitivity: float) -> Deviation:
+def bns_deviation(
+    epsilon: Annotated[PositiveEpsilon, Domain(below=1 / 3)],
+    delta: PositiveDelta,
+    n: Annotated[UnboundedRows, Domain("Rows, at least `ln(4 eps/delta)/eps^2`.", typical=10**6)],
+    sensitivity: Sensitivity,
+) -> Deviation:
     """Return `18 eps c n` and `delta/eps`: `Pr[|q(P^n) - q(X)| >= 18 eps c n] < delta/eps`. Printed.
 
     On p-values it says nothing: their sensitivity is at least `0.37/sqrt(n)` (`p-value.sensitivity-floor`), which
     makes the radius at least 11 under the theorem's own conditions.
-
-    Parameters
-    ----------
-    epsilon : float
-        In (0, 1/3).
-    delta : float
-        In (0, epsilon/4).
-    n : int
-        The number of rows, at least `ln(4 eps/delta)/eps^2`.
-    sensitivity : float
-        How far replacing one row can move the statistic, above 0.
 
     Examples
     --------
@@ -243,10 +200,7 @@ def bns_deviation(epsilon: float, delta: float, n: int, sensitivity: float) -> D
     >>> round(found.radius, 6), round(found.failure, 12)
     (0.18, 1e-07)
     """
-    epsilon = check.real("epsilon", epsilon, above=0, below=1 / 3)
-    delta = check.real("delta", delta, above=0, below=epsilon / 4)
-    n = check.whole("n", n, at_least=1)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    delta = arguments.real("delta", delta, above=0, below=epsilon / 4)
     _enough_rows(n, (math.log(4) + math.log(epsilon) - math.log(delta)) / epsilon / epsilon)
     return Deviation(up(18 * epsilon * sensitivity * n), up(delta / epsilon))
 
@@ -261,8 +215,8 @@ def equivalent_delta(epsilon: float, delta: float, n: int) -> float:
     >>> round(equivalent_delta(0.1, 1e-6, 1000) * 1e17, 6)
     1.0
     """
-    epsilon = check.real("epsilon", epsilon, above=0)
-    share = check.probability("delta", delta) / check.whole("n", n, at_least=1)
+    epsilon = arguments.real("epsilon", epsilon, above=0)
+    share = arguments.probability("delta", delta) / arguments.whole("n", n, at_least=1)
     return share / epsilon * share
 
 
@@ -274,14 +228,3 @@ def _radius(n: int, sensitivity: float, log2_level: float) -> float:
 def _enough_rows(n: int, least: float) -> None:
     if n < least:
         raise InvalidParameter(f"n must be at least {least:.10g}, got {n}")
-
-
-__all__ = [
-    "Deviation",
-    "approx_dp_deviation",
-    "bns_deviation",
-    "equivalent_delta",
-    "failure",
-    "radius",
-    "radius_after_dp",
-]

@@ -10,12 +10,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from holdfast import check
-from holdfast.bounds.exact import down
+from holdfast.bounds.numerics.exact import down
+from holdfast.bounds.numerics.search import first_whole
+from holdfast.bounds.parameters import (
+    Domain,
+    FailureProbabilityOrZero,
+    PositiveDelta,
+    PositiveEpsilon,
+    RowBits,
+    UnboundedRows,
+)
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.search import first_whole
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 
@@ -82,9 +90,9 @@ def construction(epsilon: float, delta: float, n: int) -> Construction:
     >>> construction(0.5, 0.25, 175).problems
     ('n must exceed the 737.67 parity bits',)
     """
-    epsilon = check.real("epsilon", epsilon, above=0, at_most=0.5)
-    delta = check.real("delta", delta, above=0, at_most=0.25)
-    n = check.whole("n", n, at_least=1)
+    epsilon = arguments.real("epsilon", epsilon, above=0, at_most=0.5)
+    delta = arguments.real("delta", delta, above=0, at_most=0.25)
+    n = arguments.whole("n", n, at_least=1)
     threshold = -math.log2(delta) / epsilon
     distance = 8 * threshold + 1
     return Construction(
@@ -100,15 +108,10 @@ def construction(epsilon: float, delta: float, n: int) -> Construction:
     unit="rows",
     provenance="derived",
 )
-def minimum_rows(epsilon: float, delta: float) -> int:
+def minimum_rows(
+    epsilon: Annotated[PositiveEpsilon, Domain(at_most=0.5)], delta: Annotated[PositiveDelta, Domain(at_most=0.25)]
+) -> int:
     """Return the least `n` from which on all three conditions hold: `n > 2e(t-1)`, `t < n/2`, `3 t log2 n < n`.
-
-    Parameters
-    ----------
-    epsilon : float
-        In (0, 1/2].
-    delta : float
-        In (0, 1/4].
 
     Examples
     --------
@@ -116,7 +119,7 @@ def minimum_rows(epsilon: float, delta: float) -> int:
     (985, 3832)
     """
     # n - 3 t log2 n increases from n = 3t/ln 2 on, and is negative before it
-    found = first_whole(lambda n: not construction(epsilon, delta, n).problems, 2, limit=check.LARGEST_WHOLE)
+    found = first_whole(lambda n: not construction(epsilon, delta, n).problems, 2, limit=arguments.LARGEST_WHOLE)
     if found is None:
         raise InvalidParameter(f"epsilon must be larger: no number of rows below 1e300 is enough, got {epsilon}")
     return found
@@ -131,25 +134,16 @@ def minimum_rows(epsilon: float, delta: float) -> int:
     provenance="mixed",
 )
 def composition_lower_bound(
-    epsilon: float, delta: float, n: int, beta: float, method: Literal["best", "paper"] = "best"
+    epsilon: Annotated[PositiveEpsilon, Domain(at_most=0.5)],
+    delta: Annotated[PositiveDelta, Domain(at_most=0.25)],
+    n: Annotated[UnboundedRows, Domain(typical=10**7)],
+    beta: FailureProbabilityOrZero,
+    method: Literal["best", "paper"] = "best",
 ) -> float:
     """Return how much max-information the two steps of Theorem 3.9 have together: nearly all `n` bits.
 
     - "paper": `n + log2(1 - delta - beta)`, at least `n - 1`.
     - "best": the exact value at the construction's recovery probability. Derived, reviewed.
-
-    Parameters
-    ----------
-    epsilon : float
-        In (0, 1/2].
-    delta : float
-        In (0, 1/4].
-    n : int
-        The number of rows.
-    beta : float
-        The failure probability, in [0, 1/2 - delta].
-    method : str
-        "best" (default) or "paper".
 
     Examples
     --------
@@ -157,8 +151,7 @@ def composition_lower_bound(
     2047.836
     """
     found = _holding(epsilon, delta, n)
-    beta = check.real("beta", beta, at_least=0, at_most=0.5 - found.delta)
-    check.choice("method", method, ("best", "paper"))
+    beta = arguments.real("beta", beta, at_least=0, at_most=0.5 - found.delta)
     if method == "paper":
         return down(printed_recovery(n, found.delta, beta))
     return down(recovered_information(n, beta, found.recovery))
@@ -173,7 +166,11 @@ def composition_lower_bound(
     provenance="mixed",
 )
 def general_lower_bound(
-    epsilon: float, delta: float, n: int, beta: float, method: Literal["best", "paper"] = "best"
+    epsilon: Annotated[PositiveEpsilon, Domain(at_most=0.5)],
+    delta: Annotated[PositiveDelta, Domain(at_most=0.25)],
+    n: Annotated[UnboundedRows, Domain(typical=10**7)],
+    beta: FailureProbabilityOrZero,
+    method: Literal["best", "paper"] = "best",
 ) -> float:
     """Return a number of bits that no bound over every law of the sample can go below.
 
@@ -181,27 +178,13 @@ def general_lower_bound(
       coset, so it also closes the printed proof's choice of the coset after `beta`. Derived, reviewed.
     - "paper": `n - 1 - r - log2(1/beta1)` with the best `beta1 = 1/2 - delta - beta`.
 
-    Parameters
-    ----------
-    epsilon : float
-        In (0, 1/2].
-    delta : float
-        In (0, 1/4].
-    n : int
-        The number of rows.
-    beta : float
-        The failure probability, in [0, 1/2 - delta).
-    method : str
-        "best" (default) or "paper".
-
     Examples
     --------
     >>> round(general_lower_bound(0.5, 0.25, 2048, 0.1), 3)
     958.836
     """
     found = _holding(epsilon, delta, n)
-    beta = check.real("beta", beta, at_least=0, below=0.5 - found.delta)
-    check.choice("method", method, ("best", "paper"))
+    beta = arguments.real("beta", beta, at_least=0, below=0.5 - found.delta)
     if method == "paper":
         return down(corollary_3_10(n, found.redundancy, 0.5 - found.delta - beta), 16)
     return down(recovered_information(n - found.redundancy, beta, found.recovery), 16)
@@ -215,31 +198,24 @@ def general_lower_bound(
     unit="bits",
     provenance="mixed",
 )
-def compression_lower_bound(row_bits: float, beta: float, method: Literal["best", "paper"] = "best") -> float:
+def compression_lower_bound(
+    row_bits: RowBits,
+    beta: Annotated[FailureProbabilityOrZero, "The failure probability; above 0 for 'paper'."],
+    method: Annotated[Literal["best", "paper"], "'best' is exact, 'paper' is the printed bound."] = "best",
+) -> float:
     """Return how much max-information the first row of a uniform sample has: small compression schemes can leak a row.
 
     "paper" prints `log2(|X| beta / (2 beta + 1/|X|))`; the exact value is `log2(|X| (1 - beta))`.
-
-    Parameters
-    ----------
-    row_bits : float
-        The base-2 logarithm of the number of values of a row.
-    beta : float
-        The failure probability; above 0 for "paper".
-    method : str
-        "best" (default) is exact, "paper" the printed bound.
 
     Examples
     --------
     >>> round(compression_lower_bound(10, 0.05, method="paper"), 6), round(compression_lower_bound(10, 0.05), 6)
     (8.98598, 9.925999)
     """
-    row_bits = check.real("row_bits", row_bits, at_least=0)
-    check.choice("method", method, ("best", "paper"))
     if method == "paper":
-        beta = check.probability("beta", beta)
+        beta = arguments.probability("beta", beta)
         return _down(row_bits, math.log2(beta / (2 * beta + 2.0 ** -min(row_bits, 1000.0))))
-    return _down(row_bits, math.log1p(-check.probability("beta", beta, zero=True)) / math.log(2))
+    return _down(row_bits, math.log1p(-beta) / math.log(2))
 
 
 def printed_recovery(n: int, delta: float, beta: float) -> float:
@@ -250,9 +226,9 @@ def printed_recovery(n: int, delta: float, beta: float) -> float:
     >>> round(printed_recovery(23, 0.25, 0.1), 8)
     22.37851162
     """
-    delta = check.probability("delta", delta, zero=True)
-    beta = check.real("beta", beta, at_least=0, below=1 - delta)
-    return check.whole("n", n, at_least=1) + math.log2(1 - delta - beta)
+    delta = arguments.probability("delta", delta, zero=True)
+    beta = arguments.real("beta", beta, at_least=0, below=1 - delta)
+    return arguments.whole("n", n, at_least=1) + math.log2(1 - delta - beta)
 
 
 def corollary_3_10(n: int, redundancy: float, beta1: float) -> float:
@@ -263,8 +239,10 @@ def corollary_3_10(n: int, redundancy: float, beta1: float) -> float:
     >>> round(corollary_3_10(2048, 1089, 0.1), 6)
     954.678072
     """
-    n = check.whole("n", n, at_least=1)
-    return n - 1 - check.real("redundancy", redundancy, at_least=0) + math.log2(check.probability("beta1", beta1))
+    n = arguments.whole("n", n, at_least=1)
+    return (
+        n - 1 - arguments.real("redundancy", redundancy, at_least=0) + math.log2(arguments.probability("beta1", beta1))
+    )
 
 
 def recovered_information(dimension: float, beta: float, recovery: float) -> float:
@@ -278,9 +256,9 @@ def recovered_information(dimension: float, beta: float, recovery: float) -> flo
     >>> round(recovered_information(23, 0.1, 0.75), 8)
     22.79354912
     """
-    dimension = check.real("dimension", dimension, at_least=0)
-    beta = check.probability("beta", beta, zero=True)
-    p = check.probability("recovery", recovery, one=True)
+    dimension = arguments.real("dimension", dimension, at_least=0)
+    beta = arguments.probability("beta", beta, zero=True)
+    p = arguments.probability("recovery", recovery, one=True)
     everything = (
         math.log2((1 - beta) / (1 - p + p * 2.0 ** -min(dimension, 1074.0)))
         if p < 1
@@ -298,8 +276,8 @@ def acceptance(distance: int, threshold: float, epsilon: float) -> float:
     >>> [round(acceptance(d, w, 0.5), 6) for d in range(4)]
     [0.75, 0.58782, 0.367879, 0.22313]
     """
-    distance = check.whole("distance", distance, at_least=0)
-    gap = check.real("epsilon", epsilon, above=0) * (check.real("threshold", threshold) - distance)
+    distance = arguments.whole("distance", distance, at_least=0)
+    gap = arguments.real("epsilon", epsilon, above=0) * (arguments.real("threshold", threshold) - distance)
     return 1 - math.exp(-gap) / 2 if gap >= 0 else math.exp(gap) / 2
 
 
@@ -313,9 +291,9 @@ def answer_probability(n: int, errors: int, redundancy: int, threshold: float, e
     >>> round(answer_probability(23, 3, 11, 2 * math.log(2), 0.5), 10)
     0.2453646801
     """
-    n = check.whole("n", n, at_least=1)
-    errors = check.whole("errors", errors, at_least=0, at_most=n)
-    redundancy = check.whole("redundancy", redundancy, at_least=0)
+    n = arguments.whole("n", n, at_least=1)
+    errors = arguments.whole("errors", errors, at_least=0, at_most=n)
+    redundancy = arguments.whole("redundancy", redundancy, at_least=0)
     shares = (math.comb(n, d) * acceptance(d, threshold, epsilon) for d in range(errors + 1))
     return math.fsum(share / 2**redundancy for share in shares)
 
@@ -332,8 +310,8 @@ def tight_threshold(epsilon: float, delta: float) -> tuple[float, int]:
     >>> round(w, 4), errors
     (7.824, 16)
     """
-    epsilon = check.real("epsilon", epsilon, above=0)
-    delta = check.real("delta", delta, above=0, below=0.5)
+    epsilon = arguments.real("epsilon", epsilon, above=0)
+    delta = arguments.real("delta", delta, above=0, below=0.5)
     w = -math.log(2 * delta) / epsilon
     return w, math.ceil(2 * w)
 
@@ -346,8 +324,8 @@ def gilbert_varshamov_redundancy(n: int, distance: int) -> int:
     >>> gilbert_varshamov_redundancy(23, 7), gilbert_varshamov_redundancy(1023, 33)
     (16, 197)
     """
-    n = check.whole("n", n, at_least=1)
-    distance = check.whole("distance", distance, at_least=2, at_most=n)
+    n = arguments.whole("n", n, at_least=1)
+    distance = arguments.whole("distance", distance, at_least=2, at_most=n)
     return sum(math.comb(n - 1, i) for i in range(distance - 1)).bit_length()
 
 
@@ -361,20 +339,3 @@ def _holding(epsilon: float, delta: float, n: int) -> Construction:
     if found.problems:
         raise InvalidParameter(f"Theorem 3.9 does not apply at n = {found.n}: {'; '.join(found.problems)}")
     return found
-
-
-__all__ = [
-    "Construction",
-    "acceptance",
-    "answer_probability",
-    "composition_lower_bound",
-    "compression_lower_bound",
-    "construction",
-    "corollary_3_10",
-    "general_lower_bound",
-    "gilbert_varshamov_redundancy",
-    "minimum_rows",
-    "printed_recovery",
-    "recovered_information",
-    "tight_threshold",
-]

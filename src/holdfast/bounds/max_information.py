@@ -10,13 +10,26 @@ lambda^2) epsilon^2 n / 8)` for every `lambda > 0`.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
-from holdfast import check
-from holdfast.bounds.currency import MaxInformation, Scope
-from holdfast.bounds.exact import up
+from holdfast.bounds.currency import MaxInformation, Scope, Transfer
+from holdfast.bounds.numerics.exact import up
+from holdfast.bounds.numerics.search import first_at_least
+from holdfast.bounds.parameters import (
+    Bits,
+    Delta,
+    Domain,
+    Epsilon,
+    FailureProbabilityOrZero,
+    OpenFailureProbability,
+    Rho,
+    UnboundedRows,
+)
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.search import first_at_least
+from holdfast.bounds.zcdp import zcdp_to_dp
+from holdfast.core import arguments
+
+# --- Max information --------------------------------------------------------------------------------------------------
 
 Method = Literal["best", "paper", "sharp", "renyi"]
 METHODS = ("best", "paper", "sharp", "renyi")
@@ -32,7 +45,13 @@ _SMALLEST_RHO = 1e-290  # below this the product lines underflow; the general li
     unit="bits",
     provenance="mixed",
 )
-def pure_dp(epsilon: float, n: int, beta: float, scope: Scope = "product", method: Method = "best") -> MaxInformation:
+def pure_dp(
+    epsilon: Epsilon,
+    n: UnboundedRows,
+    beta: Annotated[FailureProbabilityOrZero, "The failure probability; with 0 only the general line is finite."],
+    scope: Scope = "product",
+    method: Method = "best",
+) -> MaxInformation:
     """Bound the approximate max-information of an `epsilon`-DP computation on `n` rows.
 
     Scope "any" has one line, `log2(e) epsilon n`, which needs nothing and holds at `beta = 0`. Scope "product" takes
@@ -45,19 +64,6 @@ def pure_dp(epsilon: float, n: int, beta: float, scope: Scope = "product", metho
     - "renyi": "best" with the order free as well, that is the conversion of zCDP to DP at `rho = epsilon^2 n/8`. Never
       larger: 2 per cent smaller at (0.02, 1000, 0.01), 16 at (0.0724, 35, 0.046), 0 bits where `rho` is small against
       `beta`. Same proof; not the default only because the default's numbers are the reviewed vectors.
-
-    Parameters
-    ----------
-    epsilon : float
-        The privacy parameter of the whole computation, at least 0.
-    n : int
-        The number of rows.
-    beta : float
-        The failure probability, in [0, 1). With 0 only the general line is finite.
-    scope : str
-        "product" when rows are independent, "any" otherwise.
-    method : str
-        "best" (default), "paper", "sharp" or "renyi".
 
     Returns
     -------
@@ -73,11 +79,6 @@ def pure_dp(epsilon: float, n: int, beta: float, scope: Scope = "product", metho
     >>> round(pure_dp(0.02, 1000, 0.01, scope="any").bits, 6)
     28.853901
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
-    n = check.whole("n", n, at_least=1)
-    beta = check.probability("beta", beta, zero=True)
-    check.choice("scope", scope, ("product", "any"))
-    check.choice("method", method, METHODS)
     slack = -math.log(beta) if beta else math.inf
     nats = general_nats(epsilon, n) if scope == "any" else product_nats(epsilon, n, slack, method)
     source = "max-information.pure-dp"
@@ -105,7 +106,7 @@ def printed_line(epsilon: float, n: int, beta: float) -> float:
     2.680673842
     """
     epsilon, n = _checked(epsilon, n)
-    return up(printed_nats(epsilon, n, -math.log(check.probability("beta", beta))) * LOG2E, 2)
+    return up(printed_nats(epsilon, n, -math.log(arguments.probability("beta", beta))) * LOG2E, 2)
 
 
 def sharp_line(epsilon: float, n: int, beta: float) -> float:
@@ -119,7 +120,7 @@ def sharp_line(epsilon: float, n: int, beta: float) -> float:
     1.456696659
     """
     epsilon, n = _checked(epsilon, n)
-    return up(sharp_nats(epsilon, n, -math.log(check.probability("beta", beta))) * LOG2E, 2)
+    return up(sharp_nats(epsilon, n, -math.log(arguments.probability("beta", beta))) * LOG2E, 2)
 
 
 def plus_line(epsilon: float, n: int, beta: float) -> float:
@@ -135,7 +136,7 @@ def plus_line(epsilon: float, n: int, beta: float) -> float:
     0.925138483
     """
     epsilon, n = _checked(epsilon, n)
-    return up(plus_nats(epsilon, n, -math.log(check.probability("beta", beta))) * LOG2E, 2)
+    return up(plus_nats(epsilon, n, -math.log(arguments.probability("beta", beta))) * LOG2E, 2)
 
 
 def renyi_line(epsilon: float, n: int, beta: float) -> float:
@@ -150,7 +151,7 @@ def renyi_line(epsilon: float, n: int, beta: float) -> float:
     0.904883
     """
     epsilon, n = _checked(epsilon, n)
-    return up(renyi_nats(epsilon, n, -math.log(check.probability("beta", beta))) * LOG2E, 2)
+    return up(renyi_nats(epsilon, n, -math.log(arguments.probability("beta", beta))) * LOG2E, 2)
 
 
 def product_nats(epsilon: float, n: int, slack: float, method: str = "best") -> float:
@@ -233,18 +234,211 @@ def excess_slack(order: float) -> float:
 
 
 def _checked(epsilon: float, n: int) -> tuple[float, int]:
-    return check.real("epsilon", epsilon, at_least=0), check.whole("n", n, at_least=1)
+    return arguments.real("epsilon", epsilon, at_least=0), arguments.whole("n", n, at_least=1)
 
 
-__all__ = [
-    "METHODS",
-    "Method",
-    "excess_slack",
-    "general_line",
-    "plus_line",
-    "printed_line",
-    "product_nats",
-    "pure_dp",
-    "renyi_line",
-    "sharp_line",
-]
+# --- Any law ----------------------------------------------------------------------------------------------------------
+# Transfer bounds that ask nothing of the rows: every law of the sample, dependent rows included.
+#
+# Compare the release on the true sample with the release on one fixed sample `x0`. Any sample is reached from `x0` by
+# replacing `n` rows one after the other, so group privacy bounds how much likelier any transcript can be.
+
+
+@theorem(
+    "transfer.any-law",
+    statement="transfer bound of private steps over every law of the sample, by group privacy against a fixed sample",
+    source="Holdfast; group privacy of Dwork-Roth 2014 Theorem 2.2 and Bun-Steinke 2016 Proposition 1.9",
+    conditions="neighbours replace one row; the steps are private for every earlier output; rows may be dependent",
+    unit="bits",
+    provenance="derived",
+)
+def any_law(
+    n: UnboundedRows,
+    beta: FailureProbabilityOrZero,
+    epsilon: Annotated[Epsilon, "The total of the steps counted by epsilon."] = 0.0,
+    delta: Annotated[Delta, "The total of the steps counted by epsilon."] = 0.0,
+    rho: Annotated[Rho, "The total of the steps counted by zCDP."] = 0.0,
+) -> Transfer:
+    """Bound (epsilon, delta)-DP steps and rho-zCDP steps together, for every law of the sample.
+
+    `k = log2(e) (n epsilon + E)`, where `E` is the epsilon that `n^2 rho`-zCDP has at `beta - d` and
+    `d = delta (e^(n epsilon) - 1)/(e^epsilon - 1)`; `inf` when `d >= beta`.
+
+    Proof. Let `nu` be the law of the transcript on a fixed sample `x0`. By group privacy over `n` rows the transcript
+    on any `x` is (n epsilon, d)-indistinguishable from `nu` in its first part and `n^2 rho`-concentrated in its second,
+    and both compose adaptively. So `Pr[T in O | x] <= e^k nu(O) + beta` for every `x`; averaging over any law of the
+    sample gives the transfer bound. Derived. With `delta = rho = 0` it is Theorem 1.4 of Rogers, Roth, Smith and
+    Thakkar (2016), first line.
+
+    Examples
+    --------
+    >>> round(any_law(100, 0.0, epsilon=0.1).bits, 8)
+    14.42695041
+    >>> round(any_law(100, 0.01, rho=1e-6).bits, 4)
+    0.3123
+    >>> any_law(100, 0.01, epsilon=0.1, delta=1e-6).bits
+    inf
+    """
+    left = beta - group_delta(n, epsilon, delta)
+    nats = (
+        math.inf if left < 0 or (delta and left <= 0) else n * epsilon + (_concentrated(n, rho, left) if rho else 0.0)
+    )
+    bits = up(nats * LOG2E, 8)
+    return Transfer(
+        bits, beta, "any", "transfer.any-law", "derived", {"n": n, "epsilon": epsilon, "delta": delta, "rho": rho}
+    )
+
+
+def group_delta(n: int, epsilon: float, delta: float) -> float:
+    """Return `delta (e^(n epsilon) - 1)/(e^epsilon - 1)`, rounded up: the delta for a group of `n` rows. Unchecked.
+
+    Examples
+    --------
+    >>> group_delta(10, 0.0, 1e-6) >= 1e-5, group_delta(10_000, 1.0, 1e-6)
+    (True, inf)
+    """
+    if delta == 0:
+        return 0.0
+    if epsilon * n < 1e-12:
+        return up(n * delta * (1 + 1e-11))
+    growth = epsilon * n
+    log = math.log(delta) + growth + math.log(-math.expm1(-growth)) - math.log(math.expm1(min(epsilon, 700.0)))
+    return up(math.exp(log), 64) if log < 700 else math.inf
+
+
+def _concentrated(n: int, rho: float, delta: float) -> float:
+    return zcdp_to_dp(up(n * n * rho), min(delta, 1 - 1e-16)) if delta > 0 else math.inf
+
+
+# --- Description length -----------------------------------------------------------------------------------------------
+# Max-information of an output that takes few values, and of one that can be described in few bits given its coins.
+
+CountMethod = Literal["best", "sharp", "paper"]
+_METHODS = ("best", "sharp", "paper")
+
+
+@theorem(
+    "max-information.description-length",
+    statement="approximate max-information of an output that takes at most 2^bits values",
+    source="Dwork et al. 2015 Theorem 17, Rogers et al. 2016 section 3.2 (printed); exact value derived",
+    conditions="every law of the sample; beta > 0; everything shown counts, errors and refusals too",
+    unit="bits",
+    provenance="mixed",
+)
+def description_length(bits: Bits, beta: FailureProbabilityOrZero, method: CountMethod = "best") -> MaxInformation:
+    """Bound the approximate max-information of an output with at most `2**bits` values, over every law of the sample.
+
+    With `M = 2**bits`:
+
+    - "paper": `log2(M/beta)`.
+    - "sharp": `log2(M/(4 beta))` for `beta <= 1/2` and `log2(M (1-beta))` above. Derived, reviewed.
+    - "best": `log2 max((M-1)/(4 beta), M (1-beta))` for `beta < 1/2` and `log2(M (1-beta))` above. Exact: for whole
+      `M` some output attains it. Derived, reviewed; the attaining output is in the tests.
+
+    For p-values and intervals a transfer bound is far cheaper: `bits` and no failure probability
+    (`holdfast.bounds.transfer`).
+
+    Returns
+    -------
+    MaxInformation
+        Scope "any". The bits may be negative: one possible output gives `log2(1 - beta)`.
+
+    Examples
+    --------
+    >>> round(description_length(10, 0.01, method="paper").bits, 6)
+    16.643856
+    >>> round(description_length(10, 0.01).bits, 6)
+    14.642447
+    >>> round(description_length(1, 0.01).bits, 6)
+    4.643856
+    """
+    exponent = (
+        _printed(bits, beta) if method == "paper" else _sharp(bits, beta) if method == "sharp" else _exact(bits, beta)
+    )
+    provenance: Literal["paper", "derived"] = "paper" if method == "paper" else "derived"
+    return MaxInformation(
+        exponent, beta, "any", "max-information.description-length", provenance, {"alphabet_bits": bits}
+    )
+
+
+@theorem(
+    "max-information.randomized-description-length",
+    statement="approximate max-information of an output that takes at most 2^bits values for every fixing of its coins",
+    source="Dwork et al. 2015 Theorem 30, corrected; exact form derived",
+    conditions="every law of the sample; coins independent of the sample; beta > 0",
+    unit="bits",
+    provenance="mixed",
+)
+def randomized_description_length(
+    bits: Annotated[Bits, "The randomized description length in bits."],
+    beta: FailureProbabilityOrZero,
+    method: CountMethod = "best",
+) -> MaxInformation:
+    """Bound the approximate max-information of an output of randomized description length `bits`.
+
+    The number is that of `description_length`. Proof: show the coins as well, which post-processing may hide again.
+    They are independent of the sample, so the lost mass is the average over the coins of the lost mass for fixed
+    coins, and each of those obeys the bound for at most `2**bits` values. The paper prints `log2(|Y|/beta)`, where
+    `|Y|` may be far larger than `2**bits`; its proof gives `bits + log2(1/beta)`, which is "paper" here.
+
+    Examples
+    --------
+    >>> round(randomized_description_length(20, 1e-3, method="paper").bits, 6)
+    29.965784
+    """
+    found = description_length(bits, beta, method)
+    source = "max-information.randomized-description-length"
+    return MaxInformation(found.bits, found.beta, found.scope, source, found.provenance, found.parameters)
+
+
+@theorem(
+    "max-information.to-description-length",
+    statement="randomized description length of a computation close to one with max-information k",
+    source="Dwork et al. 2015 Theorems 32 and 33 (rejection sampling), the number of draws rounded up",
+    conditions="max-information at beta = 0; beta in (0, 1)",
+    unit="bits",
+    provenance="mixed",
+)
+def to_description_length(
+    k_bits: Annotated[float, Domain("Max-information at failure probability 0.", at_least=0, typical=14.0)],
+    beta: Annotated[OpenFailureProbability, "The statistical distance."],
+    method: Literal["best", "paper"] = "best",
+) -> float:
+    """Return how many bits describe, up to statistical distance `beta`, an output with max-information `k`.
+
+    Draw `t = ceil(2^k ln(1/beta))` outputs from the reference law as public coins and name the accepted one: `log2 t`
+    bits. "paper" prints `k + log2 ln(1/beta)`, which forgets that the number of draws is whole; "best" rounds it up.
+
+    Examples
+    --------
+    >>> round(to_description_length(14.42695041, 0.01, method="paper"), 6)
+    16.630205
+    >>> round(to_description_length(1.321928095, 0.01), 6)
+    3.584963
+    """
+    log2_draws = k_bits + math.log2(-math.log(beta))
+    if method == "paper":
+        return up(log2_draws)
+    if log2_draws > 50:  # one draw more changes nothing that a float can show
+        return up(log2_draws + 2.0**-49)
+    return up(math.log2(max(1, math.ceil(up(2.0**log2_draws, 16)))))
+
+
+def _printed(bits: float, beta: float) -> float:
+    return up(bits - math.log2(beta)) if beta else math.inf
+
+
+def _sharp(bits: float, beta: float) -> float:
+    if beta > 0.5:
+        return up(bits + math.log1p(-beta) / math.log(2))
+    return up(bits - 2 - math.log2(beta)) if beta else math.inf
+
+
+def _exact(bits: float, beta: float) -> float:
+    jensen = bits + math.log1p(-beta) / math.log(2)
+    if bits == 0 or beta >= 0.5:
+        return up(jensen)
+    if not beta:
+        return math.inf
+    others = bits + math.log(-math.expm1(-bits * math.log(2))) / math.log(2)  # log2(M - 1)
+    return up(max(others - 2 - math.log2(beta), jensen))

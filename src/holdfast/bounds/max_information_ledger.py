@@ -12,14 +12,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from holdfast import check
 from holdfast.bounds.approximate_dp import approx_dp
 from holdfast.bounds.currency import ORDER_RULE, MaxInformation, Transfer, compose
-from holdfast.bounds.description_length import description_length
-from holdfast.bounds.exact import decimal_sum, float_up
-from holdfast.bounds.max_information import general_line
-from holdfast.bounds.search import smallest, spaced
+from holdfast.bounds.max_information import description_length, general_line
+from holdfast.bounds.numerics.exact import decimal_sum, float_up
+from holdfast.bounds.numerics.search import smallest, spaced
 from holdfast.bounds.transfer import interleaved
+from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter, LedgerConflict
 
 Entry = (
@@ -65,7 +64,7 @@ class MaxInformationLedger:
     later: tuple[Entry, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", check.whole("n", self.n, at_least=1))
+        object.__setattr__(self, "n", arguments.whole("n", self.n, at_least=1))
 
     @property
     def phase(self) -> Literal["private", "general"]:
@@ -95,8 +94,8 @@ class MaxInformationLedger:
 
         With `unsafe` a refused one is entered all the same: `max_information` is then infinite, `transfer` prices it.
         """
-        epsilon = check.real("epsilon", epsilon, at_least=0)
-        delta = check.probability("delta", delta, zero=True)
+        epsilon = arguments.real("epsilon", epsilon, at_least=0)
+        delta = arguments.probability("delta", delta, zero=True)
         if self.phase == "private":
             return replace(self, private=(*self.private, (epsilon, delta)))
         if delta > 0 and not unsafe:
@@ -105,7 +104,7 @@ class MaxInformationLedger:
 
     def with_look(self, bits: float) -> MaxInformationLedger:
         """Add an output that takes at most `2**bits` values, whatever it is computed from."""
-        return replace(self, later=(*self.later, ("look", check.real("bits", bits, at_least=0))))
+        return replace(self, later=(*self.later, ("look", arguments.real("bits", bits, at_least=0))))
 
     def with_bound(self, bound: MaxInformation, *, unsafe: bool = False) -> MaxInformationLedger:
         """Add a step by its max-information over every law; one for independent rows is refused."""
@@ -121,7 +120,7 @@ class MaxInformationLedger:
         Neighbouring looks are one look with the product of their alphabets. The private phase and the looks share
         `beta`; bounds added by hand keep theirs.
         """
-        beta = check.probability("beta", beta)
+        beta = arguments.probability("beta", beta)
         if self.unsound:
             return MaxInformation(math.inf, beta, "product", "forced against the order rule")
         groups, fixed = self._general()
@@ -189,6 +188,3 @@ class MaxInformationLedger:
 
 def _logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x))
-
-
-__all__ = ["MaxInformationLedger"]

@@ -8,14 +8,23 @@ Laplace law, `P(X = k)` proportional to `exp(-|k|/scale)`, or the discrete Gauss
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from scipy.special import erfcinv, ndtri_exp
 
-from holdfast import check
-from holdfast.bounds.exact import decimal_fraction, float_up, up
+from holdfast.bounds.numerics.exact import decimal_fraction, float_up, up
+from holdfast.bounds.numerics.search import first_whole
+from holdfast.bounds.parameters import (
+    Candidates,
+    Domain,
+    Draws,
+    NoiseScale,
+    OpenFailureProbability,
+    PositiveEpsilon,
+    Sensitivity,
+)
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.search import first_whole
+from holdfast.core import arguments
 
 _LARGEST_SCALE = 1e300
 _COUNTABLE = 2.0**50
@@ -28,26 +37,23 @@ _COUNTABLE = 2.0**50
     conditions="continuous noise, or discrete noise and the sensitivity a whole number of steps; L1 norm for vectors",
     unit="epsilon",
 )
-def laplace_epsilon(sensitivity: float, scale: float) -> float:
+def laplace_epsilon(
+    sensitivity: Annotated[
+        Sensitivity,
+        Domain("How far the answer moves, in the sum of absolute changes, when one row is replaced.", at_least=0),
+    ],
+    scale: NoiseScale,
+) -> float:
     """Return `sensitivity / scale`.
 
     The probability of a value changes by a factor `exp(|d|/scale)` at most when the noise has to move by `d`. On the
     integers the same holds for whole `d`, with equality far from 0.
-
-    Parameters
-    ----------
-    sensitivity : float
-        How far the answer moves when one row is replaced, at least 0; the sum of absolute changes for several values.
-    scale : float
-        The scale of the noise, above 0.
 
     Examples
     --------
     >>> laplace_epsilon(1, 2)
     0.5
     """
-    sensitivity = check.real("sensitivity", sensitivity, at_least=0)
-    scale = check.real("scale", scale, above=0)
     return float_up(decimal_fraction(sensitivity) / decimal_fraction(scale))
 
 
@@ -59,24 +65,18 @@ def laplace_epsilon(sensitivity: float, scale: float) -> float:
     unit="steps",
     provenance="derived",
 )
-def laplace_width(scale: float, beta: float, draws: int = 1) -> int:
+def laplace_width(
+    scale: Annotated[NoiseScale, Domain("The scale of the noise in steps.", at_most=1e300)],
+    beta: OpenFailureProbability,
+    draws: Draws = 1,
+) -> int:
     """Return the smallest whole `k` such that all `draws` noises lie in `[-k, k]` except with probability `beta`.
-
-    Parameters
-    ----------
-    scale : float
-        The scale in steps, above 0.
-    beta : float
-        Failure probability of all draws together, in (0, 1).
-    draws : int
-        Number of independent noises, at least 1.
 
     Examples
     --------
     >>> laplace_width(10.0, 0.05), laplace_width(10.0, 0.05, draws=1000)
     (30, 99)
     """
-    scale = check.real("scale", scale, above=0, at_most=_LARGEST_SCALE)
     log_beta = _log_share(beta, draws)
 
     def log_tail(k: int) -> float:
@@ -98,25 +98,22 @@ def laplace_width(scale: float, beta: float, draws: int = 1) -> int:
     conditions="continuous noise, or discrete noise and every change a whole number of steps; L2 norm for vectors",
     unit="rho",
 )
-def gaussian_rho(sensitivity: float, sigma: float) -> float:
+def gaussian_rho(
+    sensitivity: Annotated[
+        Sensitivity, Domain("How far the answer moves, in the Euclidean norm, when one row is replaced.", at_least=0)
+    ],
+    sigma: NoiseScale,
+) -> float:
     """Return `sensitivity^2 / (2 sigma^2)`.
 
     For the discrete law `sigma` is the parameter in `exp(-k^2/(2 sigma^2))`, at least its standard deviation.
-
-    Parameters
-    ----------
-    sensitivity : float
-        How far the answer moves, in the Euclidean norm, when one row is replaced; at least 0.
-    sigma : float
-        The noise parameter, above 0.
 
     Examples
     --------
     >>> gaussian_rho(1, 5)
     0.02
     """
-    sensitivity = check.real("sensitivity", sensitivity, at_least=0)
-    ratio = decimal_fraction(sensitivity) / decimal_fraction(check.real("sigma", sigma, above=0))
+    ratio = decimal_fraction(sensitivity) / decimal_fraction(sigma)
     return float_up(ratio * ratio / 2)
 
 
@@ -127,26 +124,20 @@ def gaussian_rho(sensitivity: float, sigma: float) -> float:
     conditions="independent noises; at most one step too many",
     unit="steps",
 )
-def gaussian_width(sigma: float, beta: float, draws: int = 1) -> int:
+def gaussian_width(
+    sigma: Annotated[NoiseScale, Domain("The scale of the noise in steps.", at_most=1e300)],
+    beta: OpenFailureProbability,
+    draws: Draws = 1,
+) -> int:
     """Return a whole `k` such that all `draws` noises lie in `[-k, k]` except with probability at most `beta`.
 
     `k = ceil(sigma z)`, `z` the upper quantile of a standard normal's absolute value at `1 - (1 - beta)^(1/draws)`.
-
-    Parameters
-    ----------
-    sigma : float
-        The noise parameter in steps, above 0.
-    beta : float
-        Failure probability of all draws together, in (0, 1).
-    draws : int
-        Number of independent noises, at least 1.
 
     Examples
     --------
     >>> gaussian_width(10.0, 0.05), gaussian_width(10.0, 0.05, draws=1000)
     (20, 41)
     """
-    sigma = check.real("sigma", sigma, above=0, at_most=_LARGEST_SCALE)
     log_share = _log_share(beta, draws)
     if log_share > -700:
         quantile = math.sqrt(2) * float(erfcinv(math.exp(log_share)))
@@ -162,28 +153,25 @@ def gaussian_width(sigma: float, beta: float, draws: int = 1) -> int:
     conditions="only the selected candidate is released; discrete noise needs the sensitivity in whole steps",
     unit="epsilon",
 )
-def selection_epsilon(sensitivity: float, scale: float, scores: Literal["any", "monotone"] = "any") -> float:
+def selection_epsilon(
+    sensitivity: Annotated[Sensitivity, Domain(at_least=0)],
+    scale: NoiseScale,
+    scores: Annotated[
+        Literal["any", "monotone"], "'monotone' only if replacing a row moves all scores in one direction."
+    ] = "any",
+) -> float:
     """Return `2 sensitivity/scale`, or `sensitivity/scale` for monotone scores.
 
     The scale `b` is that of the noise, or of the weights `exp(score/b)` of the exponential mechanism, or of the coins
     `exp(-gap/b)` of permute-and-flip.
-
-    Parameters
-    ----------
-    sensitivity : float
-        How far a score moves when one row is replaced, at least 0.
-    scale : float
-        The scale `b`, above 0.
-    scores : str
-        "monotone" only if replacing a row moves all scores in one direction.
 
     Examples
     --------
     >>> selection_epsilon(1, 20), selection_epsilon(1, 20, "monotone")
     (0.1, 0.05)
     """
-    shifts = 1 if check.choice("scores", scores, ("any", "monotone")) == "monotone" else 2
-    return laplace_epsilon(shifts * check.real("sensitivity", sensitivity, at_least=0), scale)
+    shifts = 1 if scores == "monotone" else 2
+    return laplace_epsilon(shifts * sensitivity, scale)
 
 
 @theorem(
@@ -194,32 +182,22 @@ def selection_epsilon(sensitivity: float, scale: float, scores: Literal["any", "
     unit="score",
     provenance="mixed",
 )
-def selection_gap(sensitivity: float, epsilon: float, candidates: int, beta: float) -> float:
+def selection_gap(
+    sensitivity: Sensitivity, epsilon: PositiveEpsilon, candidates: Candidates, beta: OpenFailureProbability
+) -> float:
     """Return `t` such that the selected score is at least the best score minus `t` except with probability `beta`.
 
     `t = (2 sensitivity/epsilon) log((m - 1)/beta)` for `m` candidates. A candidate that is worse than the best by `t`
     or more is selected with probability at most `exp(-epsilon t/(2 sensitivity))`, and there are at most `m - 1` of
     them. For monotone scores halve the sensitivity.
 
-    Parameters
-    ----------
-    sensitivity : float
-        How far a score moves when one row is replaced, above 0.
-    epsilon : float
-        The mechanism's epsilon, above 0.
-    candidates : int
-        Number of candidates, at least 1.
-    beta : float
-        Failure probability, in (0, 1).
-
     Examples
     --------
     >>> round(selection_gap(1, 1.0, 100, 0.05), 6)
     15.181704
     """
-    scale = 2 * check.real("sensitivity", sensitivity, above=0) / check.real("epsilon", epsilon, above=0)
-    others = check.whole("candidates", candidates, at_least=1) - 1
-    beta = check.probability("beta", beta)
+    scale = 2 * sensitivity / epsilon
+    others = candidates - 1
     return up(scale * (math.log(others) - math.log(beta)), 8) if others > beta else 0.0
 
 
@@ -231,30 +209,23 @@ def selection_gap(sensitivity: float, epsilon: float, candidates: int, beta: flo
     unit="steps",
     provenance="derived",
 )
-def noisy_max_gap(scale: float, candidates: int, beta: float) -> int:
+def noisy_max_gap(
+    scale: Annotated[NoiseScale, Domain("The scale of the noise in steps.", at_most=1e300)],
+    candidates: Candidates,
+    beta: OpenFailureProbability,
+) -> int:
     """Return a whole `t`: the selected score is at least the best minus `t` except with probability `beta`.
 
     A candidate wins against the best only if the difference of their noises reaches the gap between them. With
     `q = exp(-1/scale)`, `P(X - Y >= k) = ((1-q)/(1+q))^2 q^k ((k + (1+q^2)/(1-q^2))/(1-q) + q/(1-q)^2)` for `k >= 0`;
     union bound over the other candidates.
 
-    Parameters
-    ----------
-    scale : float
-        Scale of the noise in steps, above 0.
-    candidates : int
-        Number of candidates, at least 1.
-    beta : float
-        Failure probability, in (0, 1).
-
     Examples
     --------
     >>> noisy_max_gap(2.0, 100, 0.05)
     17
     """
-    scale = check.real("scale", scale, above=0, at_most=_LARGEST_SCALE)
-    others = check.whole("candidates", candidates, at_least=1) - 1
-    beta = check.probability("beta", beta)
+    others = candidates - 1
     if others == 0:
         return 0
     gap = -math.expm1(-1 / scale)  # 1 - q
@@ -297,8 +268,8 @@ def randomized_response_table(epsilon: float, delta: float) -> ResponseTable:
     >>> [round(p, 10) for p in randomized_response_table(1.0, 0.1)]
     [0.1, 0.6579527208, 0.2420472792, 0.0]
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
-    delta = check.probability("delta", delta, zero=True)
+    epsilon = arguments.real("epsilon", epsilon, at_least=0)
+    delta = arguments.probability("delta", delta, zero=True)
     lie = 1 / (1 + math.exp(epsilon)) if epsilon < 700 else math.exp(-epsilon)
     return ResponseTable(delta, (1 - delta) * (1 - lie), (1 - delta) * lie, 0.0)
 
@@ -310,44 +281,27 @@ def randomized_response_table(epsilon: float, delta: float) -> ResponseTable:
     conditions="the other categories are equally likely; truth at least as likely as each of them",
     unit="epsilon",
 )
-def randomized_response_epsilon(truth: float, categories: int = 2) -> float:
+def randomized_response_epsilon(
+    truth: Annotated[
+        float, Domain("The probability of the true category; at least `1/categories`.", above=0, below=1, typical=0.75)
+    ],
+    categories: Annotated[int, Domain("The number of categories.", at_least=2)] = 2,
+) -> float:
     """Return `log(truth (d - 1)/(1 - truth))`: `truth = e^epsilon/(e^epsilon + d - 1)` inverted.
-
-    Parameters
-    ----------
-    truth : float
-        Probability of the true category, at least `1/categories` and below 1.
-    categories : int
-        `d`, at least 2.
 
     Examples
     --------
     >>> round(randomized_response_epsilon(0.75), 10)
     1.0986122887
     """
-    categories = check.whole("categories", categories, at_least=2)
-    truth = check.real("truth", truth, at_least=1 / categories, below=1)
+    truth = arguments.real("truth", truth, at_least=1 / categories, below=1)
     return up(max(math.log(truth) - math.log1p(-truth) + math.log(categories - 1), 0.0), 8)
 
 
 def _log_share(beta: float, draws: int) -> float:
     """Log of the failure probability of each of several independent draws."""
-    beta = check.probability("beta", beta)
-    draws = check.whole("draws", draws, at_least=1)
+    beta = arguments.probability("beta", beta)
+    draws = arguments.whole("draws", draws, at_least=1)
     each = math.log1p(-beta) / draws
     # The share is at least beta/draws, so where it underflows that will do.
     return math.log(-math.expm1(each)) if each < -1e-290 else math.log(beta) - math.log(draws)
-
-
-__all__ = [
-    "ResponseTable",
-    "gaussian_rho",
-    "gaussian_width",
-    "laplace_epsilon",
-    "laplace_width",
-    "noisy_max_gap",
-    "randomized_response_epsilon",
-    "randomized_response_table",
-    "selection_epsilon",
-    "selection_gap",
-]

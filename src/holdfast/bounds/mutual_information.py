@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from holdfast import check
-from holdfast.bounds.approximate_dp import two_parameter
+from holdfast.bounds.approximate_dp import smallest_bits, two_parameter
 from holdfast.bounds.currency import exponent
-from holdfast.bounds.exact import down, up
+from holdfast.bounds.numerics.exact import down, up
+from holdfast.bounds.numerics.search import first_at_least, smallest, spaced
+from holdfast.bounds.parameters import Bits, Delta, Domain, Epsilon, FailureProbabilityOrZero, RowBits, UnboundedRows
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.search import first_at_least, smallest, spaced
-from holdfast.bounds.theorem_s import smallest_bits
+from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 LN2 = math.log(2)
@@ -33,7 +33,11 @@ PRINTED_CONSTANT = 0.54
     unit="beta",
     provenance="mixed",
 )
-def from_mutual_information(bits: float, k_bits: float, method: Literal["best", "sharp", "paper"] = "best") -> float:
+def from_mutual_information(
+    bits: Annotated[Bits, "The mutual information in bits."],
+    k_bits: Annotated[float, Domain("The max-information aimed at.", above=0, typical=100)],
+    method: Literal["best", "sharp", "paper"] = "best",
+) -> float:
     """Return `beta` with `I_inf^beta <= k` for every pair of variables with mutual information at most `bits`.
 
     - "paper": `(m + 0.54)/k`.
@@ -41,15 +45,6 @@ def from_mutual_information(bits: float, k_bits: float, method: Literal["best", 
     - "best": the largest `a - 2**k b` with binary divergence `kl(a || b) <= m`, by data processing. No event does
       better, so nothing that uses the mutual information alone can. Computed through its dual, where every point is a
       bound. Derived, reviewed.
-
-    Parameters
-    ----------
-    bits : float
-        The mutual information in bits, at least 0.
-    k_bits : float
-        The max-information aimed at, above 0.
-    method : str
-        "best" (default), "sharp" or "paper".
 
     Returns
     -------
@@ -63,9 +58,6 @@ def from_mutual_information(bits: float, k_bits: float, method: Literal["best", 
     >>> round(from_mutual_information(0.1, 20, method="sharp"), 6), round(from_mutual_information(0.1, 20), 6)
     (0.005388, 0.004156)
     """
-    bits = check.real("bits", bits, at_least=0)
-    k_bits = check.real("k_bits", k_bits, above=0)
-    check.choice("method", method, ("best", "sharp", "paper"))
     if method == "paper":
         return min(1.0, up((bits + PRINTED_CONSTANT) / k_bits))
     sharp = _tail_root(bits, k_bits)
@@ -116,11 +108,13 @@ class Information:
     provenance="mixed",
 )
 def from_max_information(
-    k_bits: float,
-    beta: float,
-    size_bits: float,
+    k_bits: Annotated[float, Domain("The max-information in bits; above 0 for 'paper' and 'bits'.", typical=5)],
+    beta: FailureProbabilityOrZero,
+    size_bits: Annotated[
+        float, Domain("The base-2 logarithm of the number of values of the finite variable.", at_least=0, typical=20)
+    ],
     method: Literal["best", "bits", "paper"] = "best",
-    s: float | None = None,
+    s: Annotated[float, Domain("The free parameter of 'best'; optimised if left out.", above=0)] | None = None,
 ) -> Information:
     """Bound the mutual information of a pair from its approximate max-information.
 
@@ -129,20 +123,6 @@ def from_max_information(
     - "bits": the same argument in bits, `2k + 2 beta log2(|Sigma|/(2 beta)) / (1 - 2^-k)`. Derived, reviewed.
     - "best": the smallest of "bits" where it applies, of `k + s + b (log2|Sigma| + log2(1/b))` with `b = beta/(1 -
       2^-s) <= 1/e` over `s`, and of `log2|Sigma|`. Derived, reviewed.
-
-    Parameters
-    ----------
-    k_bits : float
-        The max-information in bits, at least `log2(1 - beta)`; above 0 for "paper" and "bits".
-    beta : float
-        Its failure probability, in [0, 1).
-    size_bits : float
-        The base-2 logarithm of the number of values of the finite variable; for a sample `n` times that of a row.
-    method : str
-        "best" (default), "bits" or "paper".
-    s : float
-        For "best" only, and refused elsewhere: fix the free parameter instead of optimising it, and leave out the
-        other lines.
 
     Returns
     -------
@@ -156,20 +136,17 @@ def from_max_information(
     >>> round(from_max_information(5, 0.01, 20).bits, 6)
     6.336682
     """
-    beta = check.probability("beta", beta, zero=True)
-    size_bits = check.real("size_bits", size_bits, at_least=0)
-    k_bits = exponent("k_bits", check.real("k_bits", k_bits), beta)
-    check.choice("method", method, ("best", "bits", "paper"))
+    k_bits = exponent("k_bits", k_bits, beta)
     if method != "best":
         if s is not None:
             raise InvalidParameter(f"s must be left out with method {method}, got {s}")
-        check.real("k_bits", k_bits, above=0)
-        check.real("beta", beta, at_least=0, at_most=_largest_beta(k_bits))
+        arguments.real("k_bits", k_bits, above=0)
+        arguments.real("beta", beta, at_least=0, at_most=_largest_beta(k_bits))
         return Information(
             up(_two_sided(k_bits, beta, size_bits) if method == "bits" else _mixed(k_bits, beta, size_bits)), size_bits
         )
     if s is not None:
-        s = check.real("s", s, above=max(0.0, -k_bits))
+        s = arguments.real("s", s, above=max(0.0, -k_bits))
         value = _one_sided(k_bits, beta, size_bits, s)
         if math.isinf(value):
             raise InvalidParameter(f"s must be large enough for beta/(1 - 2^-s) <= 1/e, got {s}")
@@ -194,7 +171,7 @@ def from_max_information(
     provenance="mixed",
 )
 def mutual_information_approx_dp(
-    epsilon: float, delta: float, n: int, row_bits: float, method: Literal["best", "paper"] = "best"
+    epsilon: Epsilon, delta: Delta, n: UnboundedRows, row_bits: RowBits, method: Literal["best", "paper"] = "best"
 ) -> Information:
     """Bound the mutual information of sample and output by way of max-information.
 
@@ -202,19 +179,6 @@ def mutual_information_approx_dp(
     - "best": Theorem S+ and the sharper conversion, `beta` optimised; never above the entropy cap `n row_bits`. With
       `delta = 0` the drift itself bounds it: `log2(e) min(eps^2 n/8, eps n)`. Derived. Cost: about 0.2 seconds, or
       nothing where the drift alone exceeds the cap.
-
-    Parameters
-    ----------
-    epsilon : float
-        The privacy parameter, at least 0.
-    delta : float
-        In [0, 1).
-    n : int
-        The number of rows.
-    row_bits : float
-        The base-2 logarithm of the number of values a row can take.
-    method : str
-        "best" (default) or "paper".
 
     Raises
     ------
@@ -228,11 +192,6 @@ def mutual_information_approx_dp(
     >>> round(mutual_information_approx_dp(0.1, 1e-15, 1000, 20).bits, 3)
     28.614
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
-    delta = check.probability("delta", delta, zero=True)
-    n = check.whole("n", n, at_least=1)
-    row_bits = check.real("row_bits", row_bits, at_least=0)
-    check.choice("method", method, ("best", "paper"))
     if method == "paper":
         bound = two_parameter(epsilon, delta, n)
         most = _largest_beta(bound.bits)
@@ -348,12 +307,3 @@ def _one_sided(k_bits: float, beta: float, size_bits: float, s: float) -> float:
         return max(k_bits + s, 0.0)
     b = beta / -math.expm1(-s * LN2)
     return k_bits + s + b * (size_bits - math.log2(b)) if b <= 1 / math.e else math.inf
-
-
-__all__ = [
-    "Information",
-    "above_tangent",
-    "from_max_information",
-    "from_mutual_information",
-    "mutual_information_approx_dp",
-]

@@ -7,17 +7,14 @@ tests read the catalogue, so a bound that is not registered does not exist for u
 from __future__ import annotations
 
 import importlib
-import inspect
 import pkgutil
-import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from holdfast import check
+from holdfast.bounds.parameters import Parameter, parameters_of, validated
 from holdfast.errors import InvalidParameter
 
-Kind = Literal["real", "whole", "choice", "reals"]
 F = TypeVar("F", bound=Callable[..., Any])
 _REGISTRY: dict[str, Theorem] = {}
 
@@ -32,23 +29,6 @@ class Valued(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, the headline included."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a theorem, read off its signature and docstring."""
-
-    name: str
-    kind: Kind
-    required: bool
-    default: Any
-    choices: tuple[str, ...]
-    help: str
-
-    @property
-    def option(self) -> str:
-        """The parameter's name on the command line."""
-        return "--" + self.name.replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -111,14 +91,10 @@ class Theorem:
     unit: str
     provenance: Literal["paper", "derived", "mixed"]
     function: Callable[..., Any]
+    parameters: tuple[Parameter, ...]
 
     def __str__(self) -> str:
         return f"{self.id}({', '.join(p.name for p in self.parameters)}): {self.statement} [{self.unit}]; {self.source}"
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters, in signature order."""
-        return _parameters(self.function)
 
     @property
     def code(self) -> str:
@@ -172,6 +148,7 @@ class Theorem:
             "provenance": self.provenance,
             "parameters": [
                 {"name": p.option[2:], "kind": p.kind, "required": p.required, "default": p.default, "help": p.help}
+                | {"allowed": p.allowed}
                 | ({"choices": list(p.choices)} if p.choices else {})
                 for p in self.parameters
             ],
@@ -187,7 +164,10 @@ def theorem(
     unit: str,
     provenance: Literal["paper", "derived", "mixed"] = "paper",
 ) -> Callable[[F], F]:
-    """Register a function as the theorem `id` (`area.name`).
+    """Register a function as the theorem `id` (`area.name`) and check its arguments against their types.
+
+    The annotations of the function are types of `holdfast.bounds.parameters`: they validate each call, document the
+    parameters, and make the options of `holdfast bound`.
 
     Parameters
     ----------
@@ -206,10 +186,12 @@ def theorem(
     """
 
     def register(function: F) -> F:
-        if id in _REGISTRY and _REGISTRY[id].function is not function:
+        if id in _REGISTRY:
             raise ValueError(f"two theorems are registered as {id}")
-        _REGISTRY[id] = Theorem(id, statement, source, conditions, unit, provenance, function)
-        return function
+        parameters = parameters_of(function)
+        checked = validated(function)
+        _REGISTRY[id] = Theorem(id, statement, source, conditions, unit, provenance, checked, parameters)
+        return checked
 
     return register
 
@@ -250,72 +232,19 @@ def lookup(id: str) -> Theorem:
     return entries[id]
 
 
-def parse(parameter: Parameter, text: str) -> Any:
-    """Read a parameter from the text of a command line.
+def entry_of(function: Callable[..., Any]) -> Theorem:
+    """The catalogue entry of a theorem's function.
 
     Examples
     --------
-    >>> parse(Parameter("n", "whole", True, None, (), ""), "1e5")
-    100000
+    >>> from holdfast.bounds.transfer import event
+    >>> entry_of(event).id
+    'transfer.event'
     """
-    if parameter.kind == "choice":
-        return check.choice(parameter.name, text, parameter.choices)
-    if parameter.kind == "reals":
-        return tuple(_number(parameter.name, part) for part in text.split(","))
-    number = _number(parameter.name, text)
-    return check.whole(parameter.name, number) if parameter.kind == "whole" else number
-
-
-def _number(name: str, text: str) -> float | int:
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    raise InvalidParameter(f"{name} must be a number, got {text[:60]!r}")
-
-
-def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    hints = get_type_hints(function)
-    helps = _parameter_help(inspect.getdoc(function) or "")
-    found = []
-    for name, spec in inspect.signature(function).parameters.items():
-        kind, choices = _kind(hints[name])
-        required = spec.default is inspect.Parameter.empty
-        found.append(Parameter(name, kind, required, None if required else spec.default, choices, helps.get(name, "")))
-    return tuple(found)
-
-
-def _kind(hint: Any) -> tuple[Kind, tuple[str, ...]]:
-    if get_origin(hint) in (Union, types.UnionType):
-        hint = next(arg for arg in get_args(hint) if arg is not type(None))
-    if get_origin(hint) is Literal:
-        return "choice", tuple(get_args(hint))
-    if get_origin(hint) is Sequence:
-        return "reals", ()
-    kinds: dict[Any, Kind] = {float: "real", int: "whole"}
-    if hint not in kinds:
-        raise TypeError(f"a catalogue function cannot take a parameter of type {hint!r}")
-    return kinds[hint], ()
-
-
-def _parameter_help(doc: str) -> dict[str, str]:
-    """Read the `Parameters` section of a numpydoc docstring."""
-    lines = doc.splitlines()
-    if "Parameters" not in lines:
-        return {}
-    helps: dict[str, str] = {}
-    names: list[str] = []
-    for i in range(lines.index("Parameters") + 2, len(lines)):
-        line = lines[i]
-        if i + 1 < len(lines) and lines[i + 1].startswith("---"):
-            break
-        if line and not line.startswith(" "):
-            names = [part.strip() for part in line.split(":")[0].split(",")]
-        elif line.strip():
-            for name in names:
-                helps[name] = (helps.get(name, "") + " " + line.strip()).strip()
-    return helps
+    for entry in _REGISTRY.values():
+        if entry.function is function:
+            return entry
+    raise InvalidParameter("theorem must be the id or the function of a theorem in the catalogue")
 
 
 def shown(value: float) -> str:
@@ -327,6 +256,3 @@ def shown(value: float) -> str:
     ('14.42695041', 'inf', '147')
     """
     return str(value) if isinstance(value, int) else f"{value:.10g}"
-
-
-__all__ = ["Evaluation", "Parameter", "Theorem", "Valued", "catalogue", "lookup", "parse", "shown", "theorem"]

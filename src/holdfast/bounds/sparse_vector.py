@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from holdfast import check
 from holdfast.bounds.conversions import pure_to_rdp
-from holdfast.bounds.exact import up
+from holdfast.bounds.numerics.exact import up
+from holdfast.bounds.parameters import Domain, NoiseScale, Order, Sensitivity
 from holdfast.bounds.registry import theorem
+from holdfast.core import arguments
 
 Form = Literal["refresh", "single"]
 Questions = Literal["any", "monotone"]
@@ -47,13 +48,16 @@ class Scales(NamedTuple):
     provenance="mixed",
 )
 def sparse_vector_epsilon(
-    sensitivity: float,
-    threshold_scale: float,
-    question_scale: float,
-    cap: int = 1,
-    release_scale: float | None = None,
+    sensitivity: Sensitivity,
+    threshold_scale: Annotated[NoiseScale, "The Laplace scale of the threshold."],
+    question_scale: Annotated[NoiseScale, "The Laplace scale of each comparison."],
+    cap: Annotated[int, Domain("The number of answers above after which the mechanism stops.", at_least=1)] = 1,
+    release_scale: Annotated[
+        NoiseScale, "The Laplace scale of values released with answers above; none are if left out."
+    ]
+    | None = None,
     form: Form = "refresh",
-    questions: Questions = "any",
+    questions: Annotated[Questions, "'monotone' only if replacing a row moves all questions in one direction."] = "any",
 ) -> float:
     """Return the epsilon of a sparse-vector mechanism with Laplace noise.
 
@@ -65,21 +69,6 @@ def sparse_vector_epsilon(
     Pure differential privacy, whatever the number of answers below. The same holds for discrete Laplace noise on a grid
     when sensitivity and scales are in steps, the sensitivity being a whole number.
 
-    Parameters
-    ----------
-    sensitivity : float
-        How far a question moves when one row is replaced, above 0.
-    threshold_scale, question_scale : float
-        Laplace scales of the threshold and of each comparison, above 0.
-    cap : int
-        Answers above after which the mechanism stops, at least 1.
-    release_scale : float, optional
-        Laplace scale of the values released with answers above; none are released without it.
-    form : str
-        "refresh" or "single".
-    questions : str
-        "monotone" only if replacing a row moves all questions in one direction. Counts and means do not qualify.
-
     Examples
     --------
     Thresholdout with sigma = 0.01 on 10,000 rows, budget 5: `2B/(sigma n)`.
@@ -87,12 +76,7 @@ def sparse_vector_epsilon(
     >>> round(sparse_vector_epsilon(1e-4, 0.02, 0.04, cap=5, release_scale=0.01), 10)
     0.1
     """
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
-    threshold_scale = check.real("threshold_scale", threshold_scale, above=0)
-    question_scale = check.real("question_scale", question_scale, above=0)
-    cap = check.whole("cap", cap, at_least=1)
-    release = 0.0 if release_scale is None else sensitivity / check.real("release_scale", release_scale, above=0)
-    form = check.choice("form", form, _FORMS)  # type: ignore[assignment]
+    release = 0.0 if release_scale is None else sensitivity / release_scale
     shifts = _shifts(questions)
     once = sensitivity / threshold_scale
     each = shifts * sensitivity / question_scale + release
@@ -120,9 +104,9 @@ def sparse_vector_split(epsilon: float, cap: int = 1, form: Form = "single", que
     >>> [round(share, 11) for share in sparse_vector_split(0.1, cap=10)]
     [0.01195019684, 0.08804980316]
     """
-    epsilon = check.real("epsilon", epsilon, above=0)
-    cap = check.whole("cap", cap, at_least=1)
-    form = check.choice("form", form, _FORMS)  # type: ignore[assignment]
+    epsilon = arguments.real("epsilon", epsilon, above=0)
+    cap = arguments.whole("cap", cap, at_least=1)
+    form = arguments.choice("form", form, _FORMS)  # type: ignore[assignment]
     ratio = _shifts(questions) * (cap if form == "single" else 1)
     threshold = epsilon / (1 + ratio ** (2 / 3))
     return Split(threshold, epsilon - threshold)
@@ -148,9 +132,9 @@ def numeric_sparse_scales(epsilon: float, cap: int, sensitivity: float) -> Scale
     >>> [round(scale, 12) for scale in numeric_sparse_scales(0.2, 10, 1e-4)]
     [0.01125, 0.0225, 0.045]
     """
-    epsilon = check.real("epsilon", epsilon, above=0)
-    cap = check.whole("cap", cap, at_least=1)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    epsilon = arguments.real("epsilon", epsilon, above=0)
+    cap = arguments.whole("cap", cap, at_least=1)
+    sensitivity = arguments.real("sensitivity", sensitivity, above=0)
     unit = 9 * cap * sensitivity / epsilon
     return Scales(up(unit / 4), up(unit / 2), up(unit))
 
@@ -163,7 +147,11 @@ def numeric_sparse_scales(epsilon: float, cap: int, sensitivity: float) -> Scale
     unit="nats",
     provenance="derived",
 )
-def renyi_lower_order(order: float, known_order: float, divergence: float) -> float:
+def renyi_lower_order(
+    order: Annotated[Order, "The order wanted."],
+    known_order: Annotated[float, Domain("The order known, above 1 and at least `order`.", above=1, typical=100)],
+    divergence: Annotated[float, Domain("The divergence at `known_order`, in nats.", at_least=0, typical=0.1)],
+) -> float:
     """Return the best bound at a lower order from a bound that holds in both directions at a higher one.
 
     Let `D_b(P||Q) <= d` and `D_b(Q||P) <= d` with `b > 1`. Let `s` be the epsilon of the randomized response whose
@@ -173,23 +161,12 @@ def renyi_lower_order(order: float, known_order: float, divergence: float) -> fl
 
     Derived; the proof is in docs/mechanisms.md.
 
-    Parameters
-    ----------
-    order : float
-        The order wanted, at least 1.
-    known_order : float
-        The order known, above 1 and at least `order`.
-    divergence : float
-        The divergence at `known_order`, in nats, at least 0.
-
     Examples
     --------
     >>> renyi_lower_order(2, 100, 0.1) < 0.013, renyi_lower_order(100, 100, 0.1) < 0.1001
     (True, True)
     """
-    order = check.real("order", order, at_least=1)
-    known_order = check.real("known_order", known_order, above=1, at_least=order)
-    divergence = check.real("divergence", divergence, at_least=0)
+    known_order = arguments.real("known_order", known_order, above=1, at_least=order)
     if divergence == 0:
         return 0.0
     return min(pure_to_rdp(_randomized_response_epsilon(known_order, divergence), order), divergence)
@@ -204,12 +181,26 @@ def renyi_lower_order(order: float, known_order: float, divergence: float) -> fl
     provenance="derived",
 )
 def gaussian_sparse_renyi(
-    order: float,
-    sensitivity: float,
-    threshold_sigma: float,
-    question_sigma: float,
-    length: int,
-    questions: Questions = "any",
+    order: Annotated[Order, Domain(above=1)],
+    sensitivity: Sensitivity,
+    threshold_sigma: Annotated[
+        float,
+        Domain(
+            "The standard deviation of the threshold noise, or the parameter of the discrete law.",
+            above=0,
+            typical=0.01,
+        ),
+    ],
+    question_sigma: Annotated[
+        float,
+        Domain(
+            "The standard deviation of the comparison noise, or the parameter of the discrete law.",
+            above=0,
+            typical=0.02,
+        ),
+    ],
+    length: Annotated[int, Domain("Questions an epoch may hold.", at_least=1, typical=1000)],
+    questions: Annotated[Questions, "'monotone' only if replacing a row moves all questions in one direction."] = "any",
 ) -> float:
     """Return a bound on the Renyi divergence of one Gaussian sparse-vector epoch; epochs add up.
 
@@ -223,29 +214,11 @@ def gaussian_sparse_renyi(
     The smallest is returned. It holds for the continuous Gaussian and, with the sensitivity a whole number of steps,
     for the discrete one. Derived; the proof is in docs/mechanisms.md.
 
-    Parameters
-    ----------
-    order : float
-        The order, above 1.
-    sensitivity : float
-        How far a question moves when one row is replaced, above 0.
-    threshold_sigma, question_sigma : float
-        Standard deviations (for the discrete law: its parameter) of threshold and comparison noise, above 0.
-    length : int
-        Questions an epoch may hold, at least 1.
-    questions : str
-        "any" or "monotone", as in `sparse_vector_epsilon`.
-
     Examples
     --------
     >>> round(gaussian_sparse_renyi(2, 1e-4, 0.01, 0.02, 1000), 5)
     0.00304
     """
-    order = check.real("order", order, above=1)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
-    threshold_sigma = check.real("threshold_sigma", threshold_sigma, above=0)
-    question_sigma = check.real("question_sigma", question_sigma, above=0)
-    length = check.whole("length", length, at_least=1)
     t = _half_square(sensitivity / threshold_sigma)
     q = _half_square(_shifts(questions) * sensitivity / question_sigma)
     slack = math.log1p(length)
@@ -270,7 +243,7 @@ def _half_square(x: float) -> float:
 
 def _shifts(questions: str) -> int:
     """By how many sensitivities the comparison noise must move: the question one way, the threshold the other."""
-    return 1 if check.choice("questions", questions, _QUESTIONS) == "monotone" else 2
+    return 1 if arguments.choice("questions", questions, _QUESTIONS) == "monotone" else 2
 
 
 def _randomized_response_epsilon(order: float, divergence: float) -> float:
@@ -297,16 +270,3 @@ def _minimum(bound: Callable[[float], float], order: float, guess: float) -> flo
         best = min(best, value)
         low, high = at - step, at + step
     return best
-
-
-__all__ = [
-    "Form",
-    "Questions",
-    "Scales",
-    "Split",
-    "gaussian_sparse_renyi",
-    "numeric_sparse_scales",
-    "renyi_lower_order",
-    "sparse_vector_epsilon",
-    "sparse_vector_split",
-]

@@ -11,14 +11,28 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
-from holdfast import check
+from holdfast.bounds.approximate_dp import smallest_bits
 from holdfast.bounds.currency import MaxInformation, Scope, Transfer, corrected, exponent
-from holdfast.bounds.exact import down, up
 from holdfast.bounds.max_information import LOG2E, product_nats
+from holdfast.bounds.numerics.exact import down, up
+from holdfast.bounds.parameters import (
+    AnyFailureProbability,
+    Bits,
+    Delta,
+    Domain,
+    Epsilon,
+    FailureProbabilityOrZero,
+    GroupProportion,
+    MaxInformationBits,
+    OpenFailureProbability,
+    PValue,
+    Slack,
+    UnboundedRows,
+)
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.theorem_s import smallest_bits
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 Method = Literal["best", "sharp", "paper"]
@@ -33,7 +47,12 @@ Method = Literal["best", "sharp", "paper"]
     provenance="derived",
 )
 def interleaved(
-    bits: float, epsilon: float, n: int, beta: float, delta: float = 0.0, method: Method = "best"
+    bits: Bits,
+    epsilon: Annotated[Epsilon, "The epsilon of all private steps together."],
+    n: UnboundedRows,
+    beta: FailureProbabilityOrZero,
+    delta: Annotated[Delta, "The delta; each bit of a look halves the delta that is still admissible."] = 0.0,
+    method: Annotated[Method, "The line for the private steps; only 'best' with a positive delta."] = "best",
 ) -> Transfer:
     """Bound what an analysis costs that mixes looks of `bits` bits in all with (epsilon, delta)-DP steps: any order.
 
@@ -48,22 +67,6 @@ def interleaved(
     included (errors, "none", a data-dependent stop); (ii) the private steps together are (epsilon, delta)-DP whatever
     the looks answer, which is what a privacy filter promises, so its caps go here; (iii) looks see the sample and the
     transcript, not a noisy threshold or a generator's state.
-
-    Parameters
-    ----------
-    bits : float
-        The base-2 logarithm of the number of outcomes of all looks together, at least 0.
-    epsilon : float
-        The privacy parameter of all private steps together, at least 0.
-    n : int
-        The number of rows.
-    beta : float
-        The failure probability, in [0, 1).
-    delta : float
-        In [0, 1); 0 by default. Each bit of a look halves the delta that is still admissible.
-    method : str
-        The line for the private steps: "best" (default), "sharp" or "paper", as in `max-information.pure-dp`. With a
-        positive delta only "best".
 
     Returns
     -------
@@ -80,12 +83,6 @@ def interleaved(
     >>> interleaved(40, 0.001, 10_000, 0.01, delta=1e-12).bits
     inf
     """
-    bits = check.real("bits", bits, at_least=0)
-    epsilon = check.real("epsilon", epsilon, at_least=0)
-    n = check.whole("n", n, at_least=1)
-    beta = check.probability("beta", beta, zero=True)
-    delta = check.probability("delta", delta, zero=True)
-    check.choice("method", method, ("best", "sharp", "paper"))
     slack = (-math.log(beta) if beta else math.inf) + bits * math.log(2)
     parameters = {"look_bits": bits, "epsilon": epsilon, "delta": delta, "n": n}
     if delta == 0:
@@ -108,7 +105,13 @@ def interleaved(
     unit="bits",
     provenance="derived",
 )
-def realised_bits(bits: float, epsilon: float, n: int, beta: float, share: float = 1.0) -> float:
+def realised_bits(
+    bits: Annotated[Bits, "The realised bits of the looks."],
+    epsilon: Annotated[Epsilon, "The first level of the fixed grid that is not below the realised epsilon."],
+    n: UnboundedRows,
+    beta: OpenFailureProbability,
+    share: Annotated[GroupProportion, "The part of beta that this class may use."] = 1.0,
+) -> float:
     """Return `b + k_epsilon(share beta / 2**b)` for a transcript that realised `b` bits and level `epsilon`.
 
     Rejecting at `(alpha - beta) 2**-exponent` keeps false discoveries below `alpha` over all transcripts, if one
@@ -118,26 +121,12 @@ def realised_bits(bits: float, epsilon: float, n: int, beta: float, share: float
     of each step must be fixed by the transcript before that step: chosen as you go, but never from the rows
     themselves. `RealisedPlan` keeps the shares. Derived, reviewed.
 
-    Parameters
-    ----------
-    bits : float
-        Realised bits of the looks, at least 0.
-    epsilon : float
-        The first level of the fixed grid that is not below the realised epsilon.
-    n : int
-        The number of rows.
-    beta : float
-        The failure probability for all transcripts together, in (0, 1).
-    share : float
-        This class's share of beta, in (0, 1].
-
     Examples
     --------
     >>> round(realised_bits(2, 0.005, 10_000, 0.01, share=0.25), 6)
     3.054796
     """
-    share = check.probability("share", share, one=True)
-    return interleaved(bits, epsilon, n, down(check.probability("beta", beta) * share, 1)).bits
+    return interleaved(bits, epsilon, n, down(beta * share, 1)).bits
 
 
 @dataclass(frozen=True)
@@ -166,14 +155,14 @@ class RealisedPlan:
     shares: Mapping[tuple[float, float], float]
 
     def __post_init__(self) -> None:
-        check.whole("n", self.n, at_least=1)
-        check.probability("beta", self.beta)
-        total = math.fsum(check.probability("share", share, one=True) for share in self.shares.values())
+        arguments.whole("n", self.n, at_least=1)
+        arguments.probability("beta", self.beta)
+        total = math.fsum(arguments.probability("share", share, one=True) for share in self.shares.values())
         if not self.shares or total > 1 + 1e-12:
             raise InvalidParameter(f"shares must sum to at most 1, got {total}")
         for bits, epsilon in self.shares:
-            check.real("bits", bits, at_least=0)
-            check.real("epsilon", epsilon, at_least=0)
+            arguments.real("bits", bits, at_least=0)
+            arguments.real("epsilon", epsilon, at_least=0)
         object.__setattr__(self, "shares", MappingProxyType(dict(self.shares)))  # a copy that nobody can change
 
     def exponent(self, bits: float, epsilon: float) -> float:
@@ -182,14 +171,14 @@ class RealisedPlan:
         Which classes cover a transcript depends on the transcript alone, so the cheapest may be taken: assigning every
         transcript to one class that covers it is a partition that was fixed in advance.
         """
-        bits = check.real("bits", bits, at_least=0)
-        epsilon = check.real("epsilon", epsilon, at_least=0)
+        bits = arguments.real("bits", bits, at_least=0)
+        epsilon = arguments.real("epsilon", epsilon, at_least=0)
         covering = ((b, e, c) for (b, e), c in self.shares.items() if b >= bits and e >= epsilon)
         return min((realised_bits(b, e, self.n, self.beta, c) for b, e, c in covering), default=math.inf)
 
     def log2_level(self, alpha: float, bits: float, epsilon: float) -> float:
         """Return the base-2 logarithm of the level at which this transcript's test must reject; `-inf` for never."""
-        return corrected(check.probability("alpha", alpha), self.exponent(bits, epsilon), self.beta)[1]
+        return corrected(arguments.probability("alpha", alpha), self.exponent(bits, epsilon), self.beta)[1]
 
 
 @theorem(
@@ -200,7 +189,11 @@ class RealisedPlan:
     unit="bits",
     provenance="derived",
 )
-def to_max_information(bits: float, beta: float, slack: float) -> MaxInformation:
+def to_max_information(
+    bits: MaxInformationBits,
+    beta: FailureProbabilityOrZero,
+    slack: Annotated[Slack, Domain("The additional failure probability.", at_most=0.25)],
+) -> MaxInformation:
     """Convert a transfer bound: `I_inf^(beta + slack) <= bits + log2(1/(4 slack))`.
 
     Proof: cut the law of the output given the sample down to `m(z) = 2**bits nu(z)`, which loses `beta`. The loss of
@@ -208,21 +201,12 @@ def to_max_information(bits: float, beta: float, slack: float) -> MaxInformation
     `sum_z p(z) (1 - K p(z)/m(z))_+ <= sum_z m(z)/(4K) = 2**bits/(4K)`, which is `slack` at `K = 2**bits/(4 slack)`.
     Derived, reviewed.
 
-    Parameters
-    ----------
-    bits : float
-        The transfer bound's bits.
-    beta : float
-        The transfer bound's failure probability, in [0, 1).
-    slack : float
-        The additional failure probability, in (0, 1/4].
-
     Examples
     --------
     >>> round(to_max_information(1.0, 0.0, 0.01).bits, 6)
     5.643856
     """
-    return Transfer(bits, check.probability("beta", beta, zero=True), "product", "transfer").as_max_information(slack)
+    return Transfer(bits, beta, "product", "transfer").as_max_information(slack)
 
 
 @theorem(
@@ -232,25 +216,18 @@ def to_max_information(bits: float, beta: float, slack: float) -> MaxInformation
     conditions="(k, beta) is a max-information or transfer bound; p bounds the event for every fixed output",
     unit="probability",
 )
-def event(p: float, k_bits: float, beta: float) -> float:
+def event(
+    p: Annotated[PValue, "The event's probability on fresh rows, the largest over fixed outputs."],
+    k_bits: MaxInformationBits,
+    beta: AnyFailureProbability,
+) -> float:
     """Return `min(1, 2**k p + beta)`.
-
-    Parameters
-    ----------
-    p : float
-        The event's probability on fresh rows, the largest over fixed outputs, in [0, 1].
-    k_bits : float
-        The bits of a max-information or transfer bound.
-    beta : float
-        Its failure probability, in [0, 1].
 
     Examples
     --------
     >>> round(event(1e-4, 5, 0.01), 6)
     0.0132
     """
-    p = check.probability("p", p, zero=True, one=True)
-    beta = check.probability("beta", beta, zero=True, one=True)
     k_bits = exponent("k_bits", k_bits, beta)
     if k_bits == math.inf:
         return 1.0
@@ -263,6 +240,3 @@ def event(p: float, k_bits: float, beta: float) -> float:
     whole = math.floor(k_bits)  # apart from the fraction, so that no digit of a large exponent is lost
     mantissa, power = math.frexp(p)  # and p apart from its power, so that a subnormal p loses none either
     return min(1.0, up(math.ldexp(mantissa * 2.0 ** (k_bits - whole), power + whole) + beta))
-
-
-__all__ = ["Method", "RealisedPlan", "event", "interleaved", "realised_bits", "to_max_information"]

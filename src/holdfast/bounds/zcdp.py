@@ -13,10 +13,11 @@ never whether it holds.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
-from holdfast import check
-from holdfast.bounds.exact import UNIT, down, up
+from holdfast.bounds.inverse import solve
+from holdfast.bounds.numerics.exact import UNIT, up
+from holdfast.bounds.parameters import Delta, Epsilon, Rho
 from holdfast.bounds.registry import theorem
 
 Method = Literal["best", "cks", "pi", "simple", "paper"]
@@ -32,7 +33,9 @@ _METHODS = ("best", "cks", "pi", "simple", "paper")
     unit="epsilon",
     provenance="mixed",
 )
-def zcdp_to_dp(rho: float, delta: float, method: Method = "best") -> float:
+def zcdp_to_dp(
+    rho: Rho, delta: Annotated[Delta, "The delta; with 0 there is no bound unless rho is 0."], method: Method = "best"
+) -> float:
     """Return the epsilon such that `rho`-zCDP implies `(epsilon, delta)`-differential privacy.
 
     - "cks": `min over t > 0 of (1+t) rho - log(1 + 1/t) + (log(1/delta) - log(1+t)) / t`, at the exact minimiser.
@@ -44,15 +47,6 @@ def zcdp_to_dp(rho: float, delta: float, method: Method = "best") -> float:
 
     A statement about one finished interaction. It may follow a zCDP filter, whose whole interaction is rho-zCDP; it may
     not be read as an odometer while an adaptive analysis runs.
-
-    Parameters
-    ----------
-    rho : float
-        The zCDP parameter, at least 0.
-    delta : float
-        The failure probability, in [0, 1). With 0 there is no bound unless rho is 0.
-    method : str
-        "best" (default), "cks", "pi", "simple", or "paper" (the same as "pi").
 
     Returns
     -------
@@ -71,9 +65,6 @@ def zcdp_to_dp(rho: float, delta: float, method: Method = "best") -> float:
     >>> round(zcdp_to_dp(0.1, 1e-6, method="paper"), 9)
     2.401006993
     """
-    rho = check.real("rho", rho, at_least=0)
-    delta = check.probability("delta", delta, zero=True)
-    method = check.choice("method", method, _METHODS)  # type: ignore[assignment]
     if rho == 0:
         return 0.0
     if delta == 0:
@@ -97,18 +88,11 @@ def zcdp_to_dp(rho: float, delta: float, method: Method = "best") -> float:
     unit="probability",
     provenance="mixed",
 )
-def zcdp_delta(rho: float, epsilon: float) -> float:
+def zcdp_delta(rho: Rho, epsilon: Epsilon) -> float:
     """Return the delta such that `rho`-zCDP implies `(epsilon, delta)`-differential privacy.
 
     `min over t > 0 of exp(t ((1+t) rho - epsilon - log(1 + 1/t))) / (1+t)`, and never above the bound on the total
     variation distance, `min(sqrt(rho/2), sqrt(1 - e^-rho))`. A statement about one finished interaction.
-
-    Parameters
-    ----------
-    rho : float
-        The zCDP parameter, at least 0.
-    epsilon : float
-        At least 0.
 
     Returns
     -------
@@ -120,8 +104,6 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     >>> round(zcdp_delta(0.1, 2.141938928), 12)
     1e-06
     """
-    rho = check.real("rho", rho, at_least=0)
-    epsilon = check.real("epsilon", epsilon, at_least=0)
     if rho == 0:
         return 0.0
     variation = math.sqrt(min(rho / 2, -math.expm1(-rho)))
@@ -142,21 +124,16 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     unit="rho",
     provenance="mixed",
 )
-def zcdp_budget(epsilon: float, delta: float, method: Method = "best") -> float:
+def zcdp_budget(
+    epsilon: Annotated[Epsilon, "The budget's epsilon."],
+    delta: Annotated[Delta, "The budget's delta; with 0 only rho = 0 fits."],
+    method: Annotated[Method, "The conversion that is inverted, as in `zcdp_to_dp`."] = "best",
+) -> float:
     """Return the largest `rho` that `(epsilon, delta)` allows, the inverse of `zcdp_to_dp`.
 
     Rounded down, so that `zcdp_to_dp(zcdp_budget(epsilon, delta, m), delta, m) <= epsilon` holds in floating point.
     This is the budget of a zCDP filter: a filter that stops on the sum of rho makes the whole interaction rho-zCDP, so
     the full delta may be spent on this conversion.
-
-    Parameters
-    ----------
-    epsilon : float
-        The budget's epsilon, at least 0.
-    delta : float
-        The budget's delta, in [0, 1); with 0 nothing but rho = 0 fits.
-    method : str
-        The conversion that is inverted, as in `zcdp_to_dp`.
 
     Examples
     --------
@@ -165,39 +142,7 @@ def zcdp_budget(epsilon: float, delta: float, method: Method = "best") -> float:
     >>> round(zcdp_budget(1.0, 1e-6, method="simple"), 11)
     0.01746890477
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0)
-    delta = check.probability("delta", delta, zero=True)
-    method = check.choice("method", method, _METHODS)  # type: ignore[assignment]
-    if delta == 0:
-        return 0.0
-    low = _start(epsilon, delta, method)
-    high = max(4 * low, 1e-300)
-    while high < _LARGEST and zcdp_to_dp(high, delta, method) <= epsilon:
-        low, high = high, 4 * high
-    if high >= _LARGEST:
-        return low
-    while high - low > 2 * math.ulp(low):  # halve on a log scale while the bracket is wide
-        middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low > 0 else 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        if zcdp_to_dp(middle, delta, method) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _start(epsilon: float, delta: float, method: Method) -> float:
-    """A rho that certainly fits: from the simple form, or 0 when that form does not cover the method."""
-    slack = -math.log(delta)
-    epsilon = min(epsilon, _LARGEST)
-    root = epsilon / (math.sqrt(epsilon + slack) + math.sqrt(slack))
-    simple = root * root
-    free = down(_free(delta)) if method == "best" else 0.0
-    for rho in (max(down(simple, 64), free), free):
-        if zcdp_to_dp(rho, delta, method) <= epsilon:
-            return rho
-    return 0.0
+    return solve(zcdp_to_dp, for_="rho", target=epsilon, delta=delta, method=method) if delta else 0.0
 
 
 def _free(delta: float) -> float:
@@ -254,6 +199,3 @@ def _order_at_epsilon(rho: float, epsilon: float) -> float:
             break
     t = math.exp(0.5 * (low + high))
     return t if t * t * rho < math.inf else math.inf
-
-
-__all__ = ["Method", "zcdp_budget", "zcdp_delta", "zcdp_to_dp"]

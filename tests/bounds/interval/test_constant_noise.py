@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from holdfast.bounds.interval.boundary import excess
-from holdfast.bounds.interval.constant_noise import (
+from holdfast.bounds.interval.posterior_shift import (
+    excess,
     filtered_width,
     posterior_shift,
     posterior_shift_rows,
     shift_bound,
 )
-from holdfast.bounds.interval.maxima import normal_excess, normal_quantile, normal_shortfall, square_shortfall
+from holdfast.bounds.numerics.maxima import normal_excess, normal_quantile, normal_shortfall, square_shortfall
 from holdfast.errors import InvalidParameter
 
 

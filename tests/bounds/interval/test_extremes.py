@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from holdfast.bounds import interval
-from holdfast.bounds.interval.boundary import Boundary, excess
-from holdfast.bounds.registry import Parameter, Theorem, catalogue
+from holdfast.bounds.interval.posterior_shift import Boundary, excess
+from holdfast.bounds.parameters import Parameter
+from holdfast.bounds.registry import Theorem, catalogue
 from holdfast.errors import InvalidParameter
 
 OURS = [entry for entry in catalogue().values() if entry.id.split(".")[0] in ("interval", "holdout")]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from holdfast.bounds.interval.constant_noise import posterior_shift
-from holdfast.bounds.interval.posterior_sensitivity import jung, posterior_gap
+from holdfast.bounds.interval.posterior_shift import posterior_shift
+from holdfast.bounds.interval.published import jung, posterior_gap
 
 Outcome = tuple[int, ...]
 
@@ -92,7 +92,7 @@ def test_best_over_r_is_the_tanh() -> None:
 
 def test_parameters_reproduce_the_width() -> None:
     from holdfast.bounds.conversions import gdp_delta
-    from holdfast.bounds.interval.privacy import noise_bound
+    from holdfast.bounds.interval.published import noise_bound
 
     width = jung(6400, 640, 0.05)
     epsilon, delta, b = (width.tuning[name] for name in ("epsilon", "delta", "sample_failure"))

@@ -9,13 +9,14 @@ import pytest
 from scipy.special import lambertw
 from scipy.stats import binom
 
-from holdfast.bounds.interval.event_divergence import russo_zou_kl, shift_by_divergence
 from holdfast.bounds.interval.mutual_information import (
     information_nats,
     information_sigma,
     printed_moment_factor,
     russo_zou,
+    russo_zou_kl,
     second_moment_factor,
+    shift_by_divergence,
     xu_raginsky,
 )
 from holdfast.errors import InvalidParameter

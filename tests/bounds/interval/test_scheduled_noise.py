@@ -14,8 +14,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from holdfast.bounds import interval
-from holdfast.bounds.interval.boundary import Boundary, excess
-from holdfast.bounds.interval.scheduled_noise import Schedule, scheduled_rows
+from holdfast.bounds.interval.posterior_shift import Boundary, Schedule, excess, scheduled_rows
 from holdfast.errors import InvalidParameter
 
 PRINTED = Boundary(1000, 0.05, 0.0859, 4.05, 0.267, 3.56)

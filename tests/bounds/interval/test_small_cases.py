@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from holdfast.bounds import interval
-from holdfast.bounds.interval.constant_noise import shift_bound
+from holdfast.bounds.interval.posterior_shift import shift_bound
 
 FACTORS = (0.03, 0.3, 1.0, 3.0, 30.0)
 
@@ -107,8 +107,8 @@ def test_low_sensitivity_is_a_multiple_of_the_mean() -> None:
 def test_low_sensitivity_beats_the_published_routes() -> None:
     """The same Gaussian noise through max-information, for one release: what the library offered before."""
     from holdfast.bounds.conversions import gdp_delta
-    from holdfast.bounds.interval.maxima import normal_quantile
     from holdfast.bounds.low_sensitivity import radius_after_dp
+    from holdfast.bounds.numerics.maxima import normal_quantile
 
     n, k, beta = 100_000, 100, 0.05
     ours = interval.low_sensitivity(n, k, beta, 1 / n).half_width

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.bounds import interval
-from holdfast.bounds.interval.maxima import square_shortfall
 from holdfast.bounds.interval.small_variance import hellinger_shortfall, small_variance_plan
+from holdfast.bounds.numerics.maxima import square_shortfall
 from holdfast.errors import InvalidParameter
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.bounds import interval
-from holdfast.bounds.interval.event_divergence import russo_zou_kl
-from holdfast.bounds.interval.extended_monitor import bns
-from holdfast.bounds.interval.first_transfer import dfh
-from holdfast.bounds.interval.mutual_information import russo_zou, xu_raginsky
-from holdfast.bounds.interval.posterior_sensitivity import jung
+from holdfast.bounds.interval.mutual_information import russo_zou, russo_zou_kl, xu_raginsky
+from holdfast.bounds.interval.published import bns, dfh, jung
 
 COLUMNS = {
     "split-bin": lambda n, k, b: interval.splitting(n, k, b, method="paper"),

@@ -16,7 +16,7 @@ from holdfast.bounds.one_question import (
     kl,
     two_sample_u,
 )
-from holdfast.bounds.one_question.inputs import Side
+from holdfast.bounds.one_question.means import Side
 
 from .coverage import binomial_masses, miss_probability, worst_binomial_miss
 

@@ -8,8 +8,8 @@ import mpmath as mp
 import pytest
 from scipy.special import ndtri
 
+from holdfast.bounds.numerics.binomial import log_at_least, log_at_most
 from holdfast.bounds.one_question import clopper_pearson, empirical_bernstein, hoeffding, kl, two_sample_u
-from holdfast.bounds.one_question.binomial_tail import log_at_least, log_at_most
 
 FAR = [-0.05, -3.0, -25.0, -108.0, -200.0, -690.0, -720.0, -5_000.0]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 import pytest
 
 from holdfast.bounds.holdout import guess_and_check_share, guess_and_check_width, hoeffding_tolerance
-from holdfast.bounds.one_question import FAMILIES, expected_half_width, kl, least_tolerance, tightest
+from holdfast.bounds.one_question import SUMMARY_FAMILIES, expected_half_width, kl, least_tolerance, means, tightest
 from holdfast.errors import InvalidParameter
 
 N, QUESTIONS, BETA = 10_000, 1_000, 0.05
@@ -44,7 +45,7 @@ def test_the_tolerance_is_the_longer_arm() -> None:
 
 
 def test_the_choice_is_the_shortest_and_knows_no_row() -> None:
-    families = list(FAMILIES)
+    families = list(SUMMARY_FAMILIES)
     for guess in (0.02, 0.5, 0.9):
         for spread in (None, 0.3, 0.01):
             chosen = tightest(families, guess, N, -20.0, spread)
@@ -71,3 +72,10 @@ def test_wrong_input_is_refused() -> None:
         expected_half_width("clopper-pearson", 0.5, N, -20.0, low=-1.0)
     with pytest.raises(InvalidParameter, match="spread"):
         expected_half_width("empirical-bernstein", 0.5, N, -20.0, spread=-1.0)
+
+
+def test_there_is_one_registry_of_families() -> None:
+    assert get_args(means.FamilyName) == means.FAMILIES
+    entries = means._REGISTRY
+    assert tuple(entry.name for entry in entries if entry.reads != "rows") == SUMMARY_FAMILIES
+    assert [entry.name for entry in entries if entry.reads == "mean"] == list(means.MEAN_FAMILIES)

@@ -6,23 +6,38 @@ except with probability `beta`. Three modes: "paper" as printed, "corrected" wit
 rounded constants.
 """
 
-from holdfast.bounds.coherence.epsilon import LargestEpsilon, approx_dp_epsilon, pure_dp_epsilon
-from holdfast.bounds.coherence.finite_release import (
-    column_release_size,
-    count_release_size,
-    finite_release_size,
+from holdfast.bounds.coherence.group_size import (
+    MODES,
+    POPULATIONS,
+    GroupSize,
+    Mode,
+    Population,
+    hypergeometric_tail,
+    log_ratio,
+    max_information_size,
+    sample_mean_tail,
+    sampling_noise_failure,
+    sampling_noise_size,
+    swap_tail,
 )
 from holdfast.bounds.coherence.planning import (
+    LargestEpsilon,
+    approx_dp_epsilon,
     epsilon_ceiling,
     flipped_share,
     pure_dp_alpha,
+    pure_dp_epsilon,
     pure_dp_groups,
     pure_dp_rows,
 )
-from holdfast.bounds.coherence.private_release import add_remove_to_replace, approx_dp_size, pure_dp_size
-from holdfast.bounds.coherence.ratio import MODES, POPULATIONS, GroupSize, Mode, Population, log_ratio
-from holdfast.bounds.coherence.theorem3 import max_information_size, sampling_noise_failure, sampling_noise_size
-from holdfast.bounds.coherence.without_replacement import hypergeometric_tail, sample_mean_tail, swap_tail
+from holdfast.bounds.coherence.release import (
+    add_remove_to_replace,
+    approx_dp_size,
+    column_release_size,
+    count_release_size,
+    finite_release_size,
+    pure_dp_size,
+)
 
 __all__ = [
     "MODES",

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from holdfast import check
-from holdfast.bounds.coherence.ratio import POPULATIONS, Population, even_rows
-from holdfast.bounds.exact import up
+from holdfast.bounds.coherence.group_size import Population, even_rows
+from holdfast.bounds.numerics.exact import up
+from holdfast.bounds.numerics.search import smallest, spaced
+from holdfast.bounds.parameters import AuditedRows, Delta, Domain, Eta, PositiveDelta, PositiveEpsilon, UnboundedRows
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.search import smallest, spaced
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 Form = Literal["paper", "corrected"]
@@ -51,33 +52,19 @@ def pure_nats(epsilon: float, n: int, log_slack: float, population: Population =
     unit="nats",
     provenance="mixed",
 )
-def pure(epsilon: float, n: int, eta: float, population: Population = "large") -> float:
+def pure(epsilon: PositiveEpsilon, n: AuditedRows, eta: Eta, population: Population = "large") -> float:
     """Bound the max-information at slack `eta` of an order-invariant `epsilon`-DP computation on a half of `n` rows.
 
     "large" is the printed `eps^2 n/4 + eps sqrt(n ln(2/eta)/4)`. "finite" divides both `n` by
     `kappa = 2 - 3/n + 1/n^2`: about half of it. Derived, reviewed: the printed proof needs only a sub-Gaussian tail,
     and the paper's own Theorem 12 gives one with variance proxy `n eps^2/(8 kappa)`.
 
-    Parameters
-    ----------
-    epsilon : float
-        The privacy parameter, above 0.
-    n : int
-        Rows in the whole data set, even; the computation sees half of them.
-    eta : float
-        The slack, in (0, 1].
-    population : str
-        "large" (printed) or "finite".
-
     Examples
     --------
     >>> round(pure(0.5, 1000, 0.05), 8), round(pure(0.5, 1000, 0.05, "finite"), 8)
     (77.68403655, 42.04172389)
     """
-    epsilon = check.real("epsilon", epsilon, above=0)
     n = even_rows(n)
-    eta = check.probability("eta", eta, one=True)
-    check.choice("population", population, POPULATIONS)
     return pure_nats(epsilon, n, -math.log(eta), population)
 
 
@@ -106,24 +93,17 @@ def approx_log_delta(epsilon: float, rows: float, log_slack: float) -> float:
     unit="nats",
     provenance="mixed",
 )
-def approx(epsilon: float, rows: int, eta: float, delta: float | None = None, form: Form = "paper") -> float:
+def approx(
+    epsilon: Annotated[PositiveEpsilon, Domain(at_most=0.5)],
+    rows: Annotated[UnboundedRows, "Rows that the computation sees."],
+    eta: Eta,
+    delta: Delta | None = None,
+    form: Form = "paper",
+) -> float:
     """Bound the max-information at slack `eta` of an (epsilon, delta)-DP computation that sees `rows` rows.
 
     "paper" is `265 eps^2 N + 12 eps sqrt(N ln(2/eta))`, "corrected" has `6 sqrt 2` in place of 12 (the proof's own
     constant). `inf` where `delta` is above its range; left out, delta is taken to be inside.
-
-    Parameters
-    ----------
-    epsilon : float
-        In (0, 1/2].
-    rows : int
-        Rows that the computation sees (half of the data set).
-    eta : float
-        The slack, in (0, 1].
-    delta : float, optional
-        At least 0.
-    form : str
-        "paper" or "corrected".
 
     Examples
     --------
@@ -132,14 +112,8 @@ def approx(epsilon: float, rows: int, eta: float, delta: float | None = None, fo
     >>> approx(0.01, 1000, 0.05, delta=1e-10)
     inf
     """
-    epsilon = check.real("epsilon", epsilon, above=0, at_most=LARGEST_EPSILON)
-    rows = check.whole("rows", rows, at_least=1)
-    eta = check.probability("eta", eta, one=True)
-    check.choice("form", form, ("paper", "corrected"))
-    if delta is not None:
-        delta = check.probability("delta", delta, zero=True)
-        if delta > 0 and math.log(delta) > approx_log_delta(epsilon, rows, -math.log(eta)):
-            return math.inf
+    if delta and math.log(delta) > approx_log_delta(epsilon, rows, -math.log(eta)):
+        return math.inf
     return approx_nats(epsilon, rows, -math.log(eta), form)
 
 
@@ -191,9 +165,9 @@ def approx_general(
     (24243.4700774, 0.097501591065)
     """
     epsilon, delta, rows = _general_range(epsilon, delta, rows)
-    check.choice("form", form, ("paper", "corrected"))
-    t = check.real("t", t, above=0)
-    dhat = check.real("dhat", dhat, above=0, at_most=epsilon / 15)
+    arguments.choice("form", form, ("paper", "corrected"))
+    t = arguments.real("t", t, above=0)
+    dhat = arguments.real("dhat", dhat, above=0, at_most=epsilon / 15)
     eta = up(math.exp(-t * t / 2) + _slack_of_deltas(epsilon, delta, dhat, rows, form))
     return TwoParameter(_general_nats(epsilon, dhat, t, rows), eta, t, dhat)
 
@@ -205,21 +179,16 @@ def approx_general(
     conditions="epsilon in (0, 1/2], 0 < delta < epsilon; order-invariant; neighbours replace one row",
     unit="nats",
 )
-def optimised(epsilon: float, delta: float, rows: int, eta: float, form: Form = "corrected") -> TwoParameter:
+def optimised(
+    epsilon: Annotated[PositiveEpsilon, Domain(at_most=0.5)],
+    delta: PositiveDelta,
+    rows: Annotated[UnboundedRows, "Rows that the computation sees."],
+    eta: Eta,
+    form: Annotated[Form, "'corrected' has the safe slack, 'paper' the printed one."] = "corrected",
+) -> TwoParameter:
     """Minimise Theorem 15 over its free parameters at slack `eta`; `inf` where no choice fits.
 
     Feasible roughly when `delta < 3 eps eta^2/(16 N^2)` (derived), some 2700/eps times more than the corollary allows.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The privacy parameters: epsilon in (0, 1/2], delta in (0, epsilon).
-    rows : int
-        Rows that the computation sees.
-    eta : float
-        The slack, in (0, 1].
-    form : str
-        "corrected" (default) has the safe slack, "paper" the printed one.
 
     Returns
     -------
@@ -233,8 +202,6 @@ def optimised(epsilon: float, delta: float, rows: int, eta: float, form: Form = 
     (650.23056, '5.47e-17')
     """
     epsilon, delta, rows = _general_range(epsilon, delta, rows)
-    eta = check.probability("eta", eta, one=True)
-    check.choice("form", form, ("paper", "corrected"))
     centre = 0.5 * (math.log(3) + math.log(epsilon) + math.log(delta))
 
     def order(dhat: float) -> float:
@@ -254,9 +221,9 @@ def optimised(epsilon: float, delta: float, rows: int, eta: float, form: Form = 
 
 
 def _general_range(epsilon: float, delta: float, rows: int) -> tuple[float, float, int]:
-    epsilon = check.real("epsilon", epsilon, above=0, at_most=LARGEST_EPSILON)
-    delta = check.real("delta", delta, above=0, below=epsilon)
-    return epsilon, delta, check.whole("rows", rows, at_least=1)
+    epsilon = arguments.real("epsilon", epsilon, above=0, at_most=LARGEST_EPSILON)
+    delta = arguments.real("delta", delta, above=0, below=epsilon)
+    return epsilon, delta, arguments.whole("rows", rows, at_least=1)
 
 
 def finite_nats(log_values: float, log_slack: float) -> float:
@@ -288,24 +255,9 @@ def pair(first: tuple[float, float], second: tuple[float, float], *, every_law: 
     >>> pair((1.0, 0.01), (2.0, 0.01), every_law=False)[1] > 0.037
     True
     """
-    nats = [check.real("nats", bound[0], at_least=0) for bound in (first, second)]
-    etas = [check.probability("eta", bound[1], zero=True, one=True) for bound in (first, second)]
+    nats = [arguments.real("nats", bound[0], at_least=0) for bound in (first, second)]
+    etas = [arguments.probability("eta", bound[1], zero=True, one=True) for bound in (first, second)]
     if not isinstance(every_law, bool):
         raise InvalidParameter("every_law must be True or False")
     price = 1.0 if every_law or etas[1] == 0 else math.exp(nats[0]) if nats[0] <= 700 else math.inf
     return nats[0] + nats[1], min(1.0, etas[0] + price * etas[1])
-
-
-__all__ = [
-    "TwoParameter",
-    "approx",
-    "approx_general",
-    "approx_log_delta",
-    "approx_nats",
-    "correction",
-    "finite_nats",
-    "optimised",
-    "pair",
-    "pure",
-    "pure_nats",
-]

@@ -1,25 +1,244 @@
-"""The other inverses of Theorem 7: tolerance, number of groups, rows, and what no amount of data can buy."""
+"""Inverses of Theorems 7 and 8: from a tolerance to the largest epsilon, groups and rows, rounded to the safe side."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
-from holdfast import check
-from holdfast.bounds.coherence.private_release import pure_size_at
-from holdfast.bounds.coherence.ratio import (
-    MODES,
-    POPULATIONS,
+from holdfast.bounds.coherence import group_size
+from holdfast.bounds.coherence.group_size import (
     RELEASE,
+    SHARE,
+    GroupSize,
     Mode,
     Population,
+    closed_load,
     even_rows,
+    fixed_terms,
     log_ratio,
     tolerance,
 )
-from holdfast.bounds.exact import down, up
+from holdfast.bounds.coherence.max_information import correction
+from holdfast.bounds.coherence.release import approx_size_at, log_delta_max, pure_size_at
+from holdfast.bounds.numerics.exact import digits_down, down, up
+from holdfast.bounds.numerics.search import first_at_least, first_whole
+from holdfast.bounds.parameters import (
+    AuditedRows,
+    AuditFailureProbability,
+    Domain,
+    GroupProportion,
+    GroupRows,
+    Groups,
+    Lenses,
+    PositiveEpsilon,
+    Predictors,
+    Tolerance,
+)
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.search import first_at_least, first_whole
+from holdfast.core import arguments
+
+# --- Epsilon ----------------------------------------------------------------------------------------------------------
+# From a tolerance to the largest epsilon: inverses of Theorems 7 and 8, rounded down and checked forwards.
+
+
+@dataclass(frozen=True)
+class LargestEpsilon:
+    """The largest epsilon that a theorem allows; 0 with a `reason` where it allows none.
+
+    Examples
+    --------
+    >>> print(LargestEpsilon(0.0194295, "paper"))
+    epsilon 0.0194295 (paper)
+    >>> LargestEpsilon(0.0, "paper", "the groups are too small").feasible
+    False
+    """
+
+    epsilon: float
+    mode: str
+    reason: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def value(self) -> float:
+        """The headline number."""
+        return self.epsilon
+
+    @property
+    def feasible(self) -> bool:
+        """Whether any epsilon is allowed."""
+        return self.epsilon > 0
+
+    def __str__(self) -> str:
+        return (
+            f"epsilon {digits_down(self.epsilon, 6):.6g} ({self.mode})"
+            if self.feasible
+            else f"no epsilon ({self.mode}): {self.reason}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        plain = {"value": self.epsilon, "mode": self.mode, "feasible": self.feasible}
+        return plain | ({"reason": self.reason} if self.reason else {}) | dict(self.details)
+
+
+def nats_budget(alpha: float, lam: float, n: int, size: int, mode: str) -> tuple[float, str | None]:
+    """The max-information that groups of `size` rows carry, and why it is not positive. Arguments are not checked.
+
+    Examples
+    --------
+    >>> round(nats_budget(0.2, math.log(100) + 30, 5_000_000, 250_000, "sharp")[0], 5)
+    1201.56457
+    """
+    load = closed_load(alpha, size, mode)
+    budget = -math.inf if load is None else down(load - math.log(16) - lam)
+    if mode == "sharp":
+        chance = group_size.log_failure_beyond(n, size, alpha / 2)
+        budget = max(budget, math.log1p(-SHARE) - lam - chance)
+        if budget <= 0 and chance > math.log1p(-SHARE) - lam:
+            load = 0.0  # the sharp bound has one reason only: its part for chance alone uses up beta
+    if budget > 0:
+        return budget, None
+    if load is None:
+        needed = math.ceil(max(fixed_terms(alpha, mode).values()))
+        return budget, f"groups of {size:,} rows are too small for alpha = {alpha:g}: at least {needed:,} are needed"
+    return budget, (
+        f"its bound on how often chance alone moves a group of {size:,} rows by more than alpha = {alpha:g} is above "
+        "beta; the bound is rough and chance may do so less often, so nothing is shown either way"
+    )
+
+
+def _root(budget: float, drift: float, slope: float) -> float:
+    """The positive root of `drift x^2 + slope x = budget`, without cancellation."""
+    return 2 * budget / (slope + math.sqrt(slope * slope + 4 * drift * budget))
+
+
+def _settle(epsilon: float, forward: Callable[[float], GroupSize], size: int) -> float:
+    """Lower epsilon by units in the last place until the forward bound at it accepts the size."""
+    step = 2
+    while epsilon > 0 and forward(epsilon).size > size:
+        epsilon = down(epsilon, step)
+        step *= 2
+    return epsilon
+
+
+def pure_epsilon_at(
+    alpha: float, lam: float, n: int, size: int, mode: str = "paper", population: Population = "large"
+) -> LargestEpsilon:
+    """The inverse of `pure_size_at`. Arguments are not checked."""
+    budget, reason = nats_budget(alpha, lam, n, size, mode)
+    if reason is not None:
+        return LargestEpsilon(0.0, mode, reason, {"population": population})
+    k = correction(n) if population == "finite" else 1.0
+    epsilon = _root(budget, n / (4 * k), math.sqrt(n * (math.log(4) + lam) / k) / 2)
+    epsilon = epsilon if mode == "sharp" else min(1.0, epsilon)
+    if mode == "sharp":  # the forward search is over whole sizes; its own budget is the exact test
+        epsilon = down(epsilon, 16)
+    else:
+        epsilon = _settle(epsilon, lambda e: pure_size_at(alpha, lam, n, e, mode, population), size)
+    return LargestEpsilon(epsilon, mode, None, {"nats": budget, "population": population})
+
+
+def approx_epsilon_at(alpha: float, lam: float, n: int, size: int, mode: str = "paper") -> LargestEpsilon:
+    """The inverse of `approx_size_at` at the largest delta of Theorem 8. Arguments are not checked."""
+    budget, reason = nats_budget(alpha, lam, n, size, mode)
+    if mode == "paper" and reason is None and budget <= math.log(2):  # Theorem 8 prints ln(32 r)
+        reason = f"beta over groups is too small for groups of {size:,} rows"
+    if reason is not None:
+        return LargestEpsilon(0.0, mode, reason)
+    budget -= math.log(2) if mode == "paper" else 0.0
+    drift, slope = (133.0, 12.0) if mode == "paper" else (132.5, 6.0)
+    epsilon = min(0.5, _root(budget, drift * n, slope * math.sqrt(n * (math.log(4) + lam))))
+    if mode == "sharp":
+        epsilon = down(epsilon, 16)
+    else:
+        epsilon = _settle(epsilon, lambda e: approx_size_at(alpha, lam, n, e, None, mode), size)
+    largest = log_delta_max(lam, n, epsilon)
+    details = {"nats": budget, "delta_max": down(math.exp(largest), 2), "log10_delta_max": largest / math.log(10)}
+    return LargestEpsilon(epsilon, mode, None, details)
+
+
+@theorem(
+    "coherence.pure-dp-epsilon",
+    statement="largest epsilon at which an epsilon-DP release enforces (alpha, beta)-coherence for groups of a size",
+    source="Enforcing Demographic Coherence, Theorem 7 and section 6.3, inverted; sharp: derived",
+    conditions=f"{RELEASE}; sharp: alpha < 2; 0 where no epsilon is allowed",
+    unit="epsilon",
+    provenance="mixed",
+)
+def pure_dp_epsilon(
+    alpha: Tolerance,
+    beta: AuditFailureProbability,
+    groups: Groups,
+    n: AuditedRows,
+    size: GroupRows,
+    mode: Mode = "paper",
+    population: Population = "large",
+    lenses: Lenses = 1,
+    predictors: Predictors = 1,
+) -> LargestEpsilon:
+    """Return the largest epsilon for which `coherence.pure-dp-size` is at most `size`; 0 if there is none.
+
+    The quadratic of Theorem 7 solved without cancellation, rounded down, and the forward bound evaluated at the result.
+    At most 1, the range of the theorem, except in sharp mode.
+
+    Examples
+    --------
+    >>> beta = math.exp(-30)
+    >>> found = pure_dp_epsilon(0.2, beta, 100, 5_000_000, 250_000)
+    >>> round(found.epsilon, 10)
+    0.0120906597
+    >>> round(pure_dp_epsilon(0.2, beta, 100, 5_000_000, 250_000, "sharp", "finite").epsilon, 10)
+    0.0402159355
+    >>> print(pure_dp_epsilon(0.2, beta, 100, 5_000_000, 1_000))
+    no epsilon (paper): groups of 1,000 rows are too small for alpha = 0.2: at least 12,245 are needed
+    """
+    alpha, lam, n, size = _checked(alpha, beta, groups, n, size, mode, lenses, predictors)
+    return pure_epsilon_at(alpha, lam, n, size, mode, population)
+
+
+@theorem(
+    "coherence.approx-dp-epsilon",
+    statement="largest epsilon at which an (epsilon, delta)-DP release enforces coherence, delta at its own largest",
+    source="Enforcing Demographic Coherence, Theorem 8, inverted; sharp: derived",
+    conditions=f"{RELEASE}; delta at most delta_max; alpha < 2; 0 where no epsilon is allowed",
+    unit="epsilon",
+    provenance="mixed",
+)
+def approx_dp_epsilon(
+    alpha: Annotated[Tolerance, Domain(below=2)],
+    beta: AuditFailureProbability,
+    groups: Groups,
+    n: AuditedRows,
+    size: GroupRows,
+    mode: Mode = "paper",
+    lenses: Lenses = 1,
+    predictors: Predictors = 1,
+) -> LargestEpsilon:
+    """Return the largest epsilon for which `coherence.approx-dp-size` is at most `size`, and the delta it needs.
+
+    Examples
+    --------
+    >>> found = approx_dp_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000)
+    >>> f"{found.epsilon:.10g}", f"{found.details['delta_max']:.6g}"
+    ('0.0005195417588', '6.56553e-55')
+    """
+    alpha, lam, n, size = _checked(alpha, beta, groups, n, size, mode, lenses, predictors)
+    return approx_epsilon_at(alpha, lam, n, size, mode)
+
+
+def _checked(
+    alpha: float, beta: float, groups: int, n: int, size: int, mode: str, lenses: int, predictors: int
+) -> tuple[float, float, int, int]:
+    alpha = tolerance(alpha, mode)
+    n = even_rows(n)
+    size = arguments.whole("size", size, at_least=1, at_most=n)
+    return alpha, log_ratio(beta, groups, lenses, predictors), n, size
+
+
+# --- Planning ---------------------------------------------------------------------------------------------------------
+# The other inverses of Theorem 7: tolerance, number of groups, rows, and what no amount of data can buy.
 
 _MOST_ROWS = 10**15
 _MOST_LOG_RATIO = 1e12
@@ -35,36 +254,17 @@ LARGEST_SHARP_ALPHA = 1.99
     provenance="mixed",
 )
 def pure_dp_alpha(
-    beta: float,
-    groups: int,
-    n: int,
-    size: int,
-    epsilon: float,
+    beta: AuditFailureProbability,
+    groups: Groups,
+    n: AuditedRows,
+    size: GroupRows,
+    epsilon: Annotated[PositiveEpsilon, "The epsilon of the release; at most 1 except in sharp mode."],
     mode: Mode = "paper",
     population: Population = "large",
-    lenses: int = 1,
-    predictors: int = 1,
+    lenses: Lenses = 1,
+    predictors: Predictors = 1,
 ) -> float:
     """Return the smallest alpha for which `coherence.pure-dp-size` is at most `size`; `inf` if there is none up to 2.
-
-    Parameters
-    ----------
-    beta : float
-        Failure probability of the whole experiment, in (0, 1].
-    groups : int
-        How many groups are protected at once.
-    n : int
-        Rows in the audited data set, even; twice the rows that the release sees.
-    size : int
-        Rows of the smallest protected group in the audited data set, in [1, n].
-    epsilon : float
-        The privacy parameter, at most 1 except in sharp mode.
-    mode : str
-        "paper" (default), "corrected" or "sharp".
-    population : str
-        "large" as printed, "finite" with the factor `kappa`.
-    lenses, predictors : int
-        How many of each the promise covers at once; they multiply the groups.
 
     Examples
     --------
@@ -110,7 +310,6 @@ def smallest_alpha(kept: Callable[[float], float], mode: str) -> float:
 
 
 def _carries(alpha: float, lam: float, n: int, size: int, epsilon: float, population: Population) -> bool:
-    from holdfast.bounds.coherence.epsilon import pure_epsilon_at
 
     return pure_epsilon_at(alpha, lam, n, size, "sharp", population).epsilon >= epsilon
 
@@ -124,24 +323,14 @@ def _carries(alpha: float, lam: float, n: int, size: int, epsilon: float, popula
     provenance="mixed",
 )
 def pure_dp_groups(
-    alpha: float, n: int, size: int, epsilon: float, mode: Mode = "paper", population: Population = "large"
+    alpha: Tolerance,
+    n: AuditedRows,
+    size: GroupRows,
+    epsilon: Annotated[PositiveEpsilon, "The epsilon of the release; at most 1 except in sharp mode."],
+    mode: Mode = "paper",
+    population: Population = "large",
 ) -> float:
     """Return the largest `Lambda`: `beta exp(Lambda)` groups at that beta, or beta down to `groups exp(-Lambda)`.
-
-    Parameters
-    ----------
-    alpha : float
-        Tolerated 1-Wasserstein distance, in (0, 2], below 2 in sharp mode.
-    n : int
-        Rows in the audited data set, even.
-    size : int
-        Rows of the smallest protected group in the audited data set, in [1, n].
-    epsilon : float
-        The privacy parameter, at most 1 except in sharp mode.
-    mode : str
-        "paper" (default), "corrected" or "sharp".
-    population : str
-        "large" as printed, "finite" with the factor `kappa`.
 
     Examples
     --------
@@ -170,11 +359,11 @@ def pure_dp_groups(
     provenance="mixed",
 )
 def pure_dp_rows(
-    alpha: float,
-    beta: float,
-    groups: int,
-    epsilon: float,
-    share: float,
+    alpha: Tolerance,
+    beta: AuditFailureProbability,
+    groups: Groups,
+    epsilon: Annotated[PositiveEpsilon, "The epsilon of the release; at most 1 except in sharp mode."],
+    share: GroupProportion,
     mode: Mode = "paper",
     population: Population = "large",
 ) -> float:
@@ -183,23 +372,6 @@ def pure_dp_rows(
     As printed the condition is a quadratic in the root of `n` with one sign change, so bisection is exact. In sharp
     mode the returned `n` passes; that no smaller one does is not proved.
 
-    Parameters
-    ----------
-    alpha : float
-        Tolerated 1-Wasserstein distance, in (0, 2], below 2 in sharp mode.
-    beta : float
-        Failure probability of the whole experiment, in (0, 1].
-    groups : int
-        How many groups are protected at once.
-    epsilon : float
-        The privacy parameter, at most 1 except in sharp mode.
-    share : float
-        Share of the rows that the smallest protected group has, in (0, 1].
-    mode : str
-        "paper" (default), "corrected" or "sharp".
-    population : str
-        "large" as printed, "finite" with the factor `kappa`.
-
     Examples
     --------
     >>> pure_dp_rows(0.2, math.exp(-30), 100, 0.01, 0.05)
@@ -207,12 +379,9 @@ def pure_dp_rows(
     >>> pure_dp_rows(0.2, math.exp(-30), 100, 0.02, 0.05)
     inf
     """
-    check.choice("mode", mode, MODES)
-    check.choice("population", population, POPULATIONS)
     alpha = tolerance(alpha, mode)
     lam = log_ratio(beta, groups)
-    epsilon = check.real("epsilon", epsilon, above=0, at_most=math.inf if mode == "sharp" else 1)
-    share = check.real("share", share, above=0, at_most=1)
+    epsilon = arguments.real("epsilon", epsilon, above=0, at_most=math.inf if mode == "sharp" else 1)
     if epsilon >= epsilon_ceiling(alpha, share, mode, population):
         return math.inf
 
@@ -234,33 +403,21 @@ def pure_dp_rows(
     unit="epsilon",
     provenance="derived",
 )
-def epsilon_ceiling(alpha: float, share: float, mode: Mode = "paper", population: Population = "large") -> float:
+def epsilon_ceiling(
+    alpha: Tolerance, share: GroupProportion, mode: Mode = "paper", population: Population = "large"
+) -> float:
     """Return the limit of the largest epsilon as `n` grows and the groups with it.
 
     `min(alpha, sqrt 2) sqrt(4 f/33.2)`, at most 1; sharp `alpha sqrt(4 f/8)`; finite population times `sqrt 2`. The
     second part of the minimum is the term `16.6 Z`, which binds above `sqrt 2`.
     More data does not buy a larger epsilon.
 
-    Parameters
-    ----------
-    alpha : float
-        Tolerated 1-Wasserstein distance, in (0, 2], below 2 in sharp mode.
-    share : float
-        Share `f` of the rows that the smallest protected group has, in (0, 1].
-    mode : str
-        "paper" (default), "corrected" or "sharp".
-    population : str
-        "large" as printed, "finite" with the factor `kappa`.
-
     Examples
     --------
     >>> round(epsilon_ceiling(0.2, 0.05), 12), round(epsilon_ceiling(0.2, 0.05, "sharp", "finite"), 12)
     (0.015523010514, 0.04472135955)
     """
-    check.choice("mode", mode, MODES)
-    check.choice("population", population, POPULATIONS)
     alpha = tolerance(alpha, mode)
-    share = check.real("share", share, above=0, at_most=1)
     k = 2.0 if population == "finite" else 1.0
     if mode == "sharp":
         return up(alpha * math.sqrt(k * share / 2))
@@ -275,26 +432,12 @@ def flipped_share(alpha: float) -> float:
     >>> flipped_share(0.2)
     0.1
     """
-    return down(check.real("alpha", alpha, at_least=0, at_most=2) / 2, 0)
+    return down(arguments.real("alpha", alpha, at_least=0, at_most=2) / 2, 0)
 
 
 def _fixed(n: int, size: int, epsilon: float, mode: str, population: str) -> tuple[int, int, float]:
-    check.choice("mode", mode, MODES)
-    check.choice("population", population, POPULATIONS)
     n = even_rows(n)
-    size = check.whole("size", size, at_least=1, at_most=n)
-    epsilon = check.real("epsilon", epsilon, above=0)
+    size = arguments.whole("size", size, at_least=1, at_most=n)
     if mode != "sharp":
-        check.real("epsilon", epsilon, above=0, at_most=1)
+        arguments.real("epsilon", epsilon, above=0, at_most=1)
     return n, size, epsilon
-
-
-__all__ = [
-    "alpha_at",
-    "epsilon_ceiling",
-    "flipped_share",
-    "pure_dp_alpha",
-    "pure_dp_groups",
-    "pure_dp_rows",
-    "smallest_alpha",
-]

@@ -1,20 +1,24 @@
-"""Max-influence in closed form: two-state chains, reversible chains by their gap, kernels by Birkhoff, Ising blankets.
-
-Influence is in nats: the largest log ratio of the probabilities of what a quilt shows under two values of a record.
-"""
+"""How much one record says about the others: max-influence in closed form, and what theorems need of a model."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
 
-from holdfast import check
-from holdfast.bounds.exact import up
 from holdfast.bounds.holdout.ranges import count
+from holdfast.bounds.numerics.exact import down, up
+from holdfast.bounds.parameters import Domain, Epsilon, PValue, Rows, RowsAhead, RowsBack
 from holdfast.bounds.registry import theorem
+from holdfast.core import arguments
 
-Start = Literal["stationary", "any"]
+# --- Influence --------------------------------------------------------------------------------------------------------
+# Max-influence in closed form: two-state chains, reversible chains by their gap, kernels by Birkhoff, Ising blankets.
+#
+# Influence is in nats: the largest log ratio of the probabilities of what a quilt shows under two values of a record.
+
+Start = Annotated[Literal["stationary", "any"], "The law of the first record."]
 
 
 class LogRatios(NamedTuple):
@@ -65,23 +69,19 @@ def _log_ratio(decay: float, negative: bool, mine: float, other: float) -> float
     unit="nats",
     provenance="derived",
 )
-def two_state_influence(p: float, q: float, before: int | None = None, after: int | None = None) -> float:
+def two_state_influence(
+    p: Annotated[PValue, "Probability of leaving state 0."],
+    q: Annotated[float, Domain("Probability of leaving state 1.", at_least=0, at_most=1, typical=0.4)],
+    before: Annotated[RowsBack, "How many rows back the quilt reaches; left out for a quilt on one side."]
+    | None = None,
+    after: Annotated[RowsAhead, "How many rows ahead the quilt reaches; left out for a quilt on one side."]
+    | None = None,
+) -> float:
     """Return `max(F_a(0,1) + F_b(0,1), F_a(1,0) + F_b(1,0))`; one side alone keeps its term, none gives 0.
 
     Past and future are independent given the row, hence the sum inside the maximum; two-state chains are reversible, so
     the backward ratios are the forward ones. Nothing that an adversary knows between raises it: a known row cuts its
     side off, and one on the other side changes nothing. Derived, reviewed; compared with matrix powers and enumeration.
-
-    Parameters
-    ----------
-    p : float
-        Probability of leaving state 0.
-    q : float
-        Probability of leaving state 1.
-    before : int
-        How many rows back the quilt reaches; left out for a quilt on one side.
-    after : int
-        How many rows ahead the quilt reaches; left out for a quilt on one side.
 
     Returns
     -------
@@ -111,10 +111,12 @@ def two_state_influence(p: float, q: float, before: int | None = None, after: in
     provenance="mixed",
 )
 def spectral_influence(
-    gap: float,
-    rarest: float,
-    before: int | None = None,
-    after: int | None = None,
+    gap: Annotated[
+        float, Domain("One minus the largest absolute value of the other eigenvalues.", above=0, at_most=1, typical=0.5)
+    ],
+    rarest: Annotated[float, Domain("Stationary probability of the rarest state.", above=0, at_most=1, typical=0.2)],
+    before: RowsBack | None = None,
+    after: RowsAhead | None = None,
     start: Start = "stationary",
     method: Literal["sharp", "paper"] = "sharp",
 ) -> float:
@@ -123,21 +125,6 @@ def spectral_influence(
     For a reversible chain `|P^t(x,y)/pi(y) - 1| <= (1 - gap)^t/sqrt(pi(x) pi(y)) <= D`, so two rows of `P^t` have
     ratios within `(1 + D)/(1 - D)`. Backwards, Bayes' rule adds the ratio of the row's own law, which is stationary or
     within the same bounds, as it has come at least `a` steps. Derived. `D >= 1` gives infinity.
-
-    Parameters
-    ----------
-    gap : float
-        One minus the largest absolute value of the other eigenvalues, in (0, 1].
-    rarest : float
-        Stationary probability of the rarest state.
-    before : int
-        How many rows back the quilt reaches.
-    after : int
-        How many rows ahead the quilt reaches.
-    start : str
-        "stationary" or "any".
-    method : str
-        "sharp", or "paper" with `exp(-gap t)`.
 
     Returns
     -------
@@ -149,9 +136,6 @@ def spectral_influence(
     >>> round(spectral_influence(0.5, 0.2, 8, 8), 11), round(spectral_influence(0.5, 0.2, 8, 8, "any", "paper"), 10)
     (0.07813493638, 0.5510129957)
     """
-    gap, rarest = check.real("gap", gap, above=0, at_most=1), check.real("rarest", rarest, above=0, at_most=1)
-    check.choice("start", start, ("stationary", "any"))
-    check.choice("method", method, ("sharp", "paper"))
     total = 0.0
     for name, lag, times in (("before", before, 1 if start == "stationary" else 2), ("after", after, 1)):
         if lag is None:
@@ -171,17 +155,21 @@ def spectral_influence(
     unit="nats",
     provenance="derived",
 )
-def birkhoff_influence(diameters: Sequence[float]) -> float:
+def birkhoff_influence(
+    diameters: Annotated[
+        Sequence[float],
+        Domain(
+            "`max ln K(x,u) K(x',u')/(K(x',u) K(x,u'))` of each kernel, from the record on.",
+            at_least=0,
+            typical=(2.51, 4.39),
+        ),
+    ],
+) -> float:
     """Return `Delta_1 prod_{s >= 2} tanh(Delta_s/4)`, `Delta` the projective diameters of the kernels along the path.
 
     Evidence on any row multiplies columns by positive numbers, which leaves projective distances as they are; mixing
     rows cannot enlarge them; every further kernel contracts them by `tanh(Delta/4)`. Two laws at projective distance
     `d` have log ratios of at most `d`. Derived from the recalled contraction theorem; checked against enumeration.
-
-    Parameters
-    ----------
-    diameters : sequence of float
-        `max ln K(x,u) K(x',u')/(K(x',u) K(x,u'))` of each kernel, from the record on.
 
     Returns
     -------
@@ -193,7 +181,7 @@ def birkhoff_influence(diameters: Sequence[float]) -> float:
     >>> round(birkhoff_influence([math.log(0.98 * 0.2 / (0.02 * 0.8)), math.log(81)]), 8)
     2.00442075
     """
-    sizes = check.reals("diameters", diameters, at_least=0)
+    sizes = diameters
     return up(sizes[0] * math.prod(math.tanh(size / 4) for size in sizes[1:]), 8 * len(sizes))
 
 
@@ -205,35 +193,292 @@ def birkhoff_influence(diameters: Sequence[float]) -> float:
     unit="nats",
     provenance="derived",
 )
-def ising_influence(couplings: Sequence[float]) -> float:
+def ising_influence(
+    couplings: Annotated[Sequence[float], Domain("The couplings of the spin to its neighbours.", typical=(0.2, 0.2))],
+) -> float:
     """Return `2 sum_j |J_ij|`.
 
     Without a field both values of a spin have probability one half, so the ratio of the neighbours' probabilities given
     the two values is the ratio of the two values given the neighbours, `exp(2 sum_j J_ij x_j)`. Derived, exact.
-
-    Parameters
-    ----------
-    couplings : sequence of float
-        The couplings of the spin to its neighbours.
 
     Examples
     --------
     >>> ising_influence([0.2, 0.2])
     0.8000...
     """
-    return up(2 * math.fsum(abs(value) for value in check.reals("couplings", couplings)))
+    return up(2 * math.fsum(abs(value) for value in couplings))
 
 
 def _probability(name: str, value: float) -> float:
-    return check.probability(name, value, zero=True, one=True)
+    return arguments.probability(name, value, zero=True, one=True)
 
 
-__all__ = [
-    "LogRatios",
-    "Start",
-    "birkhoff_influence",
-    "ising_influence",
-    "spectral_influence",
-    "two_state_influence",
-    "two_state_log_ratios",
-]
+# --- Quilt terms ------------------------------------------------------------------------------------------------------
+# What the theorems on dependent records need to know of a model: four numbers that hold for every record.
+
+Method = Literal["sharp", "repaired", "paper"]
+METHODS = ("sharp", "repaired", "paper")
+
+
+@dataclass(frozen=True)
+class QuiltTerms:
+    """Bounds that hold for the quilts of all records at once.
+
+    `size` is the number of records nearby, the record itself included (1 for Markov blankets and independent records).
+    `influence` bounds the max-influence, in nats, of every record on its quilt. `surcharge` is what the conversion to
+    Bayesian differential privacy adds (twice the influence unless a sharper one is known). `colours` is the number of
+    classes, equal in size up to one record, in which no two records are nearby one another. By default it is `size`,
+    which is right for chains (residue classes modulo the size) and for blocks; a general graph may need up to `2 size -
+    1` and a check of its class sizes.
+
+    Examples
+    --------
+    >>> QuiltTerms(9, 0.01)
+    QuiltTerms(size=9, influence=0.01, surcharge=0.02, colours=9)
+    """
+
+    size: int = 1
+    influence: float = 0.0
+    surcharge: float | None = None
+    colours: int | None = None
+
+    def __post_init__(self) -> None:
+        influence = arguments.real("influence", self.influence, at_least=0, infinite=True)
+        surcharge = 2 * influence if self.surcharge is None else self.surcharge
+        object.__setattr__(self, "size", count("blanket", self.size))
+        object.__setattr__(self, "influence", influence)
+        object.__setattr__(self, "surcharge", arguments.real("surcharge", surcharge, at_least=0, infinite=True))
+        object.__setattr__(self, "colours", count("colours", self.size if self.colours is None else self.colours))
+
+    @property
+    def classes(self) -> int:
+        """The number of colours."""
+        assert self.colours is not None
+        return self.colours
+
+    @property
+    def drift(self) -> float:
+        """`drift(influence)`, for every record."""
+        return drift(self.influence)
+
+    def epsilon_bdp(self, epsilon_dp: float, method: Method = "sharp") -> float:
+        """Bayesian differential privacy of an `epsilon_dp` release, `K epsilon + w`, rounded up; paper: `w = 4 b`."""
+        surcharge = 4 * self.influence if method == "paper" else self.surcharge
+        assert surcharge is not None
+        return up(self.size * epsilon_dp + surcharge)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "size": self.size,
+            "influence": self.influence,
+            "surcharge": self.surcharge,
+            "colours": self.colours,
+        }
+
+
+def drift(influence: float) -> float:
+    """`tanh(influence/4)`: how far, in total variation, the rest of a record's class can move the record's law.
+
+    By Bayes' rule the law of the record given the rest has a likelihood ratio to its own law with mean 1 whose largest
+    and smallest values are at most a factor `e^influence` apart. Among such ratios the distance is largest for one with
+    two values, `e^(b/2)` and `e^(-b/2)`, where it is `tanh(b/4)`. Derived, reviewed. Rounded up.
+
+    Examples
+    --------
+    >>> round(drift(0.02), 12)
+    0.004999958334
+    """
+    return up(math.tanh(arguments.real("influence", influence, at_least=0, infinite=True) / 4))
+
+
+def declared_quilt(
+    blanket: int, influence: float = 0.0, surcharge: float | None = None, colours: int | None = None
+) -> QuiltTerms:
+    """`QuiltTerms` from the parameters of a catalogue entry, which must be finite.
+
+    Examples
+    --------
+    >>> declared_quilt(1)
+    QuiltTerms(size=1, influence=0.0, surcharge=0.0, colours=1)
+    """
+    influence = arguments.real("influence", influence, at_least=0)
+    if surcharge is not None:
+        surcharge = arguments.real("surcharge", surcharge, at_least=0)
+    return QuiltTerms(blanket, influence, surcharge, colours)
+
+
+# --- Gaussian ---------------------------------------------------------------------------------------------------------
+# Gaussian fields in closed form: how far one record moves a sum, and what a bounded window shows.
+#
+# For a linear query plus Laplace noise on a Gaussian field, the Bayesian leakage about record `i` against an adversary
+# who knows `S` is `M_i shift(i, S)/scale`, exactly. Where the precision matrix has no positive entry off its diagonal
+# and the weights are not negative, the adversary who knows nothing learns most; both fields here are such.
+
+
+@theorem(
+    "correlated.autoregressive-shift",
+    statement="How far the sum of a Gaussian AR(1) series moves when one record moves by 1, the rest following.",
+    source="Holdfast; Yang et al. 2015 setting (sum query, positively correlated Gaussian field)",
+    conditions="stationary Gaussian AR(1) with coefficient in [0, 1); sum query; Laplace noise",
+    unit="units",
+    provenance="derived",
+)
+def autoregressive_shift(
+    n: Rows,
+    coefficient: Annotated[float, Domain("The coefficient `phi`.", at_least=0, below=1, typical=0.5)],
+    position: Annotated[int, Domain("The record, from 1; the middle one by default.", at_least=1)] | None = None,
+) -> float:
+    """Return `(1 + phi - phi^i - phi^(n-i+1))/(1 - phi)`, by default at the middle, where it is largest.
+
+    The conditional mean of record `j` given record `i` has slope `phi^|i-j|`; the sum of the slopes is this. The
+    precision matrix has `-phi` beside its diagonal, so no adversary sees more. Derived, reviewed. The Laplace scale for
+    records that move by at most `M` is `M shift/epsilon`.
+
+    Examples
+    --------
+    >>> round(autoregressive_shift(10, 0.5), 9)
+    2.90625
+    """
+    phi = coefficient
+    at = (n + 1) // 2 if position is None else arguments.whole("position", position, at_least=1, at_most=n)
+    return up((1 + phi - phi ** min(at, 10**6) - phi ** min(n - at + 1, 10**6)) / (1 - phi), 16)
+
+
+@theorem(
+    "correlated.equicorrelation-shift",
+    statement="How far the sum of an equicorrelated Gaussian field moves when one record moves by 1: 1 + (n-1) rho.",
+    source="Holdfast; Yang et al. 2015 setting",
+    conditions="Gaussian field of unit variances, every pair correlated by rho in [0, 1); sum query; Laplace noise",
+    unit="units",
+    provenance="derived",
+)
+def equicorrelation_shift(
+    n: Rows, correlation: Annotated[float, Domain("The correlation `rho`.", at_least=0, below=1, typical=0.3)]
+) -> float:
+    """Return `1 + (n - 1) rho`. Derived, reviewed.
+
+    Examples
+    --------
+    >>> round(equicorrelation_shift(5, 0.3), 9)
+    2.2
+    """
+    return up(1 + (n - 1) * correlation)
+
+
+def windowed_influence(coefficient: float, lag: int, radius: float) -> float:
+    """Log ratio of a Gaussian AR(1) record given another `lag` away, both within `radius`: `2 R^2 phi^t/(1-phi^(2t))`.
+
+    A diagnostic, no guarantee: on the whole line the influence is infinite. Derived.
+
+    Examples
+    --------
+    >>> round(windowed_influence(0.5, 10, 3.0), 11)
+    0.01757814176
+    """
+    phi = arguments.real("coefficient", coefficient, above=-1, below=1)
+    lag, radius = count("lag", lag), arguments.real("radius", radius, at_least=0, at_most=1e100)
+    power = math.exp(lag * math.log(abs(phi))) if phi else 0.0
+    return up(2 * radius * radius * power / (1 - power * power), 32)
+
+
+# --- Chain level ------------------------------------------------------------------------------------------------------
+# Lemma 4 of Zhao 2017: the privacy level of a chain from its spectral gap and its rarest state alone.
+
+_STEP = 0.0005  # of the grid on which the free constant is chosen
+
+
+@dataclass(frozen=True)
+class ChainLevel:
+    """A level of differential privacy that gives the asked Bayesian level on a chain of at least `rows` records.
+
+    Examples
+    --------
+    >>> found = chain_level(1.0, 0.5, 0.2)
+    >>> found.rows == 2 * found.d, found.value == found.epsilon_dp
+    (True, True)
+    """
+
+    epsilon_dp: float
+    d: int
+    s: int
+    first: float
+    second: float
+    constant: float
+
+    @property
+    def value(self) -> float:
+        """The level."""
+        return self.epsilon_dp
+
+    @property
+    def rows(self) -> int:
+        """The fewest records that the lemma covers, `2d`."""
+        return 2 * self.d
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "value": self.epsilon_dp,
+            "rows": self.rows,
+            "d": self.d,
+            "s": self.s,
+            "first": self.first,
+            "second": self.second,
+            "constant": self.constant,
+        }
+
+
+@theorem(
+    "correlated.chain-level",
+    statement="Level of differential privacy that makes any mechanism epsilon-Bayesian-private on a reversible chain.",
+    source="Zhao 2017, Lemma 4, with s supplied from the proof of Theorem 2; the first term alone (Holdfast)",
+    conditions="reversible, irreducible, aperiodic chain, any start; at least 2d records; differential privacy "
+    "between all databases",
+    unit="epsilon",
+    provenance="mixed",
+)
+def chain_level(
+    epsilon: Annotated[Epsilon, Domain("The Bayesian privacy level to reach.", at_least=1e-9, at_most=100)],
+    gap: Annotated[float, Domain("The absolute spectral gap.", at_least=1e-12, at_most=1, typical=0.5)],
+    rarest: Annotated[float, Domain("Stationary probability of the rarest state.", above=0, at_most=1, typical=0.2)],
+    constant: Annotated[float, Domain("`c` in (0, 1/6); by default the best on a grid.", above=0, below=1 / 6)]
+    | None = None,
+    method: Literal["sharp", "paper"] = "sharp",
+) -> ChainLevel:
+    """Return `(1 - 6c) epsilon/(2d - 1)`, `d = ceil((1/gap) ln((e^(c eps) + 1)/(rho (e^(c eps) - 1))))`.
+
+    At lag `d` every log ratio is at most `c epsilon`. Interior rows take the quilt `d` back and `d` ahead: influence at
+    most `3 c epsilon` (backward counted twice), surcharge twice that, `2d - 1` records nearby. With at least `2d`
+    records the rows near an end have a quilt on one side with no more records nearby. Derived. "paper" keeps the
+    printed minimum with `(1/3 - 2c) epsilon/(d + s)`, which is not needed. Exact quilts allow four to five times more.
+
+    Returns
+    -------
+    ChainLevel
+        Its value is the level, rounded down.
+
+    Examples
+    --------
+    >>> found = chain_level(1.0, 0.5, 0.2, 0.1, "paper")
+    >>> found.d, found.s, round(found.first, 11), round(found.second, 12), round(found.value, 12)
+    (10, 9, 0.02105263158, 0.00701754386, 0.00701754386)
+    >>> best = chain_level(1.0, 0.5, 0.2)
+    >>> round(best.constant, 4), round(best.value, 6)
+    (0.025, 0.036957)
+    """
+    if constant is not None:
+        return _level(epsilon, gap, rarest, constant, method)
+    grid = (_level(epsilon, gap, rarest, step * _STEP, method) for step in range(1, 334))
+    return max(grid, key=lambda level: level.epsilon_dp)
+
+
+def _level(epsilon: float, gap: float, rarest: float, c: float, method: str) -> ChainLevel:
+    d, s = _lag(c * epsilon, gap, rarest), _lag(epsilon / 6, gap, rarest)
+    first, second = down((1 - 6 * c) * epsilon / (2 * d - 1)), down((1 / 3 - 2 * c) * epsilon / (d + s))
+    return ChainLevel(min(first, second) if method == "paper" else first, d, s, first, second, c)
+
+
+def _lag(nats: float, gap: float, rarest: float) -> int:
+    """The least lag at which the printed bound on a log ratio is at most `nats`."""
+    return max(1, math.ceil((-math.log(math.tanh(nats / 2)) - math.log(rarest)) / gap * (1 + 1e-13)))

@@ -13,13 +13,14 @@ They hold for any part of the records too, with the size of the part as `n`.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
-from holdfast import check
 from holdfast.bounds.concentration import exp_up
-from holdfast.bounds.exact import up
 from holdfast.bounds.max_information import LOG2E, product_nats
+from holdfast.bounds.numerics.exact import up
+from holdfast.bounds.parameters import Domain, Epsilon, OpenFailureProbability, UnboundedRows
 from holdfast.bounds.registry import theorem
+from holdfast.core import arguments
 
 Line = Literal["best", "repaired", "paper", "any"]
 LINES = ("best", "repaired", "paper", "any")
@@ -33,7 +34,12 @@ LINES = ("best", "repaired", "paper", "any")
     unit="bits",
     provenance="mixed",
 )
-def bayesian_max_information(epsilon: float, n: int, beta: float, method: Line = "best") -> float:
+def bayesian_max_information(
+    epsilon: Annotated[Epsilon, Domain("The Bayesian privacy level.", at_most=1e100)],
+    n: UnboundedRows,
+    beta: OpenFailureProbability,
+    method: Line = "best",
+) -> float:
     """Bits of `beta`-approximate max-information between `n` dependent records and the output.
 
     - "best": the least of all lines for independent rows that `max-information.pure-dp` knows. Derived.
@@ -42,17 +48,6 @@ def bayesian_max_information(epsilon: float, n: int, beta: float, method: Line =
     - "paper": `log2(e) (2 epsilon^2 n + epsilon sqrt(2 n ln(2/beta)))`, true and loose.
     - "any": `log2(e) epsilon n`; the paper calls it weaker than its own line, which it is only while `2 epsilon +
       sqrt(2 ln(2/beta)/n) < 1`.
-
-    Parameters
-    ----------
-    epsilon : float
-        Bayesian privacy level, at least 0.
-    n : int
-        Records.
-    beta : float
-        Failure probability.
-    method : str
-        "best", "repaired", "paper" or "any".
 
     Returns
     -------
@@ -64,9 +59,6 @@ def bayesian_max_information(epsilon: float, n: int, beta: float, method: Line =
     >>> [round(bayesian_max_information(0.1, 1000, 0.05, m), 6) for m in ("paper", "repaired", "any", "best")]
     [41.245769, 13.409409, 144.269504, 5.724562]
     """
-    epsilon = check.real("epsilon", epsilon, at_least=0, at_most=1e100)
-    n, beta = check.whole("n", n, at_least=1), check.probability("beta", beta)
-    check.choice("method", method, LINES)
     slack = -math.log(beta)
     if method == "paper":
         nats = up(2 * epsilon * epsilon * n + epsilon * math.sqrt(2 * n * (math.log(2) + slack)), 8)
@@ -88,10 +80,7 @@ def lemma_1_failure(tau: float, n: int, sensitivity: float | None = None) -> flo
     >>> round(lemma_1_failure(0.1, 5000), 11)
     0.01546368056
     """
-    tau, n = check.real("tau", tau, at_least=0, at_most=1e100), check.whole("n", n, at_least=1)
-    delta = 1 / n if sensitivity is None else check.real("sensitivity", sensitivity, above=0, at_most=1e100)
+    tau, n = arguments.real("tau", tau, at_least=0, at_most=1e100), arguments.whole("n", n, at_least=1)
+    delta = 1 / n if sensitivity is None else arguments.real("sensitivity", sensitivity, above=0, at_most=1e100)
     ratio = tau / (3 * delta) / math.sqrt(n)
     return min(1.0, up(4 * exp_up(-ratio * ratio)))
-
-
-__all__ = ["LINES", "Line", "bayesian_max_information", "lemma_1_failure"]

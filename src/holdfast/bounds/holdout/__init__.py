@@ -4,42 +4,48 @@ Thresholdout by its original theorem and with free constants, SparseValidate, gu
 the Ladder, each with its inverses, and the sample-splitting baseline that a planner must print next to them.
 """
 
-from holdfast.bounds.holdout.accuracy import ladder_width, sparse_validate_width, split_width, thresholdout_accuracy
-from holdfast.bounds.holdout.design import (
-    ThresholdoutPlan,
-    noise_allowance,
-    plan_tight,
-    split_size,
-    thresholdout_budget,
-    thresholdout_size,
-    tight_sigma,
+from holdfast.bounds.holdout.accuracy import (
+    ladder_width,
+    single_threshold_accuracy,
+    single_threshold_size,
+    sparse_validate_width,
+    split_width,
+    thresholdout_accuracy,
 )
 from holdfast.bounds.holdout.guess_and_check import (
     guess_and_check_share,
     guess_and_check_width,
     hoeffding_tolerance,
+    ladder_tail,
     shown_values,
 )
-from holdfast.bounds.holdout.information_width import thresholdout_information_width
-from holdfast.bounds.holdout.ladder import ladder_tail
-from holdfast.bounds.holdout.median import median_bits, median_rounds, median_size
-from holdfast.bounds.holdout.run_failure import thresholdout_failure
-from holdfast.bounds.holdout.single_threshold import single_threshold_accuracy, single_threshold_size
 from holdfast.bounds.holdout.sparse_validate import (
+    median_bits,
+    median_rounds,
+    median_size,
     sparse_validate_bits,
     sparse_validate_budget,
     sparse_validate_size,
     sparse_validate_transcripts,
 )
-from holdfast.bounds.holdout.theorem25 import (
+from holdfast.bounds.holdout.thresholdout import (
+    ThresholdoutPlan,
     lemma24_size,
+    noise_allowance,
+    plan_tight,
     printed_constant_holds,
+    split_size,
     theorem25_accuracy,
     theorem25_budget,
     theorem25_parameters,
     theorem25_questions,
     theorem25_size,
+    thresholdout_budget,
     thresholdout_epsilon,
+    thresholdout_failure,
+    thresholdout_information_width,
+    thresholdout_size,
+    tight_sigma,
 )
 
 __all__ = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast import check
 from holdfast.bounds.interval.width import MOST, failure_probability
+from holdfast.core import arguments
 
 #: Accuracies below this would need more rows than anybody has; squares and fourth powers stay numbers.
 LEAST_TAU = 1e-50
@@ -19,7 +19,7 @@ def count(name: str, value: Any, *, at_least: int = 1, at_most: int = MOST) -> i
     >>> count("n", 1e6)
     1000000
     """
-    return check.whole(name, value, at_least=at_least, at_most=at_most)
+    return arguments.whole(name, value, at_least=at_least, at_most=at_most)
 
 
 def accuracy(tau: Any, *, one: bool = False) -> float:
@@ -30,7 +30,7 @@ def accuracy(tau: Any, *, one: bool = False) -> float:
     >>> accuracy(0.1)
     0.1
     """
-    return check.real("tau", tau, at_least=LEAST_TAU, below=None if one else 1, at_most=1 if one else None)
+    return arguments.real("tau", tau, at_least=LEAST_TAU, below=None if one else 1, at_most=1 if one else None)
 
 
 def laplace_scale(sigma: Any) -> float:
@@ -41,7 +41,7 @@ def laplace_scale(sigma: Any) -> float:
     >>> laplace_scale(0.01)
     0.01
     """
-    return check.real("sigma", sigma, at_least=1e-100, at_most=1e100)
+    return arguments.real("sigma", sigma, at_least=1e-100, at_most=1e100)
 
 
 __all__ = ["LEAST_TAU", "MOST", "accuracy", "count", "failure_probability", "laplace_scale"]

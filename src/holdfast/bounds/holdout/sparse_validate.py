@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Literal
+from typing import Annotated, Literal
 
-from holdfast import check
-from holdfast.bounds.exact import up
-from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability
+from holdfast.bounds.holdout.ranges import accuracy, count
+from holdfast.bounds.numerics.exact import up
+from holdfast.bounds.parameters import Accuracy, AnswerValues, Budget, Domain, FailureProbability, Questions, Rows
 from holdfast.bounds.registry import theorem
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
+
+# --- Sparse validate --------------------------------------------------------------------------------------------------
 
 Count = Literal["best", "answered", "paper"]
 _EXACT_TERMS = 2000
@@ -26,7 +29,12 @@ _MOST_TERMS = 10**6
     unit="transcripts",
     provenance="mixed",
 )
-def sparse_validate_transcripts(questions: int, budget: int, values: int = 1, method: Count = "best") -> int:
+def sparse_validate_transcripts(
+    questions: Annotated[Questions, Domain("The number of the question, counted from 1.", at_most=10**15)],
+    budget: Annotated[Budget, "The number of nonzero answers after which the run stops."],
+    values: AnswerValues = 1,
+    method: Count = "best",
+) -> int:
     """Return the factor by which a bound for a fixed question grows for the `questions`-th adaptive one.
 
     If for every fixed validation `P[psi(S) = 1] <= beta`, then for the adaptively chosen `i`-th one
@@ -36,17 +44,6 @@ def sparse_validate_transcripts(questions: int, budget: int, values: int = 1, me
     - *best*: `ell_i = sum_{j=0}^{min(i-1, B)} C(i-1, j) L^j`, for every question asked (corrected; reviewed);
     - *answered*: the same up to `B - 1`, enough when only questions that are still answered matter (derived);
     - *paper*: prints `C(i, j)` although the proof counts strings of length `i - 1`; larger, so harmless.
-
-    Parameters
-    ----------
-    questions : int
-        Number of the question, counted from 1; the last one of a run covers them all.
-    budget : int
-        Nonzero answers after which the run stops.
-    values : int
-        Nonzero answers that are possible, 1 for pass/fail; a corrected value to precision tau has about 1/tau.
-    method : str
-        "best", "answered" or "paper".
 
     Returns
     -------
@@ -61,7 +58,7 @@ def sparse_validate_transcripts(questions: int, budget: int, values: int = 1, me
     >>> sparse_validate_transcripts(1000, 5)
     8250457418200
     """
-    length, most, values = _door(questions, budget, values, method)
+    length, most, values = _inputs(questions, budget, values, method)
     limit = sys.get_int_max_str_digits() or 10**9
     digits = _log(length, most, values) / math.log(10)
     if digits >= limit - 1:
@@ -80,26 +77,20 @@ def sparse_validate_transcripts(questions: int, budget: int, values: int = 1, me
     unit="bits",
     provenance="mixed",
 )
-def sparse_validate_bits(questions: int, budget: int, values: int = 1, method: Count = "best") -> float:
+def sparse_validate_bits(
+    questions: Annotated[Questions, Domain("The number of the question, counted from 1.", at_most=10**15)],
+    budget: Annotated[Budget, "The number of nonzero answers after which the run stops."],
+    values: AnswerValues = 1,
+    method: Count = "best",
+) -> float:
     """Return `log2` of `sparse_validate_transcripts`, for counts of any size.
-
-    Parameters
-    ----------
-    questions : int
-        Number of the question, counted from 1.
-    budget : int
-        Nonzero answers after which the run stops.
-    values : int
-        Nonzero answers that are possible, 1 for pass/fail.
-    method : str
-        "best", "answered" or "paper".
 
     Examples
     --------
     >>> round(sparse_validate_bits(1000, 5), 6)
     42.907611
     """
-    return up(_log(*_door(questions, budget, values, method)) / math.log(2), 16)
+    return up(_log(*_inputs(questions, budget, values, method)) / math.log(2), 16)
 
 
 @theorem(
@@ -110,21 +101,14 @@ def sparse_validate_bits(questions: int, budget: int, values: int = 1, method: C
     unit="rows",
     provenance="derived",
 )
-def sparse_validate_size(tau: float, beta: float, questions: int, budget: int, values: int = 1) -> float:
+def sparse_validate_size(
+    tau: Annotated[Accuracy, Domain("The tolerance of the comparison on the holdout.", at_most=1)],
+    beta: FailureProbability,
+    questions: Annotated[Questions, Domain(at_most=10**15)],
+    budget: Budget,
+    values: AnswerValues = 1,
+) -> float:
     """Return `(ln(2m/beta) + ln ell_m)/(2 tau^2)`: all `m` empirical means are within `tau` of the truth.
-
-    Parameters
-    ----------
-    tau : float
-        Tolerance of the comparison on the holdout.
-    beta : float
-        Probability that any of the questions is off by more.
-    questions : int
-        Number of questions, fixed in advance.
-    budget : int
-        Failures after which the run stops.
-    values : int
-        Values that a failure may show, 1 for pass/fail only.
 
     Returns
     -------
@@ -136,8 +120,7 @@ def sparse_validate_size(tau: float, beta: float, questions: int, budget: int, v
     >>> round(sparse_validate_size(0.05, 0.05, 1000, 5), 6)
     8067.584898
     """
-    tau, beta = accuracy(tau, one=True), failure_probability(beta)
-    length, most, values = _door(questions, budget, values, "best")
+    length, most, values = _inputs(questions, budget, values, "best")
     return up((math.log(2 * (length + 1) / beta) + _log(length, most, values)) / (2 * tau * tau), 16)
 
 
@@ -150,37 +133,25 @@ def sparse_validate_size(tau: float, beta: float, questions: int, budget: int, v
     provenance="mixed",
 )
 def sparse_validate_budget(
-    n: int, tau: float, beta: float, questions: int, values: int = 1, method: Literal["best", "paper"] = "best"
+    n: Rows,
+    tau: Annotated[Accuracy, Domain("The tolerance of the comparison on the holdout.", at_most=1)],
+    beta: Annotated[FailureProbability, "The probability with which the bound may fail; unused by 'paper'."],
+    questions: Annotated[Questions, Domain(at_most=10**15)],
+    values: AnswerValues = 1,
+    method: Literal["best", "paper"] = "best",
 ) -> int:
     """Return the largest budget with `sparse_validate_size(...) <= n`; 0 when none.
 
     *paper*: `floor(tau^2 n/ln m)`, the simplified form whose failure probability is `2 exp(-tau^2 n)` per question
     and not `beta`.
 
-    Parameters
-    ----------
-    n : int
-        Rows in the holdout.
-    tau : float
-        Tolerance of the comparison on the holdout.
-    beta : float
-        Probability that any of the questions is off by more; unused by "paper".
-    questions : int
-        Number of questions, fixed in advance.
-    values : int
-        Values that a failure may show, 1 for pass/fail only.
-    method : str
-        "best" or "paper".
-
     Examples
     --------
     >>> sparse_validate_budget(10_000, 0.05, 0.05, 1000)
     6
     """
-    n, tau = count("n", n), accuracy(tau, one=True)
-    beta, m = failure_probability(beta), count("questions", questions)
-    values = check.whole("values", values, at_least=1)
-    if check.choice("method", method, ("best", "paper")) == "paper":
+    m = questions
+    if method == "paper":
         return min(m, math.floor(tau * tau * n / math.log(m))) if m > 1 else m
     low, high = 0, m + 1
     if sparse_validate_size(tau, beta, m, m, values) <= n:
@@ -191,12 +162,12 @@ def sparse_validate_budget(
     return low
 
 
-def _door(questions: int, budget: int, values: int, method: str) -> tuple[int, int, int]:
+def _inputs(questions: int, budget: int, values: int, method: str) -> tuple[int, int, int]:
     """The length of the strings, the most nonzero entries, and the number of nonzero symbols."""
     i = count("questions", questions, at_least=1, at_most=10**15)
     b = count("budget", budget)
-    values = check.whole("values", values, at_least=1)
-    check.choice("method", method, ("best", "answered", "paper"))
+    values = arguments.whole("values", values, at_least=1)
+    arguments.choice("method", method, ("best", "answered", "paper"))
     length = i if method == "paper" else i - 1
     return length, min(length, b - 1 if method == "answered" else b), values
 
@@ -233,9 +204,79 @@ def _log(length: int, most: int, values: int) -> float:
     return min(whole, peak + math.log(float(np.exp(terms - peak).sum())) + slack)
 
 
-__all__ = [
-    "sparse_validate_bits",
-    "sparse_validate_budget",
-    "sparse_validate_size",
-    "sparse_validate_transcripts",
-]
+# --- Median -----------------------------------------------------------------------------------------------------------
+# The median mechanism: rounds that touch the data, the bits they show and the rows they need (Theorem 34).
+
+
+def median_rounds(universe: float, questions: int, tau: float, method: Literal["best", "paper"] = "best") -> float:
+    """How many rounds can take the private branch: each halves the set of databases that are still consistent.
+
+    The set starts with `|X|^t` databases and never becomes empty, so there are at most `t log2 |X|` such rounds, with
+    `t = log2(m)/alpha^2` and `alpha = tau/3` (Lemma 37). *best* uses a whole `t` and never counts more than `m`
+    rounds. For the corrected algorithm: answers rounded to the nearest multiple of `alpha`, radius `3 alpha/2`; with
+    the printed radius the set need not shrink at all.
+
+    Examples
+    --------
+    >>> round(median_rounds(1024, 100, 0.1, method="paper"), 5), median_rounds(1024, 100, 0.1)
+    (59794.70571, 100)
+    """
+    bits, m, alpha = _median_inputs(universe, questions, tau, method)
+    if method == "paper":
+        return bits * math.log2(m) / alpha**2
+    return min(m, math.floor(math.ceil(math.log2(m) / alpha**2) * bits))
+
+
+def median_bits(universe: float, questions: int, tau: float, method: Literal["best", "paper"] = "best") -> float:
+    """Base-2 logarithm of the number of transcripts.
+
+    *paper* (Lemma 38): `rounds (log2 m + log2(1/alpha))`, one value short per answer. *best* (derived): at most
+    `sum_{j <= rounds} C(m, j) K^j` transcripts with `K = floor(1/alpha + 1/2) + 1` values for a private answer, the
+    nearest multiples of `alpha` of numbers in [0, 1].
+
+    Examples
+    --------
+    >>> round(median_bits(1024, 100, 0.1, method="paper"), 4)
+    690673.5047
+    """
+    _, m, alpha = _median_inputs(universe, questions, tau, method)
+    rounds = median_rounds(universe, m, tau, method)
+    if method == "paper":
+        return rounds * (math.log2(m) + math.log2(1 / alpha))
+    return sparse_validate_bits(m + 1, max(1, int(rounds)), math.floor(1 / alpha + 0.5) + 1)
+
+
+@theorem(
+    "holdout.median-size",
+    statement="Rows at which the (corrected) median mechanism answers m questions within tau.",
+    source="Dwork et al. 2015, Theorem 34 (paper); transcripts counted exactly (best)",
+    conditions="rows i.i.d.; finite universe; questions fixed in advance, at least 2; corrected algorithm",
+    unit="rows",
+    provenance="mixed",
+)
+def median_size(
+    universe: Annotated[float, Domain("The number of possible rows.", above=1, typical=1024)],
+    questions: Annotated[Questions, Domain(at_least=2)],
+    tau: Accuracy,
+    beta: FailureProbability,
+    method: Literal["best", "paper"] = "best",
+) -> float:
+    """Return `9 (bits ln 2 + ln(2m/beta)) / (2 tau^2)`: answers within `2 tau/3` of the sample, that within `tau/3`.
+
+    The printed form is `81 log2|X| log2(m) ln(3m/tau)/(2 tau^4) + 9 ln(2m/beta)/(2 tau^2)`.
+
+    Examples
+    --------
+    >>> round(median_size(1024, 100, 0.1, 0.05, method="paper"), 1)
+    215436008.9
+    """
+    _, m, alpha = _median_inputs(universe, questions, tau, method)
+    bits = median_bits(universe, m, tau, method)
+    return up((bits * math.log(2) + math.log(2 * m / beta)) / (2 * alpha**2), 16)
+
+
+def _median_inputs(universe: float, questions: int, tau: float, method: str) -> tuple[float, int, float]:
+    bits = math.log2(arguments.real("universe", universe, above=1))
+    m, tau = count("questions", questions, at_least=2), accuracy(tau)
+    arguments.choice("method", method, ("best", "paper"))
+    return bits, m, tau / 3

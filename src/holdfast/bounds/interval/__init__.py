@@ -4,20 +4,20 @@ Every function takes `n, questions, beta, noise` and returns a `Width`: the half
 what it rests on. `best` is the one to use; the others are there to compare, to cite and to check.
 """
 
-from holdfast.bounds.interval.any_statistic import low_sensitivity
-from holdfast.bounds.interval.constant_noise import filtered_width, posterior_shift, shift_bound
-from holdfast.bounds.interval.discrete_noise import discrete_noise_cost
-from holdfast.bounds.interval.event_divergence import russo_zou_kl
-from holdfast.bounds.interval.extended_monitor import bns
-from holdfast.bounds.interval.first_transfer import dfh
-from holdfast.bounds.interval.minimisation import minimisation
-from holdfast.bounds.interval.mutual_information import russo_zou, xu_raginsky
-from holdfast.bounds.interval.planning import Plan, max_questions, required_n
-from holdfast.bounds.interval.posterior_sensitivity import jung
+from holdfast.bounds.interval.mutual_information import minimisation, russo_zou, russo_zou_kl, xu_raginsky
+from holdfast.bounds.interval.planning import Plan, best, max_questions, required_n
+from holdfast.bounds.interval.posterior_shift import (
+    Schedule,
+    discrete_noise_cost,
+    filtered_width,
+    low_sensitivity,
+    posterior_shift,
+    scheduled,
+    shift_bound,
+)
+from holdfast.bounds.interval.published import bns, dfh, jung
 from holdfast.bounds.interval.sample_splitting import kl_width, non_adaptive, splitting
-from holdfast.bounds.interval.scheduled_noise import Schedule, scheduled
 from holdfast.bounds.interval.small_variance import small_variance, small_variance_plan
-from holdfast.bounds.interval.smallest import best
 from holdfast.bounds.interval.width import Width
 
 __all__ = [

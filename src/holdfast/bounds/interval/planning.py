@@ -1,38 +1,76 @@
-"""Inverses of every width: how many questions fit, and how many rows are needed."""
+"""The smallest proved width. Which theorem wins depends on n, k and beta only, so choosing costs nothing."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from holdfast import check
-from holdfast.bounds.interval.constant_noise import posterior_shift, posterior_shift_rows
-from holdfast.bounds.interval.event_divergence import russo_zou_kl
-from holdfast.bounds.interval.extended_monitor import bns
-from holdfast.bounds.interval.first_transfer import dfh
-from holdfast.bounds.interval.mutual_information import russo_zou, xu_raginsky
-from holdfast.bounds.interval.posterior_sensitivity import jung
+from holdfast.bounds.interval.mutual_information import russo_zou, russo_zou_kl, xu_raginsky
+from holdfast.bounds.interval.posterior_shift import posterior_shift, posterior_shift_rows, scheduled, scheduled_rows
+from holdfast.bounds.interval.published import bns, dfh, jung
 from holdfast.bounds.interval.sample_splitting import splitting
-from holdfast.bounds.interval.scheduled_noise import scheduled, scheduled_rows
-from holdfast.bounds.interval.smallest import best
-from holdfast.bounds.interval.width import MOST, Noise, Width, door, failure_probability
+from holdfast.bounds.interval.width import Noise, Width
+from holdfast.bounds.numerics.search import turning_point
+from holdfast.bounds.parameters import FailureProbability, HalfWidth, Questions, Rows
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.search import turning_point
 from holdfast.errors import InvalidParameter
 
-Method = Literal[
-    "best",
-    "splitting",
-    "dfh",
-    "bns",
-    "russo-zou",
-    "russo-zou-kl",
-    "xu-raginsky",
-    "jung",
-    "posterior-shift",
-    "scheduled",
+# --- Smallest ---------------------------------------------------------------------------------------------------------
+
+
+@theorem(
+    "interval.best",
+    statement="The smallest proved half-width of k adaptive means: splitting, posterior shift or scheduled noise.",
+    source="Holdfast: minimum over interval.splitting, interval.posterior-shift, interval.scheduled (Gaussian) or "
+    "interval.splitting, interval.jung, interval.bns (Laplace)",
+    conditions="those of the winner, which the result names; the choice looks at n, questions and beta only",
+    unit="half-width",
+    provenance="derived",
+)
+def best(n: Rows, questions: Questions, beta: FailureProbability, noise: Noise = "gaussian") -> Width:
+    """The smallest certified half-width for `k` adaptive means, with the noise that gives it.
+
+    The choice among theorems is made before any data is seen, so the winner's guarantee holds unchanged.
+
+    Returns
+    -------
+    Width
+        The winner's; `method` names it. Time: as `scheduled`.
+
+    Examples
+    --------
+    >>> best(100_000, 1000, 0.05).method
+    'interval.scheduled'
+    >>> best(100_000, 1, 0.05).method
+    'interval.splitting'
+    """
+    candidates = [splitting(n, questions, beta)] if questions <= n else []
+    if noise == "laplace":
+        candidates += [jung(n, questions, beta, noise), bns(n, questions, beta, noise)]
+    else:
+        candidates += [posterior_shift(n, questions, beta), scheduled(n, questions, beta)]
+    return min(candidates, key=lambda width: width.half_width)
+
+
+# --- Planning ---------------------------------------------------------------------------------------------------------
+# Inverses of every width: how many questions fit, and how many rows are needed.
+
+Method = Annotated[
+    Literal[
+        "best",
+        "splitting",
+        "dfh",
+        "bns",
+        "russo-zou",
+        "russo-zou-kl",
+        "xu-raginsky",
+        "jung",
+        "posterior-shift",
+        "scheduled",
+    ],
+    "An interval theorem that holds for adaptive questions, by the last part of its id.",
 ]
 METHODS: dict[str, Callable[..., Width]] = {
     "best": best,
@@ -101,21 +139,14 @@ class Plan:
     unit="questions",
     provenance="derived",
 )
-def max_questions(n: int, half_width: float, beta: float, method: Method = "best", noise: Noise = "gaussian") -> Plan:
+def max_questions(
+    n: Rows,
+    half_width: HalfWidth,
+    beta: FailureProbability,
+    method: Method = "best",
+    noise: Noise = "gaussian",
+) -> Plan:
     """The largest number of questions whose width is at most `half_width`; 0 when not even one fits.
-
-    Parameters
-    ----------
-    n : int
-        Rows in the sample.
-    half_width : float
-        Wanted half-width.
-    beta : float
-        Probability that any answer is off by more than the half-width.
-    method : str
-        An interval theorem by the last part of its id.
-    noise : str
-        "gaussian" or "laplace".
 
     Returns
     -------
@@ -131,16 +162,14 @@ def max_questions(n: int, half_width: float, beta: float, method: Method = "best
     >>> max_questions(100_000, 0.1, 0.05, method="splitting").value
     219
     """
-    n = check.whole("n", n, at_least=1, at_most=MOST)
-    half_width, beta = _half_width(half_width), failure_probability(beta)
-    width = _width(method)
+    width = METHODS[method]
     width(n, 1, beta, noise)  # refuses a noise that the method does not take
     found = _most(n, half_width, beta, method, noise)
     return Plan(found, width(n, found, beta, noise) if found > 0 else None, capped=found == LIMIT)
 
 
 def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise) -> int:
-    width = _width(method)
+    width = METHODS[method]
     if method == "scheduled" or (method == "best" and noise == "gaussian"):
         return _max_scheduled(n, half_width, beta, with_splitting=method == "best")
 
@@ -161,24 +190,15 @@ def _most(n: int, half_width: float, beta: float, method: Method, noise: Noise) 
     provenance="derived",
 )
 def required_n(
-    questions: int, half_width: float, beta: float, method: Method = "best", noise: Noise = "gaussian"
+    questions: Questions,
+    half_width: HalfWidth,
+    beta: FailureProbability,
+    method: Method = "best",
+    noise: Noise = "gaussian",
 ) -> Plan:
     """The least number of rows at which the width is at most `half_width`.
 
     Explicit for posterior-shift (`omega kappa sqrt(k)/tau^2`), scheduled and splitting; a search on `n` otherwise.
-
-    Parameters
-    ----------
-    questions : int
-        Number of adaptive questions, fixed in advance.
-    half_width : float
-        Wanted half-width.
-    beta : float
-        Probability that any answer is off by more than the half-width.
-    method : str
-        An interval theorem by the last part of its id.
-    noise : str
-        "gaussian" or "laplace".
 
     Returns
     -------
@@ -194,9 +214,7 @@ def required_n(
     >>> plan.value, plan.method
     (7710, 'interval.scheduled')
     """
-    _, k, beta = door(1, questions, beta, noise)
-    half_width = _half_width(half_width)
-    width = _width(method)
+    k, width = questions, METHODS[method]
     width(max(k, 2), k, beta, noise)  # refuses a noise that the method does not take
     rows: int
     if method == "posterior-shift":
@@ -216,24 +234,10 @@ def required_n(
     return Plan(rows, width(rows, k, beta, noise))
 
 
-def _half_width(value: Any) -> float:
-    """A half-width: below 1e-9 not even 10**15 rows suffice for one question, from 0.5 on it says nothing."""
-    return check.real("half_width", value, at_least=1e-9, at_most=1)
-
-
 def _spare(width: float, target: float) -> float:
     """Rises with `n` and is at most 0 exactly while `n` rows are too few."""
     left = math.log(target / width)
     return max(left, 1e-300) if width <= target else min(left, -1e-300)
-
-
-def _width(method: Any) -> Callable[..., Width]:
-    if method == "non-adaptive":
-        raise InvalidParameter(
-            "method must be a theorem that holds for adaptive questions; non-adaptive does not "
-            "(interval.non-adaptive gives its width for questions fixed in advance)"
-        )
-    return METHODS[check.choice("method", method, get_args(Method))]
 
 
 def _guess_questions(n: int, half_width: float) -> int:
@@ -276,6 +280,3 @@ def _max_scheduled(n: int, half_width: float, beta: float, *, with_splitting: bo
             break
         found += step
     return max(few, found)
-
-
-__all__ = ["LIMIT", "METHODS", "Method", "Plan", "max_questions", "required_n"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
-from holdfast import check
-from holdfast.bounds.divergence import binary_kl
-from holdfast.bounds.exact import up
-from holdfast.bounds.interval.width import MOST, Noise, Width, door, failure_probability
+from holdfast.bounds.interval.width import UnusedNoise, Width
+from holdfast.bounds.numerics.binomial import binary_kl
+from holdfast.bounds.numerics.exact import up
+from holdfast.bounds.parameters import FailureProbability, PValue, Questions, Rows
 from holdfast.bounds.registry import theorem
 from holdfast.errors import InvalidParameter
 
@@ -22,11 +22,13 @@ from holdfast.errors import InvalidParameter
     provenance="mixed",
 )
 def splitting(
-    n: int,
-    questions: int,
-    beta: float,
-    noise: Noise = "gaussian",
-    method: Literal["best", "paper"] = "best",
+    n: Rows,
+    questions: Annotated[Questions, "The number of questions, fixed in advance; at most n."],
+    beta: FailureProbability,
+    noise: UnusedNoise = "gaussian",
+    method: Annotated[
+        Literal["best", "paper"], "'best' is Hoeffding's bound; 'paper' is a binomial form that is not certified."
+    ] = "best",
 ) -> Width:
     """Half-width of exact means over disjoint parts of the sample.
 
@@ -37,19 +39,6 @@ def splitting(
     The thesis computes a quantile of Binomial(m, 1/2) instead. One half is not the worst case (at m = 10 a mean of
     0.45 is missed by 0.55 with probability 3.4e-4, above the share 3.9e-5 of k = 640), so
     `method="paper"` is not certified.
-
-    Parameters
-    ----------
-    n : int
-        Rows in the sample.
-    questions : int
-        Number of questions, at most n.
-    beta : float
-        Probability that any answer is off by more than the half-width.
-    noise : str
-        Accepted for uniformity; splitting adds no noise, so it has no effect.
-    method : str
-        "best" Hoeffding, rigorous; "paper" the thesis's binomial form, not certified.
 
     Returns
     -------
@@ -63,12 +52,10 @@ def splitting(
     >>> round(splitting(100_000, 1000, 0.05, method="paper").value, 10)
     0.2
     """
-    n, questions, beta = door(n, questions, beta, noise)
-    variant = check.choice("method", method, ("best", "paper"))
     rows = n // questions
     if rows < 1:
         raise InvalidParameter(f"questions must be a whole number, at most n = {n}, for splitting, got {questions}")
-    if variant == "paper":
+    if method == "paper":
         tau = _binomial(rows, beta / (2 * questions))
     else:
         tau = up(math.sqrt((math.log(2 * questions) - math.log(beta)) / (2 * rows)), 16)
@@ -77,11 +64,11 @@ def splitting(
         0.0,
         "none",
         "interval.splitting",
-        variant,
+        method,
         n,
         questions,
         beta,
-        certified=variant == "best",
+        certified=method == "best",
         assumption="rows independent; each part of the rows answers one question",
         tuning={"rows_per_question": rows},
     )
@@ -105,29 +92,17 @@ def _binomial(rows: int, level: float) -> float:
     conditions="rows independent; questions fixed in advance. A reference only: it fails when questions are adaptive",
     unit="half-width",
 )
-def non_adaptive(n: int, questions: int, beta: float, noise: Noise = "gaussian") -> Width:
+def non_adaptive(n: Rows, questions: Questions, beta: FailureProbability, noise: UnusedNoise = "gaussian") -> Width:
     """Half-width of plain empirical means for questions fixed in advance: what adaptivity costs is measured against it.
 
     Under adaptive questions it does not hold (an analyst with 640 questions on 6400 rows breaks it in every run), so
     the result is not certified.
-
-    Parameters
-    ----------
-    n : int
-        Rows in the sample.
-    questions : int
-        Number of questions, all written down before the first answer.
-    beta : float
-        Probability that any answer is off by more than the half-width.
-    noise : str
-        Accepted for uniformity; no noise is added, so it has no effect.
 
     Examples
     --------
     >>> round(non_adaptive(6400, 640, 0.05).value, 10)
     0.028160183
     """
-    n, questions, beta = door(n, questions, beta, noise)
     tau = up(math.sqrt((math.log(2 * questions) - math.log(beta)) / (2 * n)), 16)
     return Width(
         tau,
@@ -150,30 +125,22 @@ def non_adaptive(n: int, questions: int, beta: float, noise: Noise = "gaussian")
     conditions="rows independent with values in [0, 1]; one question fixed in advance; one side",
     unit="width",
 )
-def kl_width(n: int, p: float, beta: float) -> float:
+def kl_width(
+    n: Rows,
+    p: Annotated[PValue, "The population mean."],
+    beta: Annotated[FailureProbability, "The probability of the one-sided event."],
+) -> float:
     """How far above a population mean `p` an empirical mean lies with probability at most `beta`.
 
     For values in [0, 1] the moment generating function is at most that of a 0/1 variable with the same mean, so
     `P(mean >= p + w) <= exp(-n kl(p + w || p))`. The width solves `kl(p + w || p) = ln(1/beta)/n`; where even
     `w = 1 - p` has a smaller divergence it is `1 - p`. For the lower side use `1 - p`.
 
-    Parameters
-    ----------
-    n : int
-        Rows in the sample.
-    p : float
-        Population mean, in [0, 1].
-    beta : float
-        Probability of the one-sided event.
-
     Examples
     --------
     >>> round(kl_width(5000, 0.1, 1e-6), 11)
     0.02301688728
     """
-    n = check.whole("n", n, at_least=1, at_most=MOST)
-    p = check.probability("p", p, zero=True, one=True)
-    beta = failure_probability(beta)
     target = -math.log(beta) / n
     if p in (0.0, 1.0) or binary_kl(1.0, p) <= target:
         return 1.0 - p
@@ -184,6 +151,3 @@ def kl_width(n: int, p: float, beta: float) -> float:
             break
         low, high = (middle, high) if binary_kl(p + middle, p) < target else (low, middle)
     return min(up(high, 16), 1.0 - p)
-
-
-__all__ = ["kl_width", "non_adaptive", "splitting"]

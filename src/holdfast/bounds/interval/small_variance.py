@@ -10,17 +10,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 from scipy.special import ndtr, ndtri
 
-from holdfast import check
-from holdfast.bounds.exact import up
-from holdfast.bounds.guarantee import Guarantee
-from holdfast.bounds.interval.maxima import normal_shortfall
-from holdfast.bounds.interval.width import Noise, Width, door, gaussian_only
+from holdfast.bounds.interval.width import GaussianNoise, Width, door, gaussian_only
+from holdfast.bounds.numerics.exact import up
+from holdfast.bounds.numerics.maxima import normal_shortfall
+from holdfast.bounds.numerics.search import minimise
+from holdfast.bounds.parameters import DeviationSize, Domain, FailureProbability, Questions, Rows
 from holdfast.bounds.registry import theorem
-from holdfast.bounds.search import minimise
+from holdfast.core import arguments
+from holdfast.core.guarantee import Guarantee
 
 #: Covers what cancellation can cost `hellinger_shortfall` where its argument is at least `_LEAST_SPREAD`.
 _SAFETY = 1 + 1e-6
@@ -37,7 +38,7 @@ def hellinger_shortfall(horizon: float, deviation: float, slack: float, beta: fl
 
     Examples
     --------
-    >>> from holdfast.bounds.interval.maxima import square_shortfall
+    >>> from holdfast.bounds.numerics.maxima import square_shortfall
     >>> found = hellinger_shortfall(1e-6, 0.3, 0.001, 0.05)
     >>> round(found / (1e-6 * square_shortfall(0.05) ** 2), 3)
     1.01
@@ -145,7 +146,7 @@ def small_variance_plan(n: int, questions: int, beta: float, deviation: float) -
     (0.001701, 0.0139)
     """
     n, questions, beta = door(n, questions, beta, "gaussian")
-    return _plan(n, questions, beta, check.real("deviation", deviation, at_least=1e-4, at_most=0.5))
+    return _plan(n, questions, beta, arguments.real("deviation", deviation, at_least=1e-4, at_most=0.5))
 
 
 @lru_cache(maxsize=128)
@@ -178,7 +179,16 @@ def _plan(n: int, questions: int, beta: float, s: float) -> SmallVariance:
     unit="half-width",
     provenance="derived",
 )
-def small_variance(n: int, questions: int, beta: float, deviation: float, noise: Noise = "gaussian") -> Width:
+def small_variance(
+    n: Rows,
+    questions: Questions,
+    beta: FailureProbability,
+    deviation: Annotated[
+        DeviationSize,
+        Domain("Largest standard deviation of a question's values under the population.", at_least=0.0001, at_most=0.5),
+    ],
+    noise: GaussianNoise = "gaussian",
+) -> Width:
     """Half-width of `k` adaptive means of functions whose standard deviation under the population is at most `s`.
 
     A 0/1 question of mean `p` has `s = sqrt(p (1 - p))`: 0.22 for an error rate of 5%. The width is about `2 s` times
@@ -188,19 +198,6 @@ def small_variance(n: int, questions: int, beta: float, deviation: float, noise:
     **Theorem C** (ours; proof in docs/posterior-shift.md). Rows i.i.d., questions of deviation at most `s`, constant
     noise `sigma`, `V = k s^2/(4 n^2 sigma^2)`, `b1 + b2 = beta`. With probability at least `1 - beta`, every answer is
     within `sigma ES_b1(W) + 2 s K + K^2`, `K^2` a bound on `ES_b2(Y)` (`hellinger_shortfall`).
-
-    Parameters
-    ----------
-    n : int
-        Rows in the sample.
-    questions : int
-        Number of adaptive questions, fixed in advance.
-    beta : float
-        Probability that any answer is off by more than the half-width.
-    deviation : float
-        Largest standard deviation of a question's values under the population, from 0.0001 to 0.5.
-    noise : str
-        "gaussian"; Laplace noise is refused.
 
     Returns
     -------
@@ -226,6 +223,3 @@ def small_variance(n: int, questions: int, beta: float, deviation: float, noise:
         assumption=ASSUMPTION + f"; deviation of a question at most {plan.deviation:g}",
         tuning={"noise": plan.noise, "shift": plan.shift, "horizon": plan.horizon},
     )
-
-
-__all__ = ["SmallVariance", "hellinger_shortfall", "small_variance", "small_variance_plan"]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from holdfast import check
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.core import arguments
+from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from holdfast.bounds.interval.scheduled_noise import Schedule
+    from holdfast.bounds.interval.posterior_shift import Schedule
 
-Noise = Literal["gaussian", "laplace"]
+Noise = Annotated[Literal["gaussian", "laplace"], "The kind of noise."]
+GaussianNoise = Annotated[Noise, "Gaussian noise; the proof does not cover Laplace noise."]
+UnusedNoise = Annotated[Noise, "Accepted as in the other intervals; no noise is added."]
 
 #: Rows and questions beyond this do not fit the integer routines underneath, and nobody has them.
 MOST = 10**18
@@ -69,7 +71,7 @@ class Width:
 
     def sigma_of(self, question: int) -> float:
         """The noise scale of question number `question`, counted from 1."""
-        question = check.whole("question", question, at_least=1, at_most=self.questions)
+        question = arguments.whole("question", question, at_least=1, at_most=self.questions)
         return self.sigma if self.schedule is None else self.schedule.sigma(question)
 
     @property
@@ -113,10 +115,10 @@ class Width:
 
 def door(n: Any, questions: Any, beta: Any, noise: Any) -> tuple[int, int, float]:
     """Check what every interval theorem takes; `noise` is only checked to be one of the two names."""
-    check.choice("noise", noise, ("gaussian", "laplace"))
+    arguments.choice("noise", noise, ("gaussian", "laplace"))
     return (
-        check.whole("n", n, at_least=1, at_most=MOST),
-        check.whole("questions", questions, at_least=1, at_most=MOST),
+        arguments.whole("n", n, at_least=1, at_most=MOST),
+        arguments.whole("questions", questions, at_least=1, at_most=MOST),
         failure_probability(beta),
     )
 
@@ -129,7 +131,7 @@ def failure_probability(beta: Any) -> float:
     >>> failure_probability(0.05)
     0.05
     """
-    return check.real("beta", beta, at_least=LEAST_BETA, below=1)
+    return arguments.real("beta", beta, at_least=LEAST_BETA, below=1)
 
 
 def gaussian_only(theorem: str, noise: Any) -> None:
@@ -139,6 +141,3 @@ def gaussian_only(theorem: str, noise: Any) -> None:
             f"noise must be gaussian for {theorem}: its proof is about Gaussian noise; "
             "interval.dfh, interval.bns, interval.jung and interval.best take laplace"
         )
-
-
-__all__ = ["LEAST_BETA", "MOST", "Noise", "Width", "door", "failure_probability", "gaussian_only"]

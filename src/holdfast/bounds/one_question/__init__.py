@@ -4,25 +4,29 @@ A holdout that fixes its questions by a short transcript may use any of them at 
 share by its natural logarithm, `log_share`, and return `(low, high)`, rounded outwards.
 """
 
-from holdfast.bounds.one_question.binomial_exact import binomial_limits, clopper_pearson
-from holdfast.bounds.one_question.divergence_bound import kl
-from holdfast.bounds.one_question.families import (
+from holdfast.bounds.one_question.known_predictions import auc_known_scores, f1_known_predictions, unlike_rows
+from holdfast.bounds.one_question.means import (
     FAMILIES,
+    SUMMARY_FAMILIES,
     Family,
+    Limits,
+    Side,
+    binomial_limits,
+    clopper_pearson,
+    empirical_bernstein,
     expected_half_width,
+    hoeffding,
+    hoeffding_half_width,
+    kl,
     least_tolerance,
     mean_interval,
     tightest,
+    two_sample_u,
 )
-from holdfast.bounds.one_question.inputs import Side
-from holdfast.bounds.one_question.known_predictions import auc_known_scores, f1_known_predictions, unlike_rows
-from holdfast.bounds.one_question.limits import Limits
-from holdfast.bounds.one_question.range_bound import hoeffding, hoeffding_half_width
-from holdfast.bounds.one_question.two_sample import two_sample_u
-from holdfast.bounds.one_question.variance_bound import empirical_bernstein
 
 __all__ = [
     "FAMILIES",
+    "SUMMARY_FAMILIES",
     "Family",
     "Limits",
     "Side",

@@ -8,14 +8,14 @@ an interval can hold then is the score with the labels drawn anew.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
-from holdfast import check
-from holdfast.bounds.exact import UNIT
-from holdfast.bounds.one_question import inputs
-from holdfast.bounds.one_question.binomial_exact import clopper_pearson
-from holdfast.bounds.one_question.inputs import Side
-from holdfast.bounds.one_question.limits import Limits, outwards
+from holdfast.bounds.numerics.exact import UNIT
+from holdfast.bounds.one_question import means
+from holdfast.bounds.one_question.means import Limits, Side, clopper_pearson, outwards
+from holdfast.bounds.parameters import Domain, LogShare, Rows
 from holdfast.bounds.registry import theorem
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 _STEPS = 60
@@ -44,7 +44,7 @@ def unlike_rows(log_share: float) -> float:
     >>> unlike_rows(math.log(0.04)) - math.log(0.04)
     -0.02...
     """
-    log_share = inputs.share(log_share)
+    log_share = means.share(log_share)
     if log_share >= -math.log(2):
         raise InvalidParameter(f"log_share must be below ln(1/2) for rows that are not alike, got {log_share:g}")
     return log_share - math.exp(log_share) / 2  # at one tail; more than enough where two share it
@@ -61,13 +61,27 @@ def unlike_rows(log_share: float) -> float:
     provenance="derived",
 )
 def auc_known_scores(
-    value: float,
-    n_positive: int,
-    n_negative: int,
-    log_share: float,
+    value: Annotated[float, Domain("The AUC of the sample, ties counted half.", at_least=0, at_most=1, typical=0.8)],
+    n_positive: Annotated[Rows, "Rows of the positive class."],
+    n_negative: Annotated[Rows, "Rows of the negative class."],
+    log_share: LogShare,
     side: Side = "both",
-    mean_distance: float = 0.25,
-    mean_square: float = 1 / 12,
+    mean_distance: Annotated[
+        float,
+        Domain(
+            "The mean of `|x_i - 1/2|`; by default that of scores that are all different.",
+            at_least=0,
+            at_most=0.500000001,
+        ),
+    ] = 0.25,
+    mean_square: Annotated[
+        float,
+        Domain(
+            "The mean of `(x_i - 1/2)^2`; by default that of scores that are all different.",
+            at_least=0,
+            at_most=0.250000001,
+        ),
+    ] = 1 / 12,
 ) -> Limits:
     """Interval of the AUC of fixed scores, `sum p_i (1-p_j) h_ij / sum p_i (1-p_j)` over pairs of different rows.
 
@@ -83,19 +97,6 @@ def auc_known_scores(
 
     For rows that are drawn with their scores, and the AUC of their population, see `two_sample_u`.
 
-    Parameters
-    ----------
-    value : float
-        The AUC of the sample, ties counted half.
-    n_positive, n_negative : int
-        Rows of either class.
-    log_share : float
-        Natural logarithm of the probability with which the interval may miss the truth.
-    side : str
-        "both" spends half the share on each limit, "lower" or "upper" all of it on that one.
-    mean_distance, mean_square : float
-        Means over all rows of `|x_i - 1/2|` and of its square; by default those of scores that are all different.
-
     Returns
     -------
     Limits
@@ -107,11 +108,10 @@ def auc_known_scores(
     >>> round(low, 4), round(high, 4)
     (0.7707, 0.8326)
     """
-    value = check.probability("value", value, zero=True, one=True)
-    ones, zeros = inputs.rows(n_positive, "n_positive"), inputs.rows(n_negative, "n_negative")
-    distance = check.real("mean_distance", mean_distance, at_least=0, at_most=0.5 + 1e-9)
-    square = check.real("mean_square", mean_square, at_least=0, at_most=0.25 + 1e-9)
-    below, above = inputs.tails(inputs.share(log_share), side)
+    ones, zeros = means.rows(n_positive, "n_positive"), means.rows(n_negative, "n_negative")
+    distance = mean_distance
+    square = mean_square
+    below, above = means.tails(means.share(log_share), side)
     n = ones + zeros
 
     def far(a: float, tail: float) -> bool:
@@ -146,7 +146,16 @@ def auc_known_scores(
     provenance="derived",
 )
 def f1_known_predictions(
-    hits: int, missed: int, predicted: int, n: int, log_share: float, side: Side = "both"
+    hits: Annotated[
+        int, Domain("Positive labels among the rows predicted positive.", at_least=0, at_most=10**15, typical=100)
+    ],
+    missed: Annotated[
+        int, Domain("Positive labels among the rows predicted negative.", at_least=0, at_most=10**15, typical=50)
+    ],
+    predicted: Annotated[int, Domain("Rows predicted positive.", at_least=0, at_most=10**15, typical=150)],
+    n: Annotated[Rows, Domain(at_most=10**15)],
+    log_share: Annotated[LogShare, "The natural logarithm of the failure probability; below `ln(1/2)`."],
+    side: Side = "both",
 ) -> Limits:
     """Interval of the F1 score of fixed predictions, `2 E[hits] / (E[hits] + E[missed] + predicted)`.
 
@@ -155,20 +164,7 @@ def f1_known_predictions(
     rows need not be alike (`unlike_rows`).
 
     For rows that are drawn with their predictions, and the F1 score of their population, see
-    `holdfast.holdout.metrics.f1`.
-
-    Parameters
-    ----------
-    hits, missed : int
-        Positive labels among the rows predicted positive, and among the others.
-    predicted : int
-        Rows predicted positive.
-    n : int
-        Rows.
-    log_share : float
-        Natural logarithm of the probability with which the interval may miss the truth; below `ln(1/2)`.
-    side : str
-        "both" spends half the share on each limit, "lower" or "upper" all of it on that one.
+    `holdfast.holdout.metrics.classification`.
 
     Returns
     -------
@@ -181,12 +177,12 @@ def f1_known_predictions(
     >>> round(low, 4), round(high, 4)
     (0.6368, 0.6954)
     """
-    n = inputs.rows(n)
+    n = means.rows(n)
     unlike_rows(log_share)
-    predicted = check.whole("predicted", predicted, at_least=0, at_most=n)
-    hits = check.whole("hits", hits, at_least=0, at_most=predicted)
-    missed = check.whole("missed", missed, at_least=0, at_most=n - predicted)
-    below, above = inputs.tails(inputs.share(log_share), side)
+    predicted = arguments.whole("predicted", predicted, at_least=0, at_most=n)
+    hits = arguments.whole("hits", hits, at_least=0, at_most=predicted)
+    missed = arguments.whole("missed", missed, at_least=0, at_most=n - predicted)
+    below, above = means.tails(means.share(log_share), side)
 
     def score(right: float, wrong: float) -> float:
         whole = right + wrong + predicted
@@ -206,6 +202,3 @@ def f1_known_predictions(
     if above is not None:
         upper = score(limit(hits, predicted, above, "upper"), limit(missed, rest, above, "lower"))
     return outwards(lower, upper, 0.0, 1.0)
-
-
-__all__ = ["auc_known_scores", "f1_known_predictions", "unlike_rows"]

@@ -1,0 +1,1 @@
+"""Numerical parts that theorems are computed with: rounding, searches, tails."""
