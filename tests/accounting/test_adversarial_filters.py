@@ -20,9 +20,9 @@ from holdfast.accounting import (
     default_filter,
     default_odometer,
 )
-from holdfast.experiments.adversaries import TwoSpeeds
-from holdfast.experiments.finite import RandomizedResponse
-from holdfast.experiments.views import all_views, game_delta
+from holdfast_papers.accounting.adversaries import TwoSpeeds
+from holdfast_papers.accounting.finite import RandomizedResponse
+from holdfast_papers.accounting.views import all_views, game_delta
 from tests.accounting.adversary import admitted_region, worst_delta
 
 SETTINGS = [(1.0, 0.01, 0.05, 2), (2.0, 0.05, 0.1, 3), (1.0, 1e-4, 0.03, 4)]

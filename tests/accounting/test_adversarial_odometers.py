@@ -28,8 +28,8 @@ from holdfast.accounting import (
     default_odometer,
 )
 from holdfast.bounds.conversions import pure_to_zcdp
-from holdfast.experiments.binomial import exceeds
-from holdfast.experiments.walks import count_crossings, crossing_probability, crossing_thresholds
+from holdfast_papers.accounting.walks import count_crossings, crossing_probability, crossing_thresholds
+from holdfast_papers.binomial import exceeds
 from tests.accounting.adversary import Table, readings, worst_crossing
 
 DELTA = 0.05

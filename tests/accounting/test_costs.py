@@ -27,7 +27,7 @@ from holdfast.accounting import (
     WhitehouseFilter,
     ZCDPFilter,
 )
-from holdfast.bounds.exact import decimal_fraction
+from holdfast.bounds.numerics.exact import decimal_fraction
 from holdfast.errors import InvalidParameter
 
 COSTS = [

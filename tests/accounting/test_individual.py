@@ -215,7 +215,7 @@ def test_what_is_served_does_not_grow_with_the_number_of_answers() -> None:
 def test_sums_of_rows_are_rounded_up_only_where_they_are_not_exact() -> None:
     from fractions import Fraction
 
-    from holdfast.accounting.filters.individual import _sum_up
+    from holdfast.accounting.individual import _sum_up
 
     rng = np.random.default_rng(23)
     a, b = np.exp(rng.uniform(-40, 5, 2000)), np.exp(rng.uniform(-40, 5, 2000))

@@ -28,7 +28,7 @@ from holdfast.accounting import (
 )
 from holdfast.bounds.odometers import pointwise_drift, reading, zcdp_reading
 from holdfast.errors import InvalidParameter
-from holdfast.experiments.walks import crossing_probability, crossing_thresholds
+from holdfast_papers.accounting.walks import crossing_probability, crossing_thresholds
 from tests.accounting.test_adversarial_odometers import DELTA, read_along
 
 # spec-confidence-and-composition section 5.5: epsilon 0.01 a round, delta 1e-6, n 1e4. The inversion column there keeps
@@ -238,7 +238,7 @@ def test_the_factor_of_the_inversion_is_solved_for_once(monkeypatch: pytest.Monk
     def again(*arguments: object) -> float:
         raise AssertionError("solved again")
 
-    monkeypatch.setattr("holdfast.bounds.odometers_range.inversion_factor", again)
+    monkeypatch.setattr("holdfast.bounds.odometers.inversion_factor", again)
     odometer.record(PureDP(0.1))
     assert odometer.reading() > 0
 

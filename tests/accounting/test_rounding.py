@@ -31,8 +31,8 @@ from holdfast.accounting import (
     ZCDPFilter,
     ZCDPOdometer,
 )
-from holdfast.accounting.filters import whitehouse as whitehouse_module
-from holdfast.accounting.filters import zcdp as zcdp_module
+from holdfast.accounting import filters as whitehouse_module
+from holdfast.accounting import filters as zcdp_module
 from holdfast.accounting.totals import exact
 from holdfast.bounds.conversions import gdp_budget, pure_to_rdp, zcdp_budget
 from holdfast.bounds.odometers import line_reading, rogers_reading, stitched_reading

@@ -40,8 +40,8 @@ from holdfast.accounting import (
     gaussian_row_costs,
 )
 from holdfast.accounting.account import amounts
-from holdfast.accounting.amount import budget, budget_delta
-from holdfast.accounting.increments import at_order
+from holdfast.accounting.costs import budget, budget_delta
+from holdfast.accounting.totals import at_order
 from holdfast.errors import InvalidParameter
 
 SPENT: list[tuple[Filter, Cost, dict[str, Any], dict[str, Any]]] = [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.noise.fixed import EXP_ERROR, exp_lower, quadratic_weights
+from holdfast.noise.table import EXP_ERROR, exp_lower, quadratic_weights
 
 POSITIVE = st.fractions(min_value=0, max_value=300, max_denominator=10**12)
 

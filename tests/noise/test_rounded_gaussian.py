@@ -17,7 +17,7 @@ from scipy.stats import chi2
 from holdfast.errors import InvalidParameter
 from holdfast.noise import Grid, Secure, Seeded, discrete_gaussian, rounded_gaussian
 from holdfast.noise import rounded_gaussian as exported
-from holdfast.noise.fixed import exp_lower
+from holdfast.noise.table import exp_lower
 from tests.noise.tape import Tape
 
 module: Any = __import__("holdfast.noise.rounded_gaussian", fromlist=["rounded_gaussian"])

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from holdfast.noise import Seeded, gaussian, laplace
-from holdfast.noise.fixed import EXP_ERROR, Weights, exp_lower, quadratic_weights
-from holdfast.noise.integers import VECTOR_SCALE, paired, symmetric
+from holdfast.noise.inputs import VECTOR_SCALE, paired, symmetric
 from holdfast.noise.selection import _bucket_table
-from holdfast.noise.table import VECTOR_CAP, Table, coin
+from holdfast.noise.table import EXP_ERROR, VECTOR_CAP, Table, Weights, coin, exp_lower, quadratic_weights
 from tests.noise.laws import LEVEL, fit, geometric_cdf
 from tests.noise.tape import Tape, TapeEnd
 

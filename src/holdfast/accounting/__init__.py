@@ -5,31 +5,35 @@ says at any time what has been spent; `default_odometer` is the one to start wit
 """
 
 from holdfast.accounting.costs import GDP, RDP, ZCDP, ApproxDP, Bits, Cost, PointwiseDP, PureDP
-from holdfast.accounting.filters.all_of import AllOf
-from holdfast.accounting.filters.any_of import AnyOf
-from holdfast.accounting.filters.base import Filter
-from holdfast.accounting.filters.basic import BasicFilter
-from holdfast.accounting.filters.bits import BitsFilter
-from holdfast.accounting.filters.default import default_filter
-from holdfast.accounting.filters.from_odometer import FilterFromOdometer
-from holdfast.accounting.filters.gdp import GDPFilter
-from holdfast.accounting.filters.individual import IndividualFilter, gaussian_row_costs
-from holdfast.accounting.filters.renyi import RenyiFilter
-from holdfast.accounting.filters.renyi_curve import RenyiCurveFilter
-from holdfast.accounting.filters.rogers import RogersFilter
-from holdfast.accounting.filters.whitehouse import WhitehouseFilter
-from holdfast.accounting.filters.zcdp import ZCDPFilter
-from holdfast.accounting.odometers.base import Odometer
-from holdfast.accounting.odometers.basic import BasicOdometer
-from holdfast.accounting.odometers.default import default_odometer
-from holdfast.accounting.odometers.inversion import InversionOdometer
-from holdfast.accounting.odometers.line import LineOdometer
-from holdfast.accounting.odometers.minimum import MinimumOdometer
-from holdfast.accounting.odometers.mixture import MixtureOdometer
-from holdfast.accounting.odometers.renyi import RenyiOdometer
-from holdfast.accounting.odometers.rogers import RogersOdometer
-from holdfast.accounting.odometers.stitched import StitchedOdometer
-from holdfast.accounting.odometers.zcdp import ZCDPOdometer
+from holdfast.accounting.filters import (
+    AllOf,
+    AnyOf,
+    BasicFilter,
+    BitsFilter,
+    Filter,
+    FilterFromOdometer,
+    GDPFilter,
+    RenyiCurveFilter,
+    RenyiFilter,
+    RogersFilter,
+    WhitehouseFilter,
+    ZCDPFilter,
+    default_filter,
+)
+from holdfast.accounting.individual import IndividualFilter, gaussian_row_costs
+from holdfast.accounting.odometers import (
+    BasicOdometer,
+    InversionOdometer,
+    LineOdometer,
+    MinimumOdometer,
+    MixtureOdometer,
+    Odometer,
+    RenyiOdometer,
+    RogersOdometer,
+    StitchedOdometer,
+    ZCDPOdometer,
+    default_odometer,
+)
 
 __all__ = [
     "GDP",

@@ -2,17 +2,20 @@
 
 An account is its parameters, which cannot be assigned to once it is made, and its state, a tuple that is replaced as a
 whole. Every step is first computed on the side, so a step that raises leaves the account exactly as it was. One lock
-makes "look, then charge" a single step for threads; between processes the ledger takes that part.
+makes "look, then charge" a single step for threads; between processes the ledger takes that part. The state of a
+`Tally` is a few totals, that of a `Joint` the states of several accounts.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from holdfast.accounting.costs import GDP, RDP, ZCDP, ApproxDP, Bits, Cost, PointwiseDP, PureDP
+from holdfast.accounting.totals import ZERO, parse_total, plus
 from holdfast.errors import InvalidParameter
 
 State = tuple[Any, ...]
@@ -175,4 +178,127 @@ def amounts(values: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-__all__ = ["Account", "Fixed", "State", "amounts", "shown"]
+class Tally(Account):
+    """The state is one exact total for each of `totals`, and every cost adds something to each.
+
+    A subclass sets `name`, `accepts` and `totals`, and says in `_increments` what a cost adds. Where the totals are a
+    curve, one for each order, `listed` stores them as a list instead of by name.
+    """
+
+    totals: tuple[str, ...] = ()
+    listed: ClassVar[bool] = False
+
+    @abstractmethod
+    def _increments(self, cost: Any) -> tuple[Decimal, ...]:
+        """What `cost`, of an accepted kind, adds to each of `totals`."""
+
+    def _blank(self) -> State:
+        return (ZERO,) * len(self.totals)
+
+    def _is_blank(self, state: State) -> bool:
+        return not any(state)
+
+    def _next(self, state: State, cost: Any) -> State:
+        return tuple(map(plus, state, self._increments(cost)))
+
+    def _plain(self, state: State) -> dict[str, Any]:
+        texts = [str(total) for total in state]
+        totals = texts if self.listed else dict(zip(self.totals, texts, strict=True))
+        return {self.role: self.name} | self.parameters() | {"totals": totals}
+
+    @classmethod
+    def _restored(cls, plain: dict[str, Any]) -> Self:
+        stored = plain.pop("totals", None)
+        account = cls._made(plain)
+        if account.listed and isinstance(stored, list) and len(stored) == len(account.totals):
+            stored = dict(zip(account.totals, stored, strict=True))
+        elif account.listed or not isinstance(stored, Mapping) or set(stored) != set(account.totals):
+            names = ", ".join(account.totals)
+            raise InvalidParameter(f"a stored {cls.name} {cls.role} must have the totals {names}")
+        account._take(tuple(parse_total(name, stored[name]) for name in account.totals))
+        return account
+
+
+Part = TypeVar("Part", bound=Account)
+
+
+class Joint(Account, Generic[Part]):
+    """The state is one state for each part. The parts themselves are left alone; only their rules are used.
+
+    A subclass sets `kind`, the base class of its parts, and `parts_name`, their parameter.
+    """
+
+    kind: ClassVar[type[Account]]
+    parts_name: ClassVar[str]
+    _parts: tuple[Part, ...]
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        name = self.parts_name
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(part, self.kind) for part in parts):
+            raise InvalidParameter(f"{name} must be a list of {name}")
+        if len(parts) < 2:
+            raise InvalidParameter(f"{name} must be a list of at least two {name}, got {len(parts)}")
+        self._parts = tuple(parts)
+        super().__init__()
+
+    def _require_fresh(self) -> None:
+        """Refuse parts with a history, for combinations that are sound only if all parts saw every cost."""
+        for part in self._parts:
+            if not part._is_blank(part._state):
+                raise InvalidParameter(
+                    f"{self.parts_name} must be fresh: the {part.name} {part.role} has a history that the others have"
+                    " not seen, and what they say together would be about different interactions"
+                )
+
+    def _shared_kinds(self) -> tuple[type[Cost], ...]:
+        """The kinds of cost that all parts account for."""
+        first, *others = self._parts
+        return tuple(kind for kind in first.accepts if all(kind in part.accepts for part in others))
+
+    def parameters(self) -> dict[str, Any]:
+        """The parts, as made."""
+        return {self.parts_name: [{part.role: part.name} | part.parameters() for part in self._parts]}
+
+    def _blank(self) -> State:
+        return tuple(part._blank() for part in self._parts)
+
+    def _is_blank(self, state: State) -> bool:
+        return all(held is not None and part._is_blank(held) for part, held in zip(self._parts, state, strict=True))
+
+    def _next(self, state: State, cost: Any) -> State:
+        return tuple(part._after(held, cost) for part, held in zip(self._parts, state, strict=True))
+
+    def _plain(self, state: State) -> dict[str, Any]:
+        parts = [part._plain(held) for part, held in zip(self._parts, state, strict=True)]
+        return {self.role: self.name, self.parts_name: parts}
+
+    @classmethod
+    def _restored(cls, plain: dict[str, Any]) -> Self:
+        stored = plain.pop(cls.parts_name, None)
+        if plain or not isinstance(stored, list):
+            raise InvalidParameter(f"a stored {cls.name} {cls.role} must have {cls.parts_name} and nothing else")
+        parts = [cls.kind.from_dict(part) for part in stored]
+        states = tuple(part._state for part in parts)
+        for part in parts:
+            part._state = part._blank()
+        account = cls._made({cls.parts_name: parts})
+        account._take(states)
+        return account
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self._parts)!r})"
+
+
+def named(parts: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Gather amounts by the parts' names; a second part of the same name becomes `name-2`.
+
+    Examples
+    --------
+    >>> named([("renyi-curve", {"epsilon": 0}), ("renyi", {"epsilon": 1}), ("renyi", {"epsilon": 2})])
+    {'renyi-curve': {'epsilon': 0}, 'renyi': {'epsilon': 1}, 'renyi-2': {'epsilon': 2}}
+    """
+    gathered: dict[str, Any] = {}
+    for i, (name, values) in enumerate(parts):
+        count = 1 + sum(earlier == name for earlier, _ in parts[:i])
+        gathered[name if count == 1 else f"{name}-{count}"] = values
+    return gathered

@@ -1,4 +1,4 @@
-"""What an answer spends. A cost says what a mechanism promises, not how promises add up: that is the filters' work.
+"""Costs: what a mechanism promises for one answer. How costs add up is the work of filters and odometers.
 
 All privacy costs are for neighbours that replace one of `n` rows, `n` public. A mechanism certified under
 add/remove neighbours must be converted first.
@@ -9,13 +9,102 @@ A float is the decimal that it prints as; any other number, such as a `Fraction`
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from fractions import Fraction
+from itertools import pairwise
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
-from holdfast import check
-from holdfast.accounting.amount import orders_of, spent, spent_delta
-from holdfast.bounds.exact import up
+from holdfast.bounds.numerics.exact import float_down, float_up, up
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
+
+
+def spent(name: str, value: Any) -> float:
+    """Return a cost's amount, at least 0; a float stays, any other number is rounded up.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> Fraction(repr(spent("epsilon", Fraction(1, 3)))) > Fraction(1, 3), spent("epsilon", Fraction(1, 10))
+    (True, 0.1)
+    """
+    return arguments.real(name, _rounded(arguments.real(name, value, at_least=0), value, float_up), at_least=0)
+
+
+def spent_delta(name: str, value: Any) -> float:
+    """Return a cost's delta, in [0, 1); a float stays, any other number is rounded up.
+
+    Examples
+    --------
+    >>> spent_delta("delta", 0)
+    0.0
+    """
+    return arguments.probability(
+        name, _rounded(arguments.probability(name, value, zero=True), value, float_up), zero=True
+    )
+
+
+def budget(name: str, value: Any, *, above: float | None = None) -> float:
+    """Return a budget, at least 0 or above `above`; a float stays, any other number is rounded down.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> Fraction(repr(budget("epsilon", Fraction(2, 3)))) < Fraction(2, 3)
+    True
+    """
+    low = 0 if above is None else None
+    number = arguments.real(name, value, above=above, at_least=low)
+    return arguments.real(name, _rounded(number, value, float_down), above=above, at_least=low)
+
+
+def budget_delta(name: str, value: Any, *, zero: bool = False, below: float = 1) -> float:
+    """Return a budget's delta, in (0, `below`); a float stays, any other number is rounded down.
+
+    Examples
+    --------
+    >>> budget_delta("delta", 1e-6)
+    1e-06
+    """
+    low, least = (None, 0) if zero else (0, None)
+    number = arguments.real(name, value, above=low, at_least=least, below=below)
+    return arguments.real(name, _rounded(number, value, float_down), above=low, at_least=least, below=below)
+
+
+def orders_of(values: Any) -> tuple[float, ...]:
+    """Return a grid of Renyi orders: above 1, strictly increasing.
+
+    Examples
+    --------
+    >>> orders_of([2, 3.5])
+    (2.0, 3.5)
+    """
+    orders = arguments.reals("orders", values, above=1)
+    if any(b <= a for a, b in pairwise(orders)):
+        raise InvalidParameter("orders must increase strictly")
+    return orders
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False.
+
+    Examples
+    --------
+    >>> flag("two_sided", True)
+    True
+    """
+    if not isinstance(value, bool):
+        raise InvalidParameter(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def _rounded(number: float, value: Any, rounding: Callable[[Fraction], float]) -> float:
+    if isinstance(value, float):
+        return number
+    exact = Fraction(int(value)) if isinstance(value, Integral) else Fraction(*value.as_integer_ratio())
+    return number if Fraction(number) == exact else rounding(exact)
 
 
 @dataclass(frozen=True)
@@ -47,7 +136,7 @@ class Cost:
         kinds = {cls.kind: cls for cls in (PureDP, PointwiseDP, ApproxDP, ZCDP, GDP, RDP, Bits)}
         if not isinstance(plain, dict):
             raise InvalidParameter(f"a stored cost must be a dict, got a {type(plain).__name__}")
-        check.choice("kind", plain.get("kind"), kinds)
+        arguments.choice("kind", plain.get("kind"), kinds)
         values = {k: v for k, v in plain.items() if k != "kind"}
         try:
             return kinds[plain["kind"]](**values)
@@ -173,7 +262,7 @@ class RDP(Cost):
 
     def __post_init__(self) -> None:
         orders = orders_of(self.orders)
-        given = check.reals("epsilons", self.epsilons, at_least=0)
+        given = arguments.reals("epsilons", self.epsilons, at_least=0)
         epsilons = tuple(spent(f"epsilons[{i}]", self.epsilons[i]) for i in range(len(given)))
         if len(orders) != len(epsilons):
             raise InvalidParameter(f"orders and epsilons must have one length, got {len(orders)} and {len(epsilons)}")
@@ -210,9 +299,6 @@ class Bits(Cost):
         >>> Bits.of_values(8), Bits.of_values(3).bits > math.log2(3)
         (Bits(bits=3.0), True)
         """
-        count = check.whole("count", count, at_least=1)
+        count = arguments.whole("count", count, at_least=1)
         whole = (count - 1).bit_length()
         return cls(float(whole) if count == 1 << whole else up(math.log2(count)))
-
-
-__all__ = ["GDP", "RDP", "ZCDP", "ApproxDP", "Bits", "Cost", "PointwiseDP", "PureDP"]

@@ -9,19 +9,29 @@ noise is the exponential method's law); AboveThreshold, Sparse and NumericSparse
 """
 
 from holdfast.mechanisms import local
-from holdfast.mechanisms.above_threshold import above_threshold, numeric_sparse, sparse, sparse_vector
+from holdfast.mechanisms.additive import Gaussian, Laplace
 from holdfast.mechanisms.answer import Answer
 from holdfast.mechanisms.auditor import Audit, audit, clopper_pearson
 from holdfast.mechanisms.base import LocalEstimate, Mechanism
-from holdfast.mechanisms.exponential import Selection
-from holdfast.mechanisms.gaussian import Gaussian
-from holdfast.mechanisms.gaussian_sparse import GaussianSparseVector
-from holdfast.mechanisms.laplace import Laplace
-from holdfast.mechanisms.local_numbers import LocalGaussian, LocalLaplace
-from holdfast.mechanisms.one_hot import OneHotGaussian, OneHotLaplace
-from holdfast.mechanisms.randomized_response import BitFlip, LeakyResponse, RandomizedResponse
+from holdfast.mechanisms.local import (
+    BitFlip,
+    LeakyResponse,
+    LocalGaussian,
+    LocalLaplace,
+    OneHotGaussian,
+    OneHotLaplace,
+    RandomizedResponse,
+)
+from holdfast.mechanisms.selection import Selection
+from holdfast.mechanisms.sparse_mechanisms import (
+    GaussianSparseVector,
+    SparseVector,
+    above_threshold,
+    numeric_sparse,
+    sparse,
+    sparse_vector,
+)
 from holdfast.mechanisms.sparse_run import SparseAnswer, SparseAnswers, SparseRun
-from holdfast.mechanisms.sparse_vector import SparseVector
 
 __all__ = [
     "Answer",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from holdfast.accounting.costs import Cost
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.core.guarantee import Guarantee
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,8 @@ class Answer:
 
     `interval` holds for every answer of the same answerer at once, with the confidence in `guarantee`. `passed` says
     whether a check or claim passed, None for questions that cannot fail. `remaining` counts what may still be asked.
+    `widening` is the price: by what part later intervals are wider because of what this answer showed, where that is
+    known.
 
     Examples
     --------
@@ -23,12 +25,15 @@ class Answer:
     passed: 0.81 in [0.78, 0.84] (holdout.guess-and-check-width (beta=0.05); rows independent)
     """
 
-    value: float | None
+    _words: ClassVar[tuple[str, str]] = "passed", "failed"
+
+    value: Any
     interval: tuple[float, float] | None
     guarantee: Guarantee
     cost: Cost | None = None
     remaining: Mapping[str, float] = field(default_factory=dict)
     passed: bool | None = None
+    widening: float | None = field(default=None, kw_only=True)
 
     @property
     def half_width(self) -> float | None:
@@ -36,10 +41,15 @@ class Answer:
         return None if self.interval is None else (self.interval[1] - self.interval[0]) / 2
 
     def __str__(self) -> str:
-        head = "" if self.passed is None else "passed: " if self.passed else "failed: "
-        value = "no value" if self.value is None else f"{self.value:.6g}"
+        head = "" if self.passed is None else f"{self._words[0] if self.passed else self._words[1]}: "
+        value = "no value" if self.value is None else self.value if isinstance(self.value, str) else f"{self.value:.6g}"
         where = "" if self.interval is None else f" in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
-        return f"{head}{value}{where} ({self.guarantee})"
+        return f"{head}{value}{where} ({self.guarantee}){self.price}"
+
+    @property
+    def price(self) -> str:
+        """What the answer did to later intervals, in words; empty where that is next to nothing."""
+        return price_words(self.widening)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -50,7 +60,16 @@ class Answer:
             "cost": None if self.cost is None else self.cost.to_dict(),
             "remaining": dict(self.remaining),
             "guarantee": self.guarantee.to_dict(),
+            "widening": self.widening,
         }
 
 
-__all__ = ["Answer"]
+def price_words(widening: float | None) -> str:
+    """What an answer did to later intervals, in words; empty where that is next to nothing.
+
+    Examples
+    --------
+    >>> price_words(0.231), price_words(0.0001)
+    ('; later intervals are 23% wider', '')
+    """
+    return "" if widening is None or widening < 0.005 else f"; later intervals are {widening:.0%} wider"

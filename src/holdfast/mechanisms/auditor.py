@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
 from holdfast.accounting.costs import ApproxDP, PointwiseDP, PureDP
-from holdfast.bounds.one_question.binomial_exact import binomial_limits
+from holdfast.bounds.one_question.means import binomial_limits
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.noise.inputs import plain_array
 
@@ -162,12 +162,12 @@ def audit(
     if isinstance(claimed, (PureDP, ApproxDP, PointwiseDP)):
         delta = max(delta, getattr(claimed, "delta", 0.0))
         claimed = claimed.epsilon
-    claimed = check.real("claimed", claimed, at_least=0)
-    delta = check.probability("delta", delta, zero=True)
-    confidence = check.probability("confidence", confidence)
-    runs = check.whole("runs", runs, at_least=1000)
-    events = check.whole("events", events, at_least=1)
-    bins = check.whole("bins", bins, at_least=2)
+    claimed = arguments.real("claimed", claimed, at_least=0)
+    delta = arguments.probability("delta", delta, zero=True)
+    confidence = arguments.probability("confidence", confidence)
+    runs = arguments.whole("runs", runs, at_least=1000)
+    events = arguments.whole("events", events, at_least=1)
+    bins = arguments.whole("bins", bins, at_least=2)
     if not isinstance(pairs, Sequence) or len(pairs) == 0 or any(not _is_pair(pair) for pair in pairs):
         raise InvalidParameter("pairs must hold at least one pair of neighbouring inputs, as a list of pairs")
 
@@ -220,8 +220,8 @@ def clopper_pearson(
     >>> [round(float(x), 6) for x in (*low, *high)]
     [0.0, 0.398321, 0.036217, 0.601679]
     """
-    trials = check.whole("trials", trials, at_least=1)
-    level = check.probability("level", level)
+    trials = arguments.whole("trials", trials, at_least=1)
+    level = arguments.probability("level", level)
     counts = plain_array("successes", successes, "iuf", f"whole numbers from 0 to {trials}")
     if counts.size and not (counts.min() >= 0 and counts.max() <= trials and (counts == np.floor(counts)).all()):
         raise InvalidParameter(f"successes must be whole numbers from 0 to {trials}")
@@ -370,6 +370,3 @@ def _codes(column: npt.NDArray[Any], known: npt.NDArray[Any], bins: int) -> npt.
     for extra, special in enumerate(specials, start=len(edges) + 1):
         codes[special] = extra
     return codes
-
-
-__all__ = ["Audit", "Simulator", "audit", "clopper_pearson"]

@@ -10,10 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
 from holdfast.accounting.costs import Cost
-from holdfast.bounds.exact import float_up
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.bounds.numerics.exact import float_up
+from holdfast.core import arguments
+from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 from holdfast.noise.inputs import plain_array
 
@@ -83,7 +83,7 @@ def check_range(clip: Any) -> Range:
     """A public range `(low, high)` that released values are moved into, or None."""
     if clip is None:
         return None
-    ends = check.reals("clip", clip)
+    ends = arguments.reals("clip", clip)
     if len(ends) != 2:
         raise InvalidParameter(f"clip must be a pair (low, high), got {len(ends)} numbers")
     low, high = ends
@@ -112,14 +112,3 @@ def one_vector(value: Any, dimension: int) -> Any:
     if dimension != 1:
         raise InvalidParameter(f"one release holds {dimension} numbers, got one")
     return value
-
-
-__all__ = [
-    "NEIGHBOURS",
-    "Mechanism",
-    "Range",
-    "check_range",
-    "clipped",
-    "one_vector",
-    "plain",
-]

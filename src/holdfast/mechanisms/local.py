@@ -1,13 +1,636 @@
-"""The client's side: every randomizer that a person, or the program on their device, runs before anything leaves them.
+"""Local randomizers: what a person, or the program on their device, runs before anything leaves them.
 
 A category: `RandomizedResponse` (few categories), `BitFlip` (many), `OneHotLaplace` and `OneHotGaussian` (noise on a
 one-hot row). A number in a public range: `LocalLaplace`, `LocalGaussian`. Each is a frozen set of public parameters
 with `release(values)` for the client, and `estimate(answers)` for whoever collects the answers.
 """
 
-from holdfast.mechanisms.local_numbers import LocalGaussian, LocalLaplace
-from holdfast.mechanisms.one_hot import OneHotGaussian, OneHotLaplace
-from holdfast.mechanisms.randomized_response import BitFlip, LeakyResponse, RandomizedResponse
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.accounting.costs import ZCDP, PointwiseDP, PureDP
+from holdfast.bounds.numerics.exact import float_up, up
+from holdfast.core import arguments
+from holdfast.core.guarantee import Guarantee
+from holdfast.errors import InvalidParameter
+from holdfast.mechanisms.base import LOCAL, LocalEstimate, plain
+from holdfast.noise.entropy import Source
+from holdfast.noise.grid import Grid, GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
+from holdfast.noise.inputs import Rational, fits_vector, plain_array, rational
+from holdfast.noise.local import (
+    clipped,
+    declared_range,
+    flip_bits,
+    leaky_response,
+    one_hot,
+    one_hot_gaussian_law,
+    one_hot_laplace_law,
+    randomized_response,
+)
+
+
+@dataclass(frozen=True)
+class RandomizedResponse:
+    """One category of `d`, told truly with odds `e^epsilon` to 1 against each of the others.
+
+    Warner 1965 for two categories; M_EXP of Gaboardi-Rogers 2018. epsilon-differentially private for the person who
+    answers.
+
+    Parameters
+    ----------
+    categories : int
+        `d`, at least 2.
+    epsilon : Fraction, int or float
+        Positive; a float means the decimal it prints as.
+
+    Examples
+    --------
+    >>> from holdfast.noise import Seeded
+    >>> mechanism = RandomizedResponse(categories=3, epsilon=1.0)
+    >>> truth = np.repeat([0, 1, 2], [60_000, 30_000, 10_000])
+    >>> estimate = mechanism.estimate(mechanism.release(truth, Seeded(1)))
+    >>> bool(np.abs(estimate.value - [0.6, 0.3, 0.1]).max() < mechanism.half_width(100_000, 1e-6))
+    True
+    """
+
+    categories: int
+    epsilon: Rational
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", arguments.whole("categories", self.categories, at_least=2))
+        rational("epsilon", self.epsilon, above=0)
+
+    @property
+    def cost(self) -> PureDP:
+        """What one answer spends of its owner's privacy."""
+        return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem behind the cost."""
+        return Guarantee("mechanism.randomized-response", self.to_dict(), LOCAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Public parameters as plain data."""
+        return {"categories": self.categories, "epsilon": plain(self.epsilon)}
+
+    @property
+    def contrast(self) -> float:
+        """How much likelier an answer is when true than when not: `(e^epsilon - 1) / (e^epsilon + d - 1)`."""
+        epsilon = plain(self.epsilon)
+        return -math.expm1(-epsilon) / (1 + (self.categories - 1) * math.exp(-epsilon))
+
+    @overload
+    def release(self, values: int, source: Source | None = ...) -> int: ...
+    @overload
+    def release(self, values: npt.NDArray[Any], source: Source | None = ...) -> npt.NDArray[np.int64]: ...
+    def release(self, values: Any, source: Source | None = None) -> int | npt.NDArray[np.int64]:
+        """Randomize one category, or an array of them, each for its own person.
+
+        Parameters
+        ----------
+        values : int or array of int
+            In [0, categories). They are not shown in any error.
+        source : noise.Source, optional
+            Where the randomness comes from; the operating system if not given.
+        """
+        answers = randomized_response(values, self.categories, self.epsilon, source=source)
+        return answers if answers.ndim else int(answers)
+
+    def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
+        """Estimate the frequencies of the categories among those who answered, without bias.
+
+        Parameters
+        ----------
+        answers : array of int
+            What was released.
+        """
+        counts = _counts(answers, self.categories)
+        n = int(counts.sum())
+        lie = (1 - self.contrast) / self.categories
+        value = (counts / n - lie) / self.contrast
+        # Given the people, those of the category show it with probability lie + contrast and the others with lie.
+        share, truth = np.clip(value, 0, 1), lie + self.contrast
+        variance = share * truth * (1 - truth) + (1 - share) * lie * (1 - lie)
+        return LocalEstimate(value, np.sqrt(variance / n) / self.contrast, n)
+
+    def half_width(self, n: int, beta: float) -> float:
+        """How far any estimated frequency is from the one among the `n` people, except with probability `beta`.
+
+        Hoeffding's inequality for the `n` independent answers, over all categories at once.
+        """
+        return _hoeffding(n, beta, self.categories, self.contrast)
+
+
+@dataclass(frozen=True)
+class BitFlip:
+    """A category as a one-hot row whose bits are flipped one by one, each kept with odds `e^(epsilon/2)` to 1.
+
+    M_FC of Gaboardi-Rogers 2018; Duchi-Jordan-Wainwright 2013. Two one-hot rows differ in two bits, so it is epsilon-
+    differentially private. Less noisy than `RandomizedResponse` when there are many categories.
+
+    Parameters
+    ----------
+    categories : int
+        `d`, at least 2.
+    epsilon : Fraction, int or float
+        Positive; a float means the decimal it prints as.
+
+    Examples
+    --------
+    >>> BitFlip(categories=4, epsilon=2.0).release(np.array([0, 3])).shape
+    (2, 4)
+    """
+
+    categories: int
+    epsilon: Rational
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", arguments.whole("categories", self.categories, at_least=2))
+        rational("epsilon", self.epsilon, above=0)
+
+    @property
+    def cost(self) -> PureDP:
+        """What one answer spends of its owner's privacy."""
+        return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem behind the cost: two bits, each randomized response at half of epsilon."""
+        return Guarantee("mechanism.randomized-response", self.to_dict(), LOCAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Public parameters as plain data."""
+        return {"categories": self.categories, "epsilon": plain(self.epsilon), "bits": "flipped"}
+
+    @property
+    def contrast(self) -> float:
+        """How much likelier a bit shows 1 when it is 1 than when it is 0: `tanh(epsilon/4)`."""
+        return math.tanh(0.25 * plain(self.epsilon))
+
+    def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.uint8]:
+        """Randomize one category, or an array of them: a row of bits for each person.
+
+        Parameters
+        ----------
+        values : int or array of int
+            In [0, categories). They are not shown in any error.
+        source : noise.Source, optional
+            Where the randomness comes from; the operating system if not given.
+        """
+        return flip_bits(one_hot(values, self.categories)[0], self.epsilon, source=source)
+
+    def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
+        """Estimate the frequencies of the categories among those who answered, without bias.
+
+        Parameters
+        ----------
+        answers : array of 0 and 1, one row a person
+            What was released.
+        """
+        wanted = f"rows of {self.categories} bits, at least one"
+        rows = plain_array("answers", answers, "iub", wanted)
+        if rows.ndim != 2 or rows.shape[1] != self.categories or len(rows) == 0 or ((rows != 0) & (rows != 1)).any():
+            raise InvalidParameter(f"answers must be {wanted}")
+        shown, lie = rows.mean(axis=0), (1 - self.contrast) / 2
+        error = math.sqrt(lie * (1 - lie) / len(rows)) / self.contrast  # given the people, every bit has this variance
+        return LocalEstimate((shown - lie) / self.contrast, np.full(self.categories, error), len(rows))
+
+    def half_width(self, n: int, beta: float) -> float:
+        """How far any estimated frequency is from the one among the `n` people, except with probability `beta`."""
+        return _hoeffding(n, beta, self.categories, self.contrast)
+
+
+@dataclass(frozen=True)
+class LeakyResponse:
+    """The worst (epsilon, delta)-differentially private answer about a bit, for games and lower bounds.
+
+    With probability `delta` the bit itself is shown (codes 0 and 3); otherwise randomized response (codes 1 and 2).
+    The table is `holdfast.bounds.mechanism.randomized_response_table`. Every (epsilon, delta)-differentially private
+    mechanism, on a fixed pair of neighbours, is a post-processing of it (Kairouz-Oh-Viswanath 2015).
+
+    Parameters
+    ----------
+    epsilon, delta : Fraction, int or float
+        Epsilon at least 0, delta in [0, 1).
+
+    Examples
+    --------
+    >>> LeakyResponse(1.0, 0.1).cost
+    PointwiseDP(epsilon=1.0, delta=0.1)
+    """
+
+    epsilon: Rational
+    delta: Rational
+
+    def __post_init__(self) -> None:
+        rational("epsilon", self.epsilon, at_least=0)
+        if rational("delta", self.delta, at_least=0) >= 1:
+            raise InvalidParameter(f"delta must be a number in [0, 1), got {float(self.delta):g}")
+
+    @property
+    def cost(self) -> PointwiseDP:
+        """What one answer spends: the loss is epsilon, up to a sign, except with probability exactly delta."""
+        epsilon, delta = rational("epsilon", self.epsilon, at_least=0), rational("delta", self.delta, at_least=0)
+        return PointwiseDP(float_up(epsilon), float_up(delta))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem behind the cost."""
+        return Guarantee("mechanism.randomized-response", self.to_dict(), LOCAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Public parameters as plain data."""
+        return {"epsilon": plain(self.epsilon), "delta": plain(self.delta)}
+
+    def release(self, bits: Any, source: Source | None = None) -> npt.NDArray[np.int64]:
+        """Codes 0, 1, 2, 3 for each bit.
+
+        Parameters
+        ----------
+        bits : array of 0 and 1
+            They are not shown in any error.
+        source : noise.Source, optional
+            Where the randomness comes from; the operating system if not given.
+        """
+        return leaky_response(bits, self.epsilon, self.delta, source=source)
+
+
+def _counts(answers: npt.ArrayLike, categories: int) -> npt.NDArray[np.int64]:
+    array = plain_array("answers", answers, "iu", "a list of at least one whole number")
+    if array.ndim != 1 or array.size == 0:
+        raise InvalidParameter("answers must be a list of at least one whole number")
+    if array.min() < 0 or array.max() >= categories:
+        raise InvalidParameter(f"answers must be in [0, {categories})")
+    return np.bincount(array, minlength=categories)
+
+
+def _hoeffding(n: int, beta: float, categories: int, contrast: float) -> float:
+    n = arguments.whole("n", n, at_least=1)
+    beta = arguments.probability("beta", beta)
+    return up(math.sqrt(math.log(2 * categories / beta) / (2 * n)) / contrast, 8)
+
+
+_ANSWERS = "a list of at least one finite number"
+
+
+class _LocalNumbers(ABC):
+    """What both laws share: a public range, a public default, the release and the mean."""
+
+    low: float
+    high: float
+    default: float | None
+
+    @property
+    @abstractmethod
+    def law(self) -> GridLaplace | GridGaussian:
+        """The law of the noise, in whole steps."""
+
+    def _check_range(self) -> None:
+        low, high, default = declared_range(self.low, self.high, self.default)
+        for name, value in {"low": low, "high": high, "default": default}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def _width(self) -> Fraction:
+        return Fraction(self.high) - Fraction(self.low)
+
+    def _range(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high, "default": self.default}
+
+    def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.float64]:
+        """Add each person's own noise.
+
+        Parameters
+        ----------
+        values : array of float
+            One a person. They are not shown in any error.
+        source : noise.Source, optional
+            Where the randomness comes from; the operating system if not given.
+        """
+        assert self.default is not None
+        return self.law.release(clipped(values, self.low, self.high, self.default), source=source)
+
+    def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
+        """Estimate the mean of the (clipped) numbers of those who answered; the error is that of the noise.
+
+        Parameters
+        ----------
+        answers : array of float
+            What was released.
+        """
+        array = plain_array("answers", answers, "iuf", _ANSWERS)
+        if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
+            raise InvalidParameter(f"answers must be {_ANSWERS}")
+        return LocalEstimate(float(array.mean()), math.sqrt(self.law.variance / array.size), array.size)
+
+
+@dataclass(frozen=True)
+class LocalLaplace(_LocalNumbers):
+    """A number in `[low, high]` plus discrete Laplace noise of scale `(high - low)/epsilon`, drawn by its owner.
+
+    Numbers outside the range are moved into it first, and a missing one (NaN, None) becomes the public default: an
+    error would say something about its owner.
+
+    Parameters
+    ----------
+    low, high : float
+        The public range, `low < high`.
+    epsilon : Fraction, int or float
+        Positive; a float means the decimal it prints as.
+    default : float, optional
+        The public value of who gives no number; the middle of the range if not given.
+
+    Examples
+    --------
+    >>> from holdfast.noise import Seeded
+    >>> mechanism = LocalLaplace(0, 1, epsilon=1.0)
+    >>> estimate = mechanism.estimate(mechanism.release(np.full(10_000, 0.3), Seeded(1)))
+    >>> abs(estimate.value - 0.3) < mechanism.half_width(10_000, 1e-6)
+    True
+    """
+
+    low: float
+    high: float
+    epsilon: Rational
+    default: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check_range()
+        rational("epsilon", self.epsilon, above=0)
+        fits_vector("scale", self.law.scale_steps)
+
+    @cached_property
+    def law(self) -> GridLaplace:
+        """The law of the noise, in whole steps."""
+        return laplace_on_grid(self._width, self.epsilon)
+
+    @property
+    def cost(self) -> PureDP:
+        """What one answer spends of its owner's privacy."""
+        return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem behind the cost."""
+        return Guarantee("mechanism.laplace", self.to_dict(), LOCAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Public parameters as plain data."""
+        return self._range() | {"epsilon": plain(self.epsilon)} | self.law.to_dict()
+
+    def half_width(self, n: int, beta: float) -> float:
+        """How far the estimated mean is from that of the `n` people, except with probability `beta`.
+
+        Chernoff's bound with the exact moment generating function of the noise, plus half a step of rounding.
+        """
+        return laplace_mean_half_width(self.law, n, beta, rounding=0.5)
+
+
+@dataclass(frozen=True)
+class LocalGaussian(_LocalNumbers):
+    """A number in `[low, high]` plus discrete Gaussian noise, drawn by its owner; rho-zCDP.
+
+    Parameters
+    ----------
+    low, high : float
+        The public range, `low < high`.
+    rho : Fraction, int or float
+        Positive; a float means the decimal it prints as.
+    default : float, optional
+        As in `LocalLaplace`.
+
+    Examples
+    --------
+    >>> LocalGaussian(0, 1, rho=0.5).cost
+    ZCDP(rho=0.5)
+    """
+
+    low: float
+    high: float
+    rho: Rational
+    default: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check_range()
+        rational("rho", self.rho, above=0)
+        fits_vector("sigma", self.law.sigma_steps)
+
+    @cached_property
+    def law(self) -> GridGaussian:
+        """The law of the noise, in whole steps."""
+        return gaussian_on_grid(self._width, rho=self.rho)
+
+    @property
+    def cost(self) -> ZCDP:
+        """What one answer spends of its owner's privacy."""
+        return ZCDP(float_up(rational("rho", self.rho, above=0)))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem behind the cost."""
+        return Guarantee("mechanism.gaussian", self.to_dict(), LOCAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Public parameters as plain data."""
+        return self._range() | {"rho": plain(self.rho)} | self.law.to_dict()
+
+    def half_width(self, n: int, beta: float) -> float:
+        """How far the estimated mean is from that of the `n` people, except with probability `beta`.
+
+        The discrete Gaussian's moment generating function is at most the Gaussian's (Canonne-Kamath-Steinke 2020), so
+        `sigma sqrt(2 log(2/beta)/n)`; plus half a step of rounding.
+        """
+        return gaussian_mean_half_width(self.law, n, beta, rounding=0.5)
+
+
+def laplace_mean_half_width(law: GridLaplace, n: int, beta: float, *, rounding: float, means: int = 1) -> float:
+    """How far `means` averages of `n` noises each are from 0 at most, except with probability `beta`, by Chernoff.
+
+    `rounding` steps are added, for values that are not on the grid.
+    """
+    n, log_term = _log_term(n, beta, means)
+    # E exp(t X) = sinh(h)^2 / (sinh(h - a) sinh(h + a)) with h = 1/(2 scale) and a = t/2, for 0 < t < 1/scale; the
+    # product is sinh(h)^2 - sinh(a)^2. Every tilt gives a valid bound: the best is near sqrt(log(2/beta)/n)/scale
+    # for many people and near 1/scale for few.
+    h = 0.5 / law.scale_steps
+    shares = np.concatenate([np.geomspace(1e-8, 0.5, 400), 1 - np.geomspace(1e-4, 0.5, 200)])
+    log_mgf = -np.log1p(-((np.sinh(shares * h) / math.sinh(h)) ** 2))
+    steps = float(np.min((log_mgf + log_term / n) / (2 * h * shares)))
+    return up((steps + rounding) * float(law.grid.step), 64)
+
+
+def gaussian_mean_half_width(law: GridGaussian, n: int, beta: float, *, rounding: float, means: int = 1) -> float:
+    """The same for discrete Gaussian noise, whose moment generating function is at most the Gaussian's."""
+    n, log_term = _log_term(n, beta, means)
+    return up(law.sigma * math.sqrt(2 * log_term / n) + rounding * float(law.grid.step), 16)
+
+
+def _log_term(n: int, beta: float, means: int) -> tuple[int, float]:
+    return arguments.whole("n", n, at_least=1), math.log(2 * means / arguments.probability("beta", beta))
+
+
+class _OneHotNoise(ABC):
+    """What both laws share: the release of noisy rows and the mean of many."""
+
+    categories: int
+
+    @property
+    @abstractmethod
+    def law(self) -> GridLaplace | GridGaussian:
+        """The law of the noise in each place, in whole steps of a grid that holds 0 and 1."""
+
+    def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.float64]:
+        """Randomize one category, or an array of them: a row of numbers for each person.
+
+        Parameters
+        ----------
+        values : int or array of int
+            In [0, categories). They are not shown in any error.
+        source : noise.Source, optional
+            Where the randomness comes from; the operating system if not given.
+        """
+        return self.law.release(one_hot(values, self.categories)[0], source=source)
+
+    def estimate(self, answers: npt.ArrayLike) -> LocalEstimate:
+        """Estimate the frequencies of the categories among those who answered: the mean row, without bias.
+
+        Parameters
+        ----------
+        answers : array of float, one row a person
+            What was released.
+        """
+        wanted = f"rows of {self.categories} finite numbers, at least one"
+        rows = plain_array("answers", answers, "iuf", wanted)
+        if rows.ndim != 2 or rows.shape[1] != self.categories or len(rows) == 0 or not np.isfinite(rows).all():
+            raise InvalidParameter(f"answers must be {wanted}")
+        error = math.sqrt(self.law.variance / len(rows))
+        return LocalEstimate(rows.mean(axis=0), np.full(self.categories, error), len(rows))
+
+
+@dataclass(frozen=True)
+class OneHotLaplace(_OneHotNoise):
+    """A one-hot row plus discrete Laplace noise of scale `2/epsilon` in every place; epsilon-differentially private.
+
+    Two one-hot rows differ in two places by one. Section 8.2.2 of Rogers 2017; Gaboardi-Rogers 2018.
+
+    Parameters
+    ----------
+    categories : int
+        `d`, at least 2.
+    epsilon : Fraction, int or float
+        Positive; a float means the decimal it prints as.
+
+    Examples
+    --------
+    >>> mechanism = OneHotLaplace(categories=3, epsilon=1.0)
+    >>> mechanism.release(np.array([0, 2])).shape, round(mechanism.law.variance, 6)
+    ((2, 3), 8.0)
+    """
+
+    categories: int
+    epsilon: Rational
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", arguments.whole("categories", self.categories, at_least=2))
+        rational("epsilon", self.epsilon, above=0)
+        fits_vector("scale", self.law.scale_steps)
+
+    @cached_property
+    def law(self) -> GridLaplace:
+        """The law of the noise in each place, in whole steps of a grid that holds 0 and 1."""
+        epsilon = rational("epsilon", self.epsilon, above=0)
+        return one_hot_laplace_law(epsilon, _fine(2 / epsilon))
+
+    @property
+    def cost(self) -> PureDP:
+        """What one answer spends of its owner's privacy."""
+        return PureDP(float_up(rational("epsilon", self.epsilon, above=0)))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem behind the cost."""
+        return Guarantee("mechanism.laplace", self.to_dict(), LOCAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Public parameters as plain data."""
+        return {"categories": self.categories, "epsilon": plain(self.epsilon)} | self.law.to_dict()
+
+    def half_width(self, n: int, beta: float) -> float:
+        """How far any estimated frequency is from the one among the `n` people, except with probability `beta`."""
+        return laplace_mean_half_width(self.law, n, beta, rounding=0.0, means=self.categories)
+
+
+@dataclass(frozen=True)
+class OneHotGaussian(_OneHotNoise):
+    """A one-hot row plus discrete Gaussian noise of variance `1/rho` in every place; rho-zCDP.
+
+    Two one-hot rows are `sqrt(2)` apart. Section 8.2.1 of Rogers 2017; Gaboardi-Rogers 2018. Weaker privacy than an
+    epsilon of `sqrt(2 rho)`: that promises rho-zCDP, and not the other way round.
+
+    Parameters
+    ----------
+    categories : int
+        `d`, at least 2.
+    rho : Fraction, int or float
+        Positive; a float means the decimal it prints as.
+
+    Examples
+    --------
+    >>> OneHotGaussian(categories=3, rho=0.5).cost
+    ZCDP(rho=0.5)
+    """
+
+    categories: int
+    rho: Rational
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", arguments.whole("categories", self.categories, at_least=2))
+        rational("rho", self.rho, above=0)
+        fits_vector("sigma", self.law.sigma_steps)
+
+    @cached_property
+    def law(self) -> GridGaussian:
+        """The law of the noise in each place, in whole steps of a grid that holds 0 and 1."""
+        rho = rational("rho", self.rho, above=0)
+        return one_hot_gaussian_law(rho, _fine(Fraction(math.sqrt(1 / rho))))
+
+    @property
+    def cost(self) -> ZCDP:
+        """What one answer spends of its owner's privacy."""
+        return ZCDP(float_up(rational("rho", self.rho, above=0)))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem behind the cost."""
+        return Guarantee("mechanism.gaussian", self.to_dict(), LOCAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Public parameters as plain data."""
+        return {"categories": self.categories, "rho": plain(self.rho)} | self.law.to_dict()
+
+    def half_width(self, n: int, beta: float) -> float:
+        """How far any estimated frequency is from the one among the `n` people, except with probability `beta`."""
+        return gaussian_mean_half_width(self.law, n, beta, rounding=0.0, means=self.categories)
+
+
+def _fine(scale: Fraction) -> Grid:
+    """A grid of `2**30` steps in the noise scale, or in 1 where the noise is smaller; its step is at most 1.
+
+    So fine that the variance is the continuous one but for a part in a billion, which tests that know it profit from.
+    """
+    whole = math.floor(scale).bit_length()
+    return Grid(min(0, whole - 30))
+
 
 __all__ = [
     "BitFlip",

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
+from holdfast.core import arguments
+from holdfast.core.copying import OneOwner
 from holdfast.errors import BudgetExhausted, InvalidParameter
-from holdfast.mechanisms.one_copy import OneCopy
 from holdfast.noise.entropy import Source, resolve
 from holdfast.noise.grid import Grid
 from holdfast.noise.inputs import Rational
@@ -124,7 +124,7 @@ class SparseAnswers:
         return {"above": self.above.tolist(), "values": shown, "exhausted": self.exhausted}
 
 
-class SparseRun(OneCopy):
+class SparseRun(OneOwner):
     """A run in progress: ask until `left` is 0. Made by `mechanism.start()`.
 
     It may be shared by threads; each question is answered under a lock.
@@ -140,6 +140,8 @@ class SparseRun(OneCopy):
     """
 
     __slots__ = ("__weakref__", "_asked", "_in_epoch", "_left", "_rules", "_secret", "_source")
+
+    _handed_over = "secret_state() and resume()"
 
     def __init__(self, rules: Rules, source: Source | None = None) -> None:
         super().__init__()
@@ -282,10 +284,10 @@ class SparseRun(OneCopy):
             raise InvalidParameter("state must hold whole numbers")
         run = cls(rules, source)
         last = None if rules.length is None else rules.length - 1
-        run._left = check.whole("left", state["left"], at_least=0, at_most=rules.cap)
-        run._in_epoch = check.whole("in_epoch", state["in_epoch"], at_least=0, at_most=last if run._left else 0)
+        run._left = arguments.whole("left", state["left"], at_least=0, at_most=rules.cap)
+        run._in_epoch = arguments.whole("in_epoch", state["in_epoch"], at_least=0, at_most=last if run._left else 0)
         # Every epoch that is over has had a question.
-        run._asked = check.whole("asked", state["asked"], at_least=run._in_epoch + rules.cap - run._left)
+        run._asked = arguments.whole("asked", state["asked"], at_least=run._in_epoch + rules.cap - run._left)
         kept = not rules.refresh and run._asked > 0 and run._left > 0
         if threshold is None and (run._in_epoch > 0 or kept):
             raise InvalidParameter(
@@ -296,10 +298,6 @@ class SparseRun(OneCopy):
 
     def __repr__(self) -> str:
         return f"SparseRun(asked={self._asked}, left={self._left})"
-
-    @staticmethod
-    def _handed_over() -> str:
-        return "secret_state() and resume()"
 
 
 def replicate(
@@ -324,7 +322,7 @@ def replicate(
         1 above, 0 below, -1 not answered. If values are released: the value, NaN below, infinity not answered.
     """
     origin = resolve(source)
-    runs = check.whole("runs", runs, at_least=1)
+    runs = arguments.whole("runs", runs, at_least=1)
     (grid, index), noises = rules.place, rules.noises
     answers = np.full((runs, np.size(values)), -1, dtype=np.int8)
     shown = None if noises.release is None else np.full(answers.shape, np.inf)
@@ -357,6 +355,3 @@ def first_above(noisy: npt.NDArray[np.int64], start: int, stop: int, threshold: 
         start += window
         window *= 4
     return None
-
-
-__all__ = ["Noises", "Rules", "Sampler", "SparseAnswer", "SparseAnswers", "SparseRun", "first_above", "replicate"]

@@ -3,18 +3,21 @@
 `Secure` words from the operating system in production; `Seeded` words, the same samplers, in simulations.
 """
 
-from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
 from holdfast.noise.coins import bernoulli, bernoulli_exp, bernoulli_exp_each, bernoulli_logistic, uniform_below
 from holdfast.noise.entropy import Secure, Seeded, Source
 from holdfast.noise.gaussian import discrete_gaussian
-from holdfast.noise.grid import Grid
-from holdfast.noise.laplace import discrete_laplace, geometric
-from holdfast.noise.laws import (
+from holdfast.noise.grid import (
+    Grid,
+    GridGaussian,
+    GridLaplace,
     discrete_gaussian_tail,
     discrete_gaussian_variance,
     discrete_laplace_tail,
     discrete_laplace_variance,
+    gaussian_on_grid,
+    laplace_on_grid,
 )
+from holdfast.noise.laplace import discrete_laplace, geometric
 from holdfast.noise.local import (
     flip_bits,
     leaky_response,

@@ -12,12 +12,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.noise.entropy import WORD_BITS, Source, resolve
-from holdfast.noise.fixed import EXP_ERROR, exp_lower, quadratic_weights
 from holdfast.noise.inputs import Rational, rational
-from holdfast.noise.table import Table, coin, odds
+from holdfast.noise.table import EXP_ERROR, Table, coin, exp_lower, odds, quadratic_weights
 
 _ALL = 1 << WORD_BITS
 
@@ -51,11 +50,11 @@ def uniform_below(bound: int, size: int | None = None, *, source: Source | None 
     >>> uniform_below(6, 5, source=Seeded(1))
     array([3, 5, 0, 5, 1])
     """
-    bound = check.whole("bound", bound, at_least=1, at_most=None if size is None else _ALL // 2)
+    bound = arguments.whole("bound", bound, at_least=1, at_most=None if size is None else _ALL // 2)
     origin = resolve(source)
     if size is None:
         return below(origin, bound)
-    count = check.whole("size", size, at_least=0)
+    count = arguments.whole("size", size, at_least=0)
     return below_each(origin, np.full(count, bound, dtype=np.uint64)).astype(np.int64)
 
 
@@ -88,7 +87,7 @@ def bernoulli(p: Rational, size: int | None = None, *, source: Source | None = N
     origin = resolve(source)
     if size is None:
         return below(origin, d) < n
-    count = check.whole("size", size, at_least=0)
+    count = arguments.whole("size", size, at_least=0)
     return coin(lambda precision: ((n << precision) // d, 1)).draws(origin, count) > 0
 
 
@@ -128,7 +127,7 @@ def bernoulli_exp(x: Rational, size: int | None = None, *, source: Source | None
     origin = resolve(source)
     if size is None:
         return exp_coin(origin, fraction.numerator, fraction.denominator)
-    count = check.whole("size", size, at_least=0)
+    count = arguments.whole("size", size, at_least=0)
     return coin(lambda precision: (exp_lower(fraction, precision), EXP_ERROR)).draws(origin, count) > 0
 
 
@@ -158,7 +157,7 @@ def bernoulli_exp_each(numerators: Any, denominator: int, *, source: Source | No
     tops = np.asarray(numerators)
     if tops.dtype.kind not in "iuO" or (tops.size and tops.min() < 0):
         raise InvalidParameter("numerators must be whole numbers, at least 0")
-    d = check.whole("denominator", denominator, at_least=1)
+    d = arguments.whole("denominator", denominator, at_least=1)
     origin = resolve(source)
     if tops.dtype.kind == "O" or d > _ALL // 2:
         return np.array([exp_coin(origin, int(n), d) for n in tops.ravel()], dtype=np.bool_).reshape(tops.shape)
@@ -194,7 +193,7 @@ def bernoulli_logistic(
     origin = resolve(source)
     if size is None:
         return table.draw(origin) == 1
-    return table.draws(origin, check.whole("size", size, at_least=0)) > 0
+    return table.draws(origin, arguments.whole("size", size, at_least=0)) > 0
 
 
 @lru_cache(maxsize=64)
@@ -302,6 +301,3 @@ def _ratio_coins(source: Source, tops: NDArray[np.uint64], d: int) -> NDArray[np
         hits[again] = words < limits[again]
         again = again[words >= end]
     return hits
-
-
-__all__ = ["bernoulli", "bernoulli_exp", "bernoulli_exp_each", "bernoulli_logistic", "uniform_below"]

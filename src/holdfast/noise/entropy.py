@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 WORD_BITS = 64
@@ -145,7 +145,7 @@ class Seeded(Source):
     __slots__ = ("_bits", "_seed", "_words")
 
     def __init__(self, seed: int) -> None:
-        self._seed = check.whole("seed", seed, at_least=0)
+        self._seed = arguments.whole("seed", seed, at_least=0)
         self._bits = np.random.PCG64(self._seed)
         self._words: list[int] = []
 
@@ -215,6 +215,3 @@ def resolve(source: Source | None) -> Source:
     raise InvalidParameter(
         f"source must be a noise.Source such as Secure() or Seeded(1), got a {type(source).__name__}"
     )
-
-
-__all__ = ["WORD_BITS", "Secure", "Seeded", "Source", "resolve"]

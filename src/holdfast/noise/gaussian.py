@@ -9,13 +9,11 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.noise.coins import below, exp_coin, series_coins
 from holdfast.noise.entropy import Source, resolve
-from holdfast.noise.fixed import Weights, quadratic_weights
-from holdfast.noise.inputs import Rational, ratio
-from holdfast.noise.integers import fits_vector, paired, signed, signed_each, symmetric
-from holdfast.noise.table import Table, coin
+from holdfast.noise.inputs import Rational, fits_vector, paired, ratio, signed, signed_each, symmetric
+from holdfast.noise.table import Table, Weights, coin, quadratic_weights
 
 _DIRECT = 32
 _CHUNK = 1 << 15
@@ -75,7 +73,7 @@ def discrete_gaussian(
     origin = resolve(source)
     if size is None:
         return sampler.draw(origin)
-    count = check.whole("size", size, at_least=0)
+    count = arguments.whole("size", size, at_least=0)
     fits_vector("sigma", sigma)
     return sampler.draws(origin, count)
 
@@ -154,6 +152,3 @@ class _Blocks:
 @lru_cache(maxsize=32)
 def _gaussian(n: int, d: int) -> _Blocks:
     return _Blocks(n, d)
-
-
-__all__ = ["discrete_gaussian"]

@@ -1,4 +1,12 @@
-"""How the samplers read their parameters: a rational number stays as it is, a float means the decimal it prints as."""
+"""Parameters and results of samplers: exact rationals in, signed integers within 64-bit arrays out.
+
+A rational number stays as it is; a float means the decimal that it prints as.
+
+Signed integers
+---------------
+The integers are numbered 0, -1, 1, -2, 2, ...: the code `2 g` stands for g and `2 g + 1` for `-1 - g`. No integer has
+two codes, so zero cannot be counted twice.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
-from holdfast.bounds.exact import decimal_fraction
+from holdfast.bounds.numerics.exact import decimal_fraction
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
+from holdfast.noise.table import Weights
 
 Rational = Fraction | int | float
-"""What a parameter may be given as. `0.1` means one tenth (see `holdfast.bounds.exact`)."""
+"""What a parameter may be given as. `0.1` means one tenth (see `holdfast.bounds.numerics.exact`)."""
 
 
 def rational(
@@ -35,10 +44,10 @@ def rational(
         fraction = value if isinstance(value, Fraction) else Fraction(int(value))
         inside = (above is None or fraction > above) and (at_least is None or fraction >= at_least)
         if not inside or (at_most is not None and fraction > at_most):
-            check.real(name, value, above=above, at_least=at_least, at_most=at_most)
+            arguments.real(name, value, above=above, at_least=at_least, at_most=at_most)
             raise InvalidParameter(f"{name} is outside its range")  # rounding to a float hid it
         return fraction
-    check.real(name, value, above=above, at_least=at_least, at_most=at_most)
+    arguments.real(name, value, above=above, at_least=at_least, at_most=at_most)
     return decimal_fraction(float(value))
 
 
@@ -77,3 +86,43 @@ def ratio(name: str, value: Any) -> tuple[int, int]:
         return value, 1
     fraction = value if type(value) is Fraction and value.numerator > 0 else rational(name, value, above=0)
     return fraction.numerator, fraction.denominator
+
+
+VECTOR_SCALE = 1 << 48
+"""The largest scale, in steps, of which arrays are drawn: their values fit 64 bits."""
+
+
+def symmetric(weights: Weights) -> Weights:
+    """Weights of codes such that the integer k has the weight of `|k|`."""
+    twice = [w for w in weights.lower for _ in (0, 1)]
+    return Weights(twice[1:], weights.error, 2 * weights.tail)
+
+
+def paired(weights: Weights) -> Weights:
+    """Weights of codes such that g and `-1 - g` both have the weight of g."""
+    return Weights([w for w in weights.lower for _ in (0, 1)], weights.error, 2 * weights.tail)
+
+
+def signed(code: int) -> int:
+    """The integer of a code.
+
+    Examples
+    --------
+    >>> [signed(code) for code in range(5)]
+    [0, -1, 1, -2, 2]
+    """
+    return ~(code >> 1) if code & 1 else code >> 1
+
+
+def signed_each(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The integers of codes, written over them."""
+    signs = -(codes & 1)
+    codes >>= 1
+    codes ^= signs
+    return codes
+
+
+def fits_vector(name: str, value: Rational) -> None:
+    """Refuse a scale whose arrays might not fit 64 bits."""
+    if value > VECTOR_SCALE:
+        raise InvalidParameter(f"{name} must be at most 2**48 steps for an array of 64-bit integers; coarsen the grid")

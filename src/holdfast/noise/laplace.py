@@ -9,12 +9,10 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.noise.entropy import Source, resolve
-from holdfast.noise.fixed import Weights, quadratic_weights
-from holdfast.noise.inputs import Rational, ratio
-from holdfast.noise.integers import fits_vector, signed, signed_each, symmetric
-from holdfast.noise.table import Table
+from holdfast.noise.inputs import Rational, fits_vector, ratio, signed, signed_each, symmetric
+from holdfast.noise.table import Table, Weights, quadratic_weights
 
 _DIGIT_BITS = 6  # smaller digits make smaller tables, larger ones fewer draws
 _BASE = 1 << _DIGIT_BITS
@@ -71,7 +69,7 @@ def discrete_laplace(
     origin = resolve(source)
     if size is None:
         return signed(digits.draw(origin))
-    count = check.whole("size", size, at_least=0)
+    count = arguments.whole("size", size, at_least=0)
     fits_vector("scale", scale)
     result = np.empty(count, dtype=np.int64)
     for start in range(0, count, _CHUNK):
@@ -110,7 +108,7 @@ def geometric(scale: Rational, size: int | None = None, *, source: Source | None
     origin = resolve(source)
     if size is None:
         return digits.draw(origin)
-    count = check.whole("size", size, at_least=0)
+    count = arguments.whole("size", size, at_least=0)
     fits_vector("scale", scale)
     result = np.empty(count, dtype=np.int64)
     for start in range(0, count, _CHUNK):
@@ -180,6 +178,3 @@ def _higher_digits(n: int, d: int) -> list[Table]:
 
 def _digit_table(rate: Fraction, count: int | None) -> Table:
     return Table(lambda precision: quadratic_weights(rate, Fraction(0), precision, count))
-
-
-__all__ = ["discrete_laplace", "geometric"]

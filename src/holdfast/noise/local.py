@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
-from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
 from holdfast.noise.coins import below_each, bernoulli, bernoulli_logistic, logistic_table
 from holdfast.noise.entropy import Source, resolve
-from holdfast.noise.grid import Grid, check_grid
+from holdfast.noise.grid import Grid, GridGaussian, GridLaplace, check_grid, gaussian_on_grid, laplace_on_grid
 from holdfast.noise.inputs import Rational, plain_array, rational
 
 
@@ -56,7 +55,7 @@ def randomized_response(
     >>> randomized_response([0, 1, 2, 2], 3, 2, source=Seeded(4))
     array([2, 1, 1, 2])
     """
-    d = check.whole("categories", categories, at_least=2, at_most=1 << 62)
+    d = arguments.whole("categories", categories, at_least=2, at_most=1 << 62)
     truth = coded(values, d)
     cost = rational("epsilon", epsilon, at_least=0)
     origin = resolve(source)
@@ -296,7 +295,7 @@ def coded(values: Any, categories: int, name: str = "values") -> NDArray[np.int6
 
 def one_hot(values: Any, categories: int) -> tuple[NDArray[np.int64], int]:
     """Rows with a 1 in the place of the value, and how many places there are."""
-    d = check.whole("categories", categories, at_least=2)
+    d = arguments.whole("categories", categories, at_least=2)
     truth = coded(values, d)
     return (truth[..., None] == np.arange(d)).astype(np.int64), d
 
@@ -309,11 +308,11 @@ def _steps_of_one(grid: Grid) -> int:
 
 def declared_range(low: float, high: float, default: float | None) -> tuple[float, float, float]:
     """The public range and the public value of those who give no number: the middle if none is declared."""
-    bottom = check.real("low", low)
-    top = check.real("high", high, above=bottom)
+    bottom = arguments.real("low", low)
+    top = arguments.real("high", high, above=bottom)
     if default is None:
         return bottom, top, 0.5 * bottom + 0.5 * top
-    return bottom, top, check.real("default", default, at_least=bottom, at_most=top)
+    return bottom, top, arguments.real("default", default, at_least=bottom, at_most=top)
 
 
 def clipped(values: Any, low: float, high: float, default: float) -> NDArray[np.float64]:
@@ -333,14 +332,3 @@ def _moved(value: Any, low: float, high: float) -> float:
     """A number of any size moved into the range, NaN for anything else."""
     number: Any = value if isinstance(value, Real) else math.nan
     return low if number < low else high if number > high else float(number)
-
-
-__all__ = [
-    "flip_bits",
-    "leaky_response",
-    "local_gaussian",
-    "local_laplace",
-    "one_hot_gaussian",
-    "one_hot_laplace",
-    "randomized_response",
-]

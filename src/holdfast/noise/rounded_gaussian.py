@@ -16,14 +16,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.noise.entropy import WORD_BITS, Source, resolve
-from holdfast.noise.fixed import EXP_ERROR, Weights, exp_lower, quadratic_weights
 from holdfast.noise.grid import Grid, check_grid
-from holdfast.noise.inputs import Rational, rational
-from holdfast.noise.integers import paired
-from holdfast.noise.table import Table
+from holdfast.noise.inputs import Rational, paired, rational
+from holdfast.noise.table import EXP_ERROR, Table, Weights, exp_lower, quadratic_weights
 
 _CHUNK = 1 << 15
 _FARTHEST = 1 << 48
@@ -96,7 +94,7 @@ def rounded_gaussian(
     origin = resolve(source)
     if size is None:
         return _place(origin, _normal(origin), centre, scale)
-    count = check.whole("size", size, at_least=0)
+    count = arguments.whole("size", size, at_least=0)
     if scale > _FARTHEST or abs(centre) > _FARTHEST:
         raise InvalidParameter("sigma and mean must be at most 2**48 steps for an array; coarsen the grid")
     result = np.empty(count, dtype=np.int64)
@@ -225,6 +223,3 @@ def _exact(mean: Any) -> Fraction:
     if isinstance(mean, bool) or not isinstance(mean, Real) or not math.isfinite(mean):
         raise InvalidParameter("mean must be a finite number")
     return Fraction(int(mean) if isinstance(mean, Integral) else float(mean))
-
-
-__all__ = ["fine_grid", "rounded_gaussian"]

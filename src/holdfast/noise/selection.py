@@ -17,14 +17,13 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.noise.coins import below, below_each, bernoulli_exp_each, exp_coin
 from holdfast.noise.entropy import Source, resolve
-from holdfast.noise.fixed import EXP_ERROR, Weights, exp_lower
 from holdfast.noise.inputs import Rational, plain_array, rational
 from holdfast.noise.laplace import discrete_laplace, geometric
-from holdfast.noise.table import Table
+from holdfast.noise.table import EXP_ERROR, Table, Weights, exp_lower
 
 _SCORE_LIMIT = 1 << 61
 _NEGLIGIBLE = 1 << 32
@@ -83,7 +82,7 @@ def exponential_choice(
             member = int(order[int(starts[bucket]) + below(origin, int(counts[bucket]))])
             if exp_coin(origin, int(rests[member]), d):
                 return member
-    result = np.empty(check.whole("size", size, at_least=0), dtype=np.int64)
+    result = np.empty(arguments.whole("size", size, at_least=0), dtype=np.int64)
     filled = 0
     while filled < result.size:
         bucket_each = table.draws(origin, result.size - filled)
@@ -167,7 +166,7 @@ def noisy_max(
     0
     """
     array = _scores(scores)
-    kind = check.choice("noise", noise, ("geometric", "laplace"))
+    kind = arguments.choice("noise", noise, ("geometric", "laplace"))
     origin = resolve(source)
     sampler = geometric if kind == "geometric" else discrete_laplace
     noisy = array + sampler(scale, array.size, source=origin)
@@ -210,6 +209,3 @@ def _bucket_table(levels: list[int], counts: list[int]) -> Table:
         return Weights(lower, EXP_ERROR * max(counts))
 
     return Table(weights)
-
-
-__all__ = ["exponential_choice", "noisy_max", "permute_and_flip"]

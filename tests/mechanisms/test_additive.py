@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.accounting.costs import ZCDP, PureDP
 from holdfast.bounds import catalogue
-from holdfast.bounds.exact import decimal_fraction, float_up
+from holdfast.bounds.numerics.exact import decimal_fraction, float_up
 from holdfast.errors import InvalidParameter
 from holdfast.mechanisms import (
     BitFlip,

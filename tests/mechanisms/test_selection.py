@@ -12,7 +12,7 @@ from holdfast.accounting.costs import ZCDP
 from holdfast.bounds import catalogue
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.mechanisms import Selection
-from holdfast.mechanisms.exponential import METHODS
+from holdfast.mechanisms.selection import METHODS
 from holdfast.noise import Grid, Seeded
 from tests.mechanisms.statistics import fits
 from tests.mechanisms.zoo import below, pmf

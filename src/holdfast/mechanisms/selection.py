@@ -9,16 +9,15 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from holdfast import check
 from holdfast.accounting.costs import ZCDP, PureDP
-from holdfast.bounds.exact import float_up
-from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.mechanism import noisy_max_gap, selection_gap
+from holdfast.bounds.numerics.exact import float_up
+from holdfast.core import arguments
+from holdfast.core.guarantee import Guarantee
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.mechanisms.base import NEIGHBOURS, plain
-from holdfast.noise.calibrate import GridLaplace, laplace_on_grid
 from holdfast.noise.entropy import Source
-from holdfast.noise.grid import Grid, check_grid
+from holdfast.noise.grid import Grid, GridLaplace, check_grid, laplace_on_grid
 from holdfast.noise.inputs import Rational, rational
 from holdfast.noise.selection import exponential_choice, noisy_max, permute_and_flip
 
@@ -71,7 +70,7 @@ class Selection:
     def __post_init__(self) -> None:
         rational("sensitivity", self.sensitivity, above=0)
         rational("epsilon", self.epsilon, above=0)
-        check.choice("method", self.method, METHODS)
+        arguments.choice("method", self.method, METHODS)
         if not isinstance(self.monotone, bool):
             raise InvalidParameter("monotone must be True or False")
         object.__setattr__(self, "grid", check_grid(self.grid))
@@ -155,6 +154,3 @@ class Selection:
         if self.method == "permute-and-flip":
             return permute_and_flip(indices, rate, source=source)
         return noisy_max(indices, scale, noise=self.method, source=source)
-
-
-__all__ = ["METHODS", "Method", "Selection"]

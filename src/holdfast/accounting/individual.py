@@ -11,17 +11,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast import check
 from holdfast.accounting.account import Fixed
-from holdfast.accounting.amount import budget as read_budget
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.accounting.costs import budget as read_budget
+from holdfast.core import arguments
+from holdfast.core.copying import NoCopy
+from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
 
 _ADD_REMOVE = "neighbours add or remove one row; row sums stay secret; costs may be chosen adaptively"
 _REPLACE_ONE = "neighbours replace one row; Gaussian noise on sums of rows; row sums stay secret"
 
 
-class IndividualFilter(Fixed):
+class IndividualFilter(NoCopy, Fixed):
     """Keep one Renyi budget a row and say which rows may still take part in the next answer.
 
     Feldman and Zrnic 2021, individual privacy filter; the argument is the Renyi filter's, row by row: for a fixed row,
@@ -61,12 +62,14 @@ class IndividualFilter(Fixed):
     IndividualFilter(rows=3, budget=1.25)
     """
 
+    _not_copied = "an IndividualFilter holds secret sums; store secret_state() with the rows instead"
+
     name = "individual"
 
     def __init__(self, rows: int, budget: float, *, order: float | None = None) -> None:
-        self.rows = check.whole("rows", rows, at_least=1)
+        self.rows = arguments.whole("rows", rows, at_least=1)
         self.budget = read_budget("budget", budget)
-        self.order = None if order is None else check.real("order", order, above=1)
+        self.order = None if order is None else arguments.real("order", order, above=1)
         self._sums: NDArray[np.float64] = np.zeros(self.rows)
         self._lock = threading.Lock()
 
@@ -108,7 +111,7 @@ class IndividualFilter(Fixed):
             Under "replace-one": every row's contribution is one number and all have the same sign, such as values in
             [0, 1]; the factor is then 2 instead of 4.
         """
-        check.choice("neighbours", neighbours, ("add-remove", "replace-one"))
+        arguments.choice("neighbours", neighbours, ("add-remove", "replace-one"))
         stated: dict[str, Any] = {"name": self.name} | ({} if self.order is None else {"order": self.order})
         key = "rho" if self.order is None else "epsilon"
         if neighbours == "add-remove":
@@ -137,9 +140,6 @@ class IndividualFilter(Fixed):
             raise InvalidParameter("state must hold one sum for each row, within the budget")
         made._sums = sums
         return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("an IndividualFilter holds secret sums; store secret_state() with the rows instead")
 
     def __repr__(self) -> str:
         order = "" if self.order is None else f", order={self.order!r}"
@@ -192,8 +192,8 @@ def gaussian_row_costs(values: ArrayLike, sigma: float, order: float | None = No
     rows = _numbers(values)
     if rows is None or rows.ndim not in (1, 2) or not np.all(np.isfinite(rows)):
         raise InvalidParameter("values must be finite numbers, one row each")
-    sigma = check.real("sigma", sigma, above=0)
-    factor = 1.0 if order is None else check.real("order", order, above=1)
+    sigma = arguments.real("sigma", sigma, above=0)
+    factor = 1.0 if order is None else arguments.real("order", order, above=1)
     rows = rows[:, np.newaxis] if rows.ndim == 1 else rows
     width = rows.shape[1]
     growth = 1 + width * 2.0**-52 + 2.0**-49  # a dozen rounded operations and a sum of `width` squares
@@ -202,6 +202,3 @@ def gaussian_row_costs(values: ArrayLike, sigma: float, order: float | None = No
         # each square may have lost half a smallest double, which only a tiny cost can notice
         costs = np.nextafter((halves * growth + (width + 2) * math.ulp(0.0)) * factor, np.inf)
     return np.where(np.any(rows != 0, axis=1), np.minimum(costs, sys.float_info.max), 0.0)
-
-
-__all__ = ["IndividualFilter", "gaussian_row_costs"]

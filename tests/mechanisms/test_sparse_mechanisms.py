@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from holdfast.accounting.costs import PureDP
 from holdfast.bounds import catalogue
 from holdfast.bounds.conversions import pure_to_zcdp
-from holdfast.bounds.exact import decimal_fraction
 from holdfast.bounds.mechanism import gaussian_width, laplace_width
+from holdfast.bounds.numerics.exact import decimal_fraction
 from holdfast.bounds.sparse_vector import numeric_sparse_scales, sparse_vector_epsilon, sparse_vector_split
 from holdfast.errors import InvalidParameter
 from holdfast.mechanisms import (

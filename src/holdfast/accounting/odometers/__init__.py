@@ -1,1 +1,0 @@
-"""Odometers: what has been spent so far. One a file; `holdfast.accounting` exports them all."""
