@@ -11,7 +11,16 @@ import polars as pl
 import pyarrow as pa
 
 from holdfast.data import Schema
-from holdfast.data.statistics import Contingency, Count, FixedSum, GroupBy, Histogram, QuantileCounts, Statistic
+from holdfast.data.statistics import (
+    Contingency,
+    Count,
+    FixedSum,
+    GroupBy,
+    Histogram,
+    Present,
+    QuantileCounts,
+    Statistic,
+)
 from tests.data.expressions.odd_rows import INTEGERS, SCHEMA, TEXTS, expressions
 
 Rows = list[dict[str, Any]]
@@ -94,14 +103,17 @@ def _question(random: Random, numbers: list[Any], truths: list[Any], nested: boo
         case 1:
             return FixedSum(random.choice(truths), *random.choice([(0, 1), (-1, 1), (0, 2), (0.25, 0.75)]))
         case 2:
-            return Count(random.choice(truths))
+            return random.choice([Count, Present])(random.choice(truths))
         case 3:
-            return Histogram(random.choice(numbers), _edges(random))
+            null_as, gone = random.choice([None, 0, 1]), random.random() < 0.3
+            return Histogram(random.choice(numbers), _edges(random), null_as, gone)
         case 4:
             return QuantileCounts(random.choice(numbers), _edges(random))
         case 5:
             names = random.sample(KEYED, random.randint(1, 2))
-            return Contingency(tuple(names), tuple(_categories(random, name) for name in names))
+            categories = tuple(_categories(random, name) for name in names)
+            null_as = random.choice([None, tuple(random.choice([None, 0]) for _ in names)])
+            return Contingency(tuple(names), categories, null_as, where_present=random.random() < 0.3)
         case _:
             name = random.choice(KEYED)
             return GroupBy(name, _categories(random, name), _question(random, numbers, truths, nested=False))

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.data import Schema, table
-from holdfast.data.arrow_batches import held
-from holdfast.data.fingerprint import Content, Texts, mix
+from holdfast.data.fingerprint import Content, Texts, held, mix
 from holdfast.data.sample import CHANGED
 from holdfast.data.schema import Column
 from holdfast.errors import SampleUnavailable
@@ -164,11 +163,12 @@ def test_a_sample_that_lost_rows_has_no_digest(tmp_path: Path) -> None:
 _WITHOUT_PANDAS = """
 import sys
 import polars as pl
-from holdfast.data import Schema, arrow_batches
+from holdfast.data import Schema
+from holdfast.data import fingerprint
 
 columns = {"a": [1, None, 3], "x": [0.5, 1.5, None], "b": [True, None, False], "s": ["u", None, "v"]}
 schema = Schema({"a": "integer", "x": "number", "b": "boolean", "s": "text"})
-held = arrow_batches.batch(schema, list(columns), pl.DataFrame(columns).to_arrow())
+held = fingerprint.batch(schema, list(columns), pl.DataFrame(columns).to_arrow())
 assert [held[name][0].tolist() for name in "axb"] == [[1, 0, 3], [0.5, 1.5, 0.0], [True, False, False]]
 for name, values in columns.items():
     assert held[name][1].tolist() == [value is None for value in values]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from holdfast.data import Column, table
-from holdfast.data.overlap import SIZE, Sketch, sketch
+from holdfast.data.fingerprint import SIZE, Sketch, Texts, sketch
 from holdfast.errors import InvalidParameter
 
 KEY = Column("id", "integer")
@@ -80,6 +80,13 @@ def test_no_row_key_no_sketch() -> None:
         table({"x": [1]}, row_key="y")
     with pytest.raises(InvalidParameter, match="a stored sketch"):
         Sketch.from_dict({"hashes": ["zz"], "below": "0"})
+
+
+def test_a_key_stored_as_text_is_still_the_same_key() -> None:
+    """To write the keys as texts must not hide that rows are shared."""
+    texts = ["-3", "0", "7.0", "4503599627370497", "007"]
+    as_text = sketch(Column("id", "text"), [{"id": (Texts.of(texts), None)}])
+    assert as_text.hashes == sketched(np.array([-3, 0, 7, 2**52 + 1])).hashes
 
 
 def test_a_key_declared_a_number_is_still_the_same_key() -> None:

@@ -36,6 +36,20 @@ def test_row_keys_are_the_same_as_in_memory_and_after_a_lost_connection(
         assert wanted is not None
         assert found.to_dict() == wanted.to_dict()
         assert found.overlaps(wanted)
+        assert there.column_digests() == here.column_digests() == {}  # a running number, and three values
+        assert there.is_numbered("person")
+
+
+def test_column_digests_are_the_same_as_in_memory(postgres_url: str) -> None:
+    execute(
+        postgres_url,
+        "create table people (person bigint, x double precision)",
+        "insert into people select i * i, i * i + 0.5 from generate_series(1, 500) i",
+    )
+    rows = {"other": [i * i for i in range(500, 0, -1)], "y": [i * i + 0.5 for i in range(500, 0, -1)]}
+    with table(postgres_url, table="people") as there, table(rows) as here:
+        assert sorted(there.column_digests().values()) == sorted(here.column_digests().values())
+        assert set(there.column_digests()) == {"person", "x"}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -9,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.data import Sample, table
+from holdfast.data import Sample, Schema, table
 from holdfast.data.statistics import Statistic, of_rows
+from holdfast.errors import InvalidParameter
 from tests.data import kept
 from tests.data.expressions.odd_rows import SCHEMA
 from tests.data.expressions.odd_rows import rows as odd_rows
@@ -71,6 +73,33 @@ def agree(sample: Sample, count: int = QUESTIONS) -> None:
     assert sample.fingerprint() == table(kept.arrow(HELD)).fingerprint()
 
 
+def test_columns_without_missing_values_are_found_and_asked_about(folder: Path) -> None:
+    """Expressions that cannot be null are compiled otherwise, and mean the same."""
+    whole = [{c.name: _filled(c.kind, row[c.name]) for c in SCHEMA} for row in HELD]
+    right = [tuple(of_rows(asked, whole, SCHEMA)) for asked in ASKED[:60]]
+    path = kept.parquet(folder / "whole.parquet", whole)
+    for sample in (table(kept.arrays(whole), engine="numpy"), table(path), table(path, engine="duckdb")):
+        assert [column.nullable for column in sample.schema] == [False] * len(SCHEMA)
+        assert [tuple(one) for one in sample.measure(ASKED[:60])] == right
+        assert all(declared_without_nulls_is_refused(sample.engine, folder, column.name) for column in SCHEMA)
+
+
+def _filled(kind: str, value: Any) -> Any:
+    if value is None or (kind == "number" and not abs(value) <= 2.0**100):
+        return {"number": 0.5, "integer": 3, "boolean": True, "text": "a"}[kind]
+    return value
+
+
+def declared_without_nulls_is_refused(engine: str, folder: Path, name: str) -> bool:
+    """Whether the rows with gaps are refused where this column is declared to have none."""
+    path = folder / "gaps.parquet"
+    source: Any = kept.arrays(HELD) if engine == "numpy" else path if path.exists() else kept.parquet(path, HELD)
+    declared = Schema([replace(column, nullable=column.name != name) for column in SCHEMA])
+    with pytest.raises(InvalidParameter, match=f"schema must not declare {name!r} to be `not null`"):
+        table(source, engine=engine, schema=declared)  # type: ignore[arg-type]
+    return True
+
+
 def test_two_hundred_questions(sample: Sample, request: pytest.FixtureRequest) -> None:
     # The other two ways into DuckDB run the same statements, so some of the questions show that they read the same.
     short = request.node.callspec.params["sample"] in ("duckdb-csv", "duckdb-table")
@@ -86,5 +115,5 @@ def test_two_hundred_questions_on_postgres(postgres_url: str) -> None:
 
 def test_the_questions_are_of_every_sort() -> None:
     sorts = {type(asked).__name__ for asked in ASKED}
-    assert sorts == {"FixedSum", "Count", "Histogram", "QuantileCounts", "Contingency", "GroupBy"}
+    assert sorts == {"FixedSum", "Count", "Present", "Histogram", "QuantileCounts", "Contingency", "GroupBy"}
     assert sum(len(set(right)) > 1 or right[0] not in (0, ROWS) for right in meant()) > QUESTIONS / 2

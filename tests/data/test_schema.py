@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+from holdfast.data import table
 from holdfast.data.schema import Column, Schema
 from holdfast.errors import InvalidParameter
 
@@ -53,6 +54,28 @@ def test_a_schema_round_trips_and_does_not_change() -> None:
         schema.columns = ()
     with pytest.raises(AttributeError):
         del schema.columns
+
+
+def test_whether_values_may_be_missing_is_declared_as_in_sql() -> None:
+    schema = Schema({"age": "integer not null", "income": "number NULL", "sex": "text"})
+    assert [column.nullable for column in schema] == [False, True, None]
+    assert [column.may_be_missing for column in schema] == [False, True, True]
+    assert Schema.from_dict(schema.to_dict()) == schema
+    old = {"columns": [{"name": "age", "kind": "integer"}]}  # as ledgers hold it that were begun before
+    assert Schema.from_dict(old)["age"].may_be_missing
+    assert Schema.from_dict(old).to_dict() == old
+    for words in ("integer maybe", "integer not", "whole number null"):
+        with pytest.raises(InvalidParameter, match="kind of column 'age' must be one of"):
+            Schema({"age": words})
+    with pytest.raises(InvalidParameter, match="nullable of column 'age' must be true, false"):
+        Column("age", "integer", nullable="no")  # type: ignore[arg-type]
+
+
+def test_the_fingerprint_does_not_know_of_missing_values() -> None:
+    """The same rows find their ledger, whatever was declared about them."""
+    rows = {"age": [23, 35, 61], "income": [1.0, 2.0, 9.0]}
+    declared = [None, {"age": "integer null", "income": "number"}, {"age": "integer not null", "income": "number null"}]
+    assert len({table(rows, schema=one).fingerprint() for one in declared}) == 1
 
 
 @pytest.mark.parametrize("columns", [[], {}, [1], [Column("a", "text"), Column("a", "number")]])

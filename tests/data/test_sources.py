@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import holdfast as hf
-from holdfast.data.arrow_batches import held
 from holdfast.data.expressions import Expression, expression, numpy_columns, python_rows, to_json, tree
-from holdfast.data.fingerprint import Content
+from holdfast.data.fingerprint import Content, held
 from holdfast.data.schema import Column, Schema, category
 from holdfast.data.statistics import Count, FixedSum
 from holdfast.data.statistics.request import end
@@ -32,8 +31,13 @@ RAGGED = np.array([None, [1], [1, 2]], dtype=object)
         ([1, 2], None, "source must be a mapping of columns, a data frame, a file or an address, got a list"),
         ({"a": [1], "b": [1, 2]}, "polars", "source must have columns of one length, each of one type"),
         ({"a": [1], "b": [1, 2]}, "numpy", "source must have columns of one length"),
-        ({"a": [1, SECRET]}, "polars", "source must have columns of one length, each of one type"),
-        ({"a": [1, 2.5]}, "polars", "source must have columns of one length, each of one type"),
+        ({"a": [1, SECRET]}, "polars", "column 'a' must hold numbers, truth values or texts, and holds several"),
+        ({"a": [1, SECRET]}, "numpy", "column 'a' must hold numbers, truth values or texts, and holds several"),
+        ({"a": [1, True]}, "polars", "column 'a' must hold numbers, truth values or texts, and holds several"),
+        ({"a": [1, True]}, "numpy", "column 'a' must hold numbers, truth values or texts, and holds several"),
+        ({"a": [10**400, 1.5]}, "polars", "column 'a' must hold numbers that fit a double"),
+        ("s3://bucket/rows.parquet", None, "source must be a file on this machine or begin with postgresql://"),
+        (f"snowflake://{SECRET}@there", None, "source must be a file on this machine or begin with postgresql://"),
         ({"a": np.zeros((2, 2))}, "numpy", "column 'a' must be a one-dimensional array"),
         ({"a": [[1], [1, 2]]}, "numpy", "column 'a' must be a one-dimensional array"),
         ({"a": SECRET}, "numpy", "column 'a' must be a one-dimensional array"),

@@ -57,6 +57,8 @@ def test_fingerprint_and_sketch_are_made_by_the_workers(spark_session: SparkSess
     here, there = table(path, row_key="id"), table(path, engine="spark", row_key="id", session=spark_session)
     assert here.fingerprint() == there.fingerprint()
     assert here.key_sketch() == there.key_sketch()
+    assert set(there.column_digests()) == {"id", "x"}
+    assert here.column_digests() == there.column_digests()
     parts = list(there.batches(["id"]))
     assert sorted(int(i) for part in parts for i in part["id"][0]) == sorted(ids)  # type: ignore[union-attr]
 
@@ -80,13 +82,40 @@ def test_changes_under_a_running_sample(spark_session: SparkSession, tmp_path: P
     assert "no longer has the rows" in changed(pl.DataFrame({"x": [1.0, 2.0, 3.0], "s": ["a", "b", "secret"]}))
     sample = table(path, engine="spark", session=spark_session)
     path.write_bytes(b"not a file of this sort")
-    with pytest.raises(SampleUnavailable, match="could not read"):
+    with pytest.raises(SampleUnavailable, match="no longer has the rows"):
         sample.measure(asked)
+    with pytest.raises(SampleUnavailable):
+        table(path, engine="spark", session=spark_session)
     path.unlink()
-    with pytest.raises(SampleUnavailable, match="could not read"):
+    with pytest.raises(SampleUnavailable, match="no longer has the rows"):
         sample.measure(asked)
     with pytest.raises(SampleUnavailable, match="could not read"):
         table(path, engine="spark", session=spark_session)
+
+
+@pytest.mark.parametrize("place", ["a.parquet", "folder/a.parquet", "folder/day=1/a.parquet"])
+def test_a_file_that_is_rewritten_with_its_old_time_is_noticed(
+    spark_session: SparkSession, tmp_path: Path, place: str
+) -> None:
+    """The same number of rows of the same types, and the time of the last change restored."""
+    path = tmp_path / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pl.DataFrame({"x": [1.0, 2.0]}).write_parquet(path)
+    source = path if place == "a.parquet" else tmp_path / "folder"
+    with table(source, engine="spark", session=spark_session, row_key="x") as sample:
+        assert sample.measure([Count("x > 1")]) == [(1,)]
+        before = path.stat()
+        pl.DataFrame({"x": [3.0, 4.0]}).write_parquet(path)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert path.stat().st_mtime_ns == before.st_mtime_ns
+        for read in (
+            lambda: sample.measure([Count("x > 1")]),
+            lambda: list(sample.batches(["x"])),
+            sample.fingerprint,
+            sample.key_sketch,
+        ):
+            with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                read()
 
 
 def test_kinds_of_columns(spark_session: SparkSession) -> None:
@@ -94,10 +123,66 @@ def test_kinds_of_columns(spark_session: SparkSession) -> None:
         "select cast(1 as tinyint) a, cast(2.5 as float) b, date'2020-01-01' d, cast(1.5 as decimal(5, 2)) e, "
         "'x' collate utf8_lcase as f, 'y' as g"
     )
-    assert table(frame).schema == Schema({"a": "integer", "b": "number", "g": "text"})
+    assert table(frame).schema == Schema({"a": "integer not null", "b": "number not null", "g": "text not null"})
     with pytest.raises(InvalidParameter, match="which is a decimal"):
         table(frame, schema={"e": "number"})
     with pytest.raises(InvalidParameter, match="collate"):
         table(frame, schema={"f": "text"})
     with pytest.raises(InvalidParameter, match="engine must be spark"):
         table(frame, engine="polars")
+
+
+def test_parquet_files_of_different_forms_are_refused(spark_session: SparkSession, tmp_path: Path) -> None:
+    """In the words of the other engines where the files are here, and in those of Spark in folders of folders."""
+    for held in (tmp_path / "here", tmp_path / "there"):
+        inner = held if held.name == "here" else held / "day=1"
+        inner.mkdir(parents=True)
+        for at, other in enumerate(({"x": [1, 2]}, {"x": [2.5, 3.5]})):
+            pl.DataFrame(other).write_parquet(inner / f"{at}.parquet")
+        with pytest.raises(InvalidParameter, match="must have the same columns of the same types, and column 'x' is"):
+            table(held, engine="spark", session=spark_session)
+        pl.DataFrame({"x": [3, 4], "y": [1, 1]}).write_parquet(inner / "1.parquet")
+        with pytest.raises(
+            InvalidParameter, match=r"and column 'y' is not there and|and column 'y' is .* and not there"
+        ):
+            table(held, engine="spark", session=spark_session)
+        pl.DataFrame({"x": [3, 4]}).write_parquet(inner / "1.parquet")
+        assert table(held, engine="spark", session=spark_session).n == 4
+
+
+def test_a_folder_has_the_rows_that_it_has_for_the_others(spark_session: SparkSession, tmp_path: Path) -> None:
+    pl.DataFrame({"x": [1, 2]}).write_parquet(tmp_path / "a.parquet")
+    pl.DataFrame({"x": [3]}).write_parquet(tmp_path / "b.pq")
+    (tmp_path / "README").write_text("not rows")
+    here, there = table(tmp_path), table(tmp_path, engine="spark", session=spark_session)
+    assert (there.n, there.fingerprint()) == (here.n, here.fingerprint())
+
+
+def test_kinds_of_parquet_columns_are_those_of_the_other_engines(spark_session: SparkSession, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "a.parquet"
+    held = {
+        "i": pa.array([1], pa.uint32()),
+        "span": pa.array([1], pa.duration("us")),
+        "big": pa.array([1], pa.uint64()),
+    }
+    pq.write_table(pa.table(held), path)
+    assert table(path, engine="spark", session=spark_session).schema == table(path).schema
+    assert table(path).schema.names == ("i",)
+    broken = pa.Array.from_buffers(pa.string(), 2, pa.array([b"a", b"\xff\xfe"], pa.binary()).buffers())
+    pq.write_table(pa.table({"x": [1, 2], "s": broken}), path)
+    with pytest.raises(SampleUnavailable, match="column 's' must hold texts in UTF-8, and has other bytes"):
+        table(path, engine="spark", session=spark_session)
+
+
+def test_workers_without_holdfast_are_named(spark_session: SparkSession) -> None:
+    """What Spark says of a program that is not there has its path in it; ours says what to set."""
+    from pyspark.errors import PySparkException
+
+    from holdfast.data.engines.spark_sample import _reading
+
+    for words in ('Cannot run program "python9"', "[PYTHON_VERSION_MISMATCH] secret", "ModuleNotFoundError: holdfast"):
+        with pytest.raises(SampleUnavailable, match=r"could not run Holdfast; .* and set PYSPARK_PYTHON"), _reading():
+            raise PySparkException(words)

@@ -299,7 +299,7 @@ class TestPostgres:
         refused(lambda: table("postgresql://nobody:hidden-word@127.0.0.1:9/none", table="people"))
         self.execute(rows, "create table dates (d date, n numeric, c char(3), y text)")
         self.execute(rows, "insert into dates values ('2020-01-01', 1.5, 'a', 'b')")
-        assert table(rows, table="public.dates").schema == Schema({"y": "text"})
+        assert table(rows, table="public.dates").schema == Schema({"y": "text not null"})
         for name in "dnc":
             with pytest.raises(InvalidParameter, match="schema must leave out column"):
                 table(rows, table="dates", schema={name: "text"})

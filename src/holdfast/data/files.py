@@ -1,4 +1,4 @@
-"""Files that a sample reads: what they are, and whether they are still the same."""
+"""Files that a sample reads: what they are, what Parquet files may hold, and whether they are still the same."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from holdfast.data.csv_files import checked_names
 from holdfast.data.sample import CHANGED
+from holdfast.data.schema import Kind, Schema
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 FORMATS = ("parquet", "csv")
+_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
 class Files:
     """One file, or a folder of Parquet files, as it was when the sample was opened.
 
-    Whoever replaces, rewrites or removes a file while it is guarded is found by its size and time, before and after
-    every question, so that no answer mixes two contents. The name is not part of the sample's identity.
+    Whoever replaces, rewrites or removes a file while it is guarded is found before and after every question, so that
+    no answer mixes two contents: by its size, its inode, the time it was modified, and the time its inode changed,
+    which cannot be set back as the other can. The name is not part of the sample's identity.
     """
 
     path: Path
     format: str
-    state: tuple[tuple[str, int, int, int], ...]
+    state: tuple[tuple[str, tuple[int, ...]], ...]
+    pattern: str = "*.parquet"
 
     @classmethod
     def at(cls, path: Path) -> Files:
@@ -37,26 +46,32 @@ class Files:
             raise SampleUnavailable(f"there is no file {path.name}, or it cannot be read")
         return cls(path, suffix, state)
 
+    @classmethod
+    def below(cls, path: Path) -> Files | None:
+        """Every file in a folder and the folders in it, for an engine that reads those too; None if there is none."""
+        state = _state(path, "**/*")
+        return cls(path, "parquet", state, "**/*") if state else None
+
     @property
     def names(self) -> list[str]:
         """The paths of the files."""
-        return [name for name, *_ in self.state]
+        return [name for name, _ in self.state]
 
     @property
     def size(self) -> int:
         """Bytes of all files together."""
-        return sum(size for _, size, *_ in self.state)
+        return sum(facts[0] for _, facts in self.state)
 
     def check(self) -> None:
         """Refuse to go on where the files are not those that were opened."""
-        if _state(self.path) != self.state:
+        if _state(self.path, self.pattern) != self.state:
             raise SampleUnavailable(CHANGED)
 
 
 @contextmanager
 def reading(files: Files | None, *errors: type[BaseException]) -> Iterator[None]:
     """The files as they were opened, before and after; an engine's errors as one that says nothing about rows."""
-    hidden: tuple[type[BaseException], ...] = (*errors, OSError)
+    hidden: tuple[type[BaseException], ...] = (*errors, OSError, UnicodeDecodeError)
     try:
         if files is not None:
             files.check()
@@ -69,13 +84,92 @@ def reading(files: Files | None, *errors: type[BaseException]) -> Iterator[None]
         ) from None
 
 
-def _state(path: Path) -> tuple[tuple[str, int, int, int], ...]:
+def parquet_types(files: Files) -> dict[str, pa.DataType]:
+    """The columns of Parquet files in order, as Arrow types.
+
+    Raises
+    ------
+    InvalidParameter
+        Names that not every engine can tell apart, or files whose columns or types differ: engines would cast the
+        values of one file to the types of another, or fill a column that is not there.
+    """
+    import pyarrow.parquet as pq
+
+    first: dict[str, pa.DataType] = {}
+    for at, name in enumerate(files.names):
+        schema = pq.read_schema(name)
+        checked_names(files.path.name, schema.names)
+        types = {field.name: _plain(field.type) for field in schema}
+        if not at:
+            first = types
+        for column in {**first, **types}:
+            if first.get(column) != types.get(column):
+                raise parts_differ(f"in {files.path.name}", column, first.get(column), types.get(column))
+    return first
+
+
+def parts_differ(where: str, column: str, *types: object) -> InvalidParameter:
+    """The refusal of Parquet files that are not of one form.
+
+    Examples
+    --------
+    >>> parts_differ("in people", "age", "int64", None)
+    InvalidParameter("the Parquet files in people must have the same columns of the same types, and column 'age' is ...
+    """
+    held = " and ".join("not there" if type_ is None else str(type_) for type_ in types)
+    return InvalidParameter(
+        f"the Parquet files {where} must have the same columns of the same types, and column {column!r} is {held} in "
+        "two of them; write all with one type"
+    )
+
+
+def parquet_kind(type_: pa.DataType) -> Kind | None:
+    """The kind of a column of a Parquet file: the same for every engine, None for a type that no kind stands for."""
+    from pyarrow import types
+
+    if types.is_integer(type_):
+        return None if types.is_uint64(type_) else "integer"
+    if types.is_float32(type_) or types.is_float64(type_):
+        return "number"
+    if types.is_boolean(type_):
+        return "boolean"
+    return "text" if types.is_string(type_) else None
+
+
+def check_texts(files: Files, schema: Schema) -> None:
+    """Refuse Parquet files with bytes that are not UTF-8 in a column of texts, which every engine takes differently."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = [column.name for column in schema if column.kind == "text"]
+    if not texts:
+        return
+    for name in files.names:
+        with pq.ParquetFile(name, pre_buffer=False) as file:
+            for part in file.iter_batches(_ROWS, columns=texts):
+                for column in texts:
+                    try:
+                        part.column(column).validate(full=True)
+                    except pa.ArrowInvalid:
+                        raise SampleUnavailable(
+                            f"{Path(name).name}: column {column!r} must hold texts in UTF-8, and has other bytes"
+                        ) from None
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    """One type for all texts: files store them alike, and say besides what the writer's memory held."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_dictionary(type_):
+        type_ = type_.value_type
+    return pa.string() if types.is_large_string(type_) or types.is_string_view(type_) else type_
+
+
+def _state(path: Path, pattern: str = "*.parquet") -> tuple[tuple[str, tuple[int, ...]], ...]:
     try:
-        listed = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-        facts = [(str(one), one.stat()) for one in listed if one.is_file()]
+        listed = sorted(path.glob(pattern)) if path.is_dir() else [path]
+        stats = [(str(name), name.stat()) for name in listed if name.is_file()]
     except OSError:
         return ()
-    return tuple((name, fact.st_size, fact.st_mtime_ns, fact.st_ino) for name, fact in facts)
-
-
-__all__ = ["FORMATS", "Files", "reading"]
+    return tuple((name, (s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino, s.st_dev)) for name, s in stats)

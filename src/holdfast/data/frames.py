@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter
-from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -53,6 +54,23 @@ class Frame:
         """One column as an array."""
         return as_array(self._series(name).to_numpy())
 
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether some column has a missing value: a null, or NaN in a column of numbers.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> Frame(pl.DataFrame({"age": [30, 40]})).has_gaps, Frame(pl.DataFrame({"age": [30, None]})).has_gaps
+        (False, True)
+        """
+        columns = self._collected()
+        for name in columns.columns:
+            series = columns[name]
+            if series.is_null().any() or (series.dtype.is_float() and series.is_nan().any()):
+                return True
+        return False
+
     def part(self, rows: npt.NDArray[np.intp]) -> Any:
         """Some rows, as a frame of the kind that was given."""
         return self._collected()[rows].to_native()
@@ -82,6 +100,3 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     """
     to_numpy = getattr(values, "to_numpy", None)
     return np.asarray(to_numpy() if callable(to_numpy) else values)
-
-
-__all__ = ["Frame", "as_array"]

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
-from holdfast.data.fingerprint import Batch, Content
-from holdfast.data.overlap import Sketch, sketch
-from holdfast.data.passes import Pass, passes
+from holdfast.core.copying import NoCopy
+from holdfast.data.engines.passes import Pass, passes
+from holdfast.data.expressions import tree
+from holdfast.data.fingerprint import Batch, ColumnSummary, Content, Sketch, added, sketch, summaries
 from holdfast.data.schema import Column, Schema
-from holdfast.data.statistics import Statistic
-from holdfast.data.statistics.plan import MOST_ROWS, Exact, Plan
+from holdfast.data.statistics import Count, Statistic
+from holdfast.data.statistics.request import MOST_ROWS, Exact, Plan
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 T = TypeVar("T")
+Read = tuple[Content, dict[str, ColumnSummary]]
+"""What one reading of all rows gives: their content, and a summary of each column that may tell them from others."""
 Sums = dict[Plan, list[int]]
 """For each plan what was added up in each of its cells."""
+
+_COUNTED_AT_ONCE = 200
+"""Columns whose missing values one statement counts: these sums are plain, whatever `at_once` is."""
 
 CHANGED = "the sample no longer has the rows it was opened with; open it again to guard what is there now"
 
 
-class Sample(ABC):
+class Sample(NoCopy, ABC):
     """Rows behind an engine. `n`, `schema` and `engine` are public; everything that `measure` returns is secret.
 
     Samples may be asked by several threads at once.
@@ -46,6 +53,8 @@ class Sample(ABC):
     PolarsSample(n=3, Schema(age integer))
     """
 
+    _not_copied = "a sample is not pickled: its rows stay where they are"
+
     engine: str = ""
     at_once: int = 100
     """Plans in one pass over the rows."""
@@ -57,8 +66,13 @@ class Sample(ABC):
             raise InvalidParameter(f"row_key must be a column of the schema, got {row_key!r}")
         self.schema, self.n, self.row_key = schema, n, row_key
         self._closed = False
-        self._fingerprint: str | None = None
+        self._rows_read: Read | None = None
         self._sketch: Sketch | None = None
+
+    @property
+    def reserves(self) -> tuple[Sample, ...]:
+        """The parts of the rows that no question before a final reads; none unless a guard has drawn them."""
+        return ()
 
     def measure(self, statistics: Sequence[Statistic]) -> list[Exact]:
         """Exact statistics, in order; batched as suits the engine.
@@ -70,10 +84,40 @@ class Sample(ABC):
         SampleUnavailable
             The rows cannot be read, or are not those that the sample was opened with. It never says which.
         """
-        plans = [statistic.plan(self.schema) for statistic in statistics]
+        return self.add_up([statistic.plan(self.schema) for statistic in statistics])
+
+    def add_up(self, plans: Sequence[Plan]) -> list[Exact]:
+        """What plans add up to, in order; batched as suits the engine."""
         self._check_open()
         sums = self._add_up(list(passes(plans, self.at_once)))
         return [plan.finish(sums[plan]) for plan in plans]
+
+    def settle_nulls(self) -> None:
+        """Find out once which columns have missing values, and hold the owner to what was declared about them.
+
+        A value that the row language reads as NULL is missing: also NaN and numbers beyond 2**100. What is found
+        becomes part of the schema, which is public, as inferred kinds are; what is declared is not read off the rows.
+        Time: one pass over all columns but those that are declared to have missing values.
+
+        Raises
+        ------
+        InvalidParameter
+            A column that is declared without missing values and has some.
+        """
+        unsure = [column for column in self.schema if column.nullable is not True]
+        plans = {
+            column.name: Count(tree.IsNull(tree.Name(column.name))).plan(Schema([replace(column, nullable=None)]))
+            for column in unsure
+        }
+        sums = self._add_up(list(passes(list(plans.values()), _COUNTED_AT_ONCE)))
+        missing = {name: sums[plan][0] > 0 for name, plan in plans.items()}
+        wrong = [column.name for column in unsure if column.nullable is False and missing[column.name]]
+        if wrong:
+            raise InvalidParameter(
+                f"schema must not declare {', '.join(map(repr, wrong))} to be `not null`: values are missing there; "
+                "declare `null`, or say nothing and they are counted when the sample is opened"
+            )
+        self.schema = self.schema.with_nulls(missing)
 
     @abstractmethod
     def _add_up(self, work: Sequence[Pass]) -> Sums:
@@ -81,7 +125,10 @@ class Sample(ABC):
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The rows in any order, some at a time: for each column its values and where they are missing."""
+        """The rows, some at a time: for each column its values and where they are missing.
+
+        Rows of arrays, data frames and files come in their own order, those of databases and clusters in any.
+        """
 
     def fold(self, columns: Sequence[str], start: Callable[[], T], add: Callable[[T, Batch], T]) -> T:
         """Read some columns through once, batch by batch in any order, and put them together. Secret.
@@ -105,13 +152,29 @@ class Sample(ABC):
 
     def fingerprint(self) -> str:
         """A digest of the content: the same for the same rows in any order, under any name, on any engine."""
+        return self._read_once()[0].digest(self.schema)
+
+    def column_digests(self) -> dict[str, str]:
+        """A digest of the values of each informative column; read in the same pass as the fingerprint. Secret.
+
+        Another sample of the same size with the same digest of a column, under whatever name, has the same rows; see
+        `holdfast.data.fingerprint`.
+        """
+        return {name: found.digest() for name, found in self._read_once()[1].items() if found.is_informative()}
+
+    def is_numbered(self, column: str) -> bool:
+        """Whether a column is a running number, which unrelated samples of this size have too."""
+        found = self._read_once()[1].get(column)
+        return found is not None and found.is_numbered()
+
+    def _read_once(self) -> Read:
         self._check_open()
-        if self._fingerprint is None:
-            content = self._content()
-            if content.n != self.n:
+        if self._rows_read is None:
+            read = self._read_all()
+            if read[0].n != self.n:
                 raise SampleUnavailable(CHANGED)
-            self._fingerprint = content.digest(self.schema)
-        return self._fingerprint
+            self._rows_read = read
+        return self._rows_read
 
     def key_sketch(self) -> Sketch | None:
         """A sketch of the row keys, for finding samples that share rows; None where no row key is declared."""
@@ -120,11 +183,11 @@ class Sample(ABC):
             self._sketch = self._key_sketch(self.schema[self.row_key])
         return self._sketch
 
-    def _content(self) -> Content:
-        content = Content()
+    def _read_all(self) -> Read:
+        content, columns = Content(), dict[str, ColumnSummary]()
         for batch in self.batches(self.schema.names):
-            content = content + Content.of(self.schema, batch)
-        return content
+            content, columns = content + Content.of(self.schema, batch), added(columns, summaries(self.schema, batch))
+        return content, columns
 
     def _key_sketch(self, column: Column) -> Sketch:
         return sketch(column, self.batches([column.name]))
@@ -147,9 +210,3 @@ class Sample(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n={self.n}, {self.schema!r})"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a sample is not pickled: its rows stay where they are")
-
-
-__all__ = ["CHANGED", "Sample", "Sums"]

@@ -1,13 +1,17 @@
-"""What columns a sample has: names and kinds, declared before the first question and public."""
+"""What columns a sample has: names, kinds, and whether values may be missing. Public, and known before any question."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from holdfast import check
+import numpy as np
+
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
+
+# --- Schema -----------------------------------------------------------------------------------------------------------
 
 Kind = Literal["number", "integer", "boolean", "text"]
 """`number` is a double, `integer` a whole number of 64 bits; dates and decimals are none of these."""
@@ -33,11 +37,17 @@ class Column:
     values : tuple of str or int, optional
         The categories that are declared in public; text for a text column, whole numbers for an integer one. A row may
         hold others: they count as "other".
+    nullable : bool, optional
+        Whether some row may have no value here. False is checked when the sample is opened, and a question about the
+        column need not say what a missing value means. None where it was not declared: it is found out when the sample
+        is opened, by counting, and until then values may be missing.
 
     Examples
     --------
     >>> Column("sex", "text", values=("female", "male")).values
     ('female', 'male')
+    >>> Column("age", "integer", nullable=False).may_be_missing, Column("age", "integer").may_be_missing
+    (False, True)
     >>> Column("age", "float")
     Traceback (most recent call last):
     ...
@@ -47,6 +57,7 @@ class Column:
     name: str
     kind: Kind
     values: tuple[str, ...] | tuple[int, ...] | None = None
+    nullable: bool | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 0 < len(self.name) <= LONGEST_NAME:
@@ -55,7 +66,9 @@ class Column:
             raise InvalidParameter(
                 f"name of a column must be printable, without outer spaces, quotes and backslashes, got {self.name!r}"
             )
-        check.choice(f"kind of column {self.name!r}", self.kind, KINDS)
+        arguments.choice(f"kind of column {self.name!r}", self.kind, KINDS)
+        if self.nullable not in (None, True, False):
+            raise InvalidParameter(f"nullable of column {self.name!r} must be true, false or left out")
         if self.values is not None:
             object.__setattr__(self, "values", self._checked_values(self.values))
 
@@ -73,10 +86,39 @@ class Column:
             raise InvalidParameter(f"{what} must be different from each other")
         return checked
 
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether a question must reckon with rows that have no value here: unless the contrary is declared."""
+        return self.nullable is not False
+
     def to_dict(self) -> dict[str, Any]:
         """The column as plain data."""
         plain: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        return plain if self.values is None else {**plain, "values": list(self.values)}
+        plain |= {} if self.values is None else {"values": list(self.values)}
+        return plain if self.nullable is None else {**plain, "nullable": self.nullable}
+
+
+def _declared(name: str, words: Any) -> Column:
+    """A column as a mapping declares it: its kind, and after it `null` or `not null` as in SQL."""
+    parts = words.split(" ", 1) if isinstance(words, str) else [words]
+    stated = {"null": True, "not null": False}.get(" ".join(parts[1].split()).lower()) if len(parts) == 2 else None
+    if len(parts) == 2 and stated is None:
+        raise InvalidParameter(
+            f"kind of column {name!r} must be one of {', '.join(KINDS)}, with nothing, `null` or `not null` after it, "
+            f"got {words[:60]!r}"
+        )
+    return Column(name, parts[0], nullable=stated)  # type: ignore[arg-type]  # the column checks its kind
+
+
+def column_words(plain: Mapping[str, Any]) -> str:
+    """A column as `to_dict` wrote it, in words: its name, its kind, and whether values may be missing.
+
+    Examples
+    --------
+    >>> column_words(Column("age", "integer", nullable=False).to_dict()), column_words({"name": "sex", "kind": "text"})
+    ('age integer', 'sex text (nullable)')
+    """
+    return f"{plain['name']} {plain['kind']}{'' if plain.get('nullable') is False else ' (nullable)'}"
 
 
 def category(what: str, value: Any, kind: Kind) -> str | int | bool:
@@ -97,7 +139,7 @@ def category(what: str, value: Any, kind: Kind) -> str | int | bool:
         return value
     if kind != "integer":
         raise InvalidParameter(f"{what} cannot be declared for a column of kind {kind}")
-    return check.whole(what, value, at_least=1 - 2**53, at_most=2**53 - 1)
+    return arguments.whole(what, value, at_least=1 - 2**53, at_most=2**53 - 1)
 
 
 def plain_text(what: str, value: Any) -> str:
@@ -120,13 +162,17 @@ class Schema:
 
     Parameters
     ----------
-    columns : Column, mapping of name to kind, or a list of columns
+    columns : mapping of name to kind, or a list of columns
+        In a mapping a kind may be followed by `not null`, where every row has a value, or by `null`, where some may
+        have none, as in SQL: `"integer not null"`.
 
     Examples
     --------
-    >>> schema = Schema({"age": "integer", "income": "number", "sex": "text"})
+    >>> schema = Schema({"age": "integer not null", "income": "number null", "sex": "text"})
     >>> schema["age"].kind, "height" in schema, len(schema)
     ('integer', False, 3)
+    >>> schema
+    Schema(age integer, income number (nullable), sex text)
     >>> Schema.from_dict(schema.to_dict()) == schema
     True
     """
@@ -136,9 +182,9 @@ class Schema:
     columns: tuple[Column, ...]
     _by_name: dict[str, Column]
 
-    def __init__(self, columns: Mapping[str, Kind] | Iterable[Column]) -> None:
+    def __init__(self, columns: Mapping[str, str] | Iterable[Column]) -> None:
         listed = (
-            tuple(Column(name, kind) for name, kind in columns.items())
+            tuple(_declared(name, kind) for name, kind in columns.items())
             if isinstance(columns, Mapping)
             else tuple(columns)
         )
@@ -183,7 +229,18 @@ class Schema:
         return hash(self.columns)
 
     def __repr__(self) -> str:
-        return f"Schema({', '.join(f'{column.name} {column.kind}' for column in self.columns)})"
+        said = (f"{c.name} {c.kind}{' (nullable)' if c.nullable else ''}" for c in self.columns)
+        return f"Schema({', '.join(said)})"
+
+    def with_nulls(self, nullable: Mapping[str, bool]) -> Schema:
+        """The same columns, with what was found out of those whose missing values were not declared.
+
+        Examples
+        --------
+        >>> Schema({"age": "integer", "sex": "text"}).with_nulls({"age": False, "sex": True})
+        Schema(age integer, sex text (nullable))
+        """
+        return Schema([replace(c, nullable=nullable.get(c.name, c.nullable)) for c in self.columns])
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain data."""
@@ -194,7 +251,12 @@ class Schema:
         """The schema that `to_dict` wrote, checked."""
         try:
             columns = [
-                Column(entry["name"], entry["kind"], None if entry.get("values") is None else tuple(entry["values"]))
+                Column(
+                    entry["name"],
+                    entry["kind"],
+                    None if entry.get("values") is None else tuple(entry["values"]),
+                    entry.get("nullable"),
+                )
                 for entry in plain["columns"]
             ]
         except (AttributeError, KeyError, TypeError) as error:
@@ -202,4 +264,104 @@ class Schema:
         return cls(columns)
 
 
-__all__ = ["KINDS", "Column", "Kind", "Schema", "category", "plain_text"]
+# --- Kinds ------------------------------------------------------------------------------------------------------------
+# Which columns of a source questions can use, and with what kind.
+
+Found = Mapping[str, Kind | None]
+"""Columns of a source in order; None for a type that no kind stands for."""
+
+Declared = Schema | Mapping[str, str] | None
+_NAMED = 20
+"""Columns that an error names at most."""
+
+
+def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schema:
+    """The schema of a sample: what was declared, checked against what is there; by default all columns that fit.
+
+    Parameters
+    ----------
+    found : mapping
+        Kinds of the columns that the source has.
+    declared : Schema or mapping, optional
+        The columns that questions may use. A column of whole numbers may be declared a number.
+    types : mapping
+        What the source calls the types, for errors.
+
+    Examples
+    --------
+    >>> settled({"age": "integer", "born": None}, None, {})
+    Schema(age integer)
+    >>> settled({"age": "integer", "born": None}, {"born": "text"}, {"born": "date"})
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: schema must leave out column 'born', which is a date; make it a double, ...
+    """
+    if declared is None:
+        usable: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
+        if not usable:
+            raise InvalidParameter("source must have a column of numbers, truth values or texts, and has none")
+        return Schema(usable)
+    schema = declared if isinstance(declared, Schema) else Schema(declared)
+    for column in schema:
+        if column.name not in found:
+            names = ", ".join(map(repr, list(found)[:_NAMED])) + (", ..." if len(found) > _NAMED else "")
+            raise InvalidParameter(f"schema must name columns of the source, got {column.name!r}; it has {names}")
+        kind = found[column.name]
+        if kind is None:
+            raise InvalidParameter(
+                f"schema must leave out column {column.name!r}, which is a {types.get(column.name)}; make it a double, "
+                "a whole number of 64 bits, a truth value or a text where the data are kept"
+            )
+        if kind != column.kind and not (kind == "integer" and column.kind == "number"):
+            raise InvalidParameter(f"schema must give column {column.name!r} the kind {kind}, got {column.kind}")
+    return schema
+
+
+def of_one_kind(name: str, values: Any) -> Any:
+    """A column as it was given; where it is a list, so that every engine takes it for the same: None is missing.
+
+    Whole numbers among others become numbers.
+
+    Examples
+    --------
+    >>> of_one_kind("x", [1, 2.5, None])
+    [1.0, 2.5, None]
+    >>> of_one_kind("x", [1, "a"])
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: column 'x' must hold numbers, truth values or texts, and holds several of these
+    """
+    listed = values
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "OU":
+        listed = values.tolist()  # None where it is masked
+    elif isinstance(values, np.ndarray) and values.dtype.kind == "O":
+        listed = values.tolist()
+    if not isinstance(listed, (list, tuple)):
+        return values
+    types = {type(value) for value in listed} - {type(None)}
+    kinds = {_kind_of(type_) for type_ in types}
+    if None in kinds:
+        return values
+    if any(issubclass(type_, np.generic) for type_ in types):
+        listed = [value.item() if isinstance(value, np.generic) else value for value in listed]
+    if kinds == {"integer"} and not all(value is None or -(2**63) <= value < 2**63 for value in listed):
+        raise InvalidParameter(f"column {name!r} must hold whole numbers of 64 bits")
+    if len(kinds) < 2:
+        return listed
+    if kinds != {"integer", "number"}:
+        raise InvalidParameter(f"column {name!r} must hold numbers, truth values or texts, and holds several of these")
+    try:
+        return [None if value is None else float(value) for value in listed]
+    except OverflowError:
+        raise InvalidParameter(f"column {name!r} must hold numbers that fit a double") from None
+
+
+def _kind_of(type_: type) -> Kind | None:
+    """The kind of a value of Python or NumPy; None for anything else, which is for the engine to refuse."""
+    kinds: tuple[tuple[Kind, tuple[type, ...]], ...] = (
+        ("boolean", (bool, np.bool_)),
+        ("integer", (int, np.integer)),
+        ("number", (float, np.floating)),
+        ("text", (str,)),
+    )
+    return next((kind for kind, types in kinds if issubclass(type_, types)), None)

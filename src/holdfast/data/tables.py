@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from holdfast import check
+from holdfast.core import arguments
+from holdfast.core.extras import named_extras
 from holdfast.data.files import Files
-from holdfast.data.kinds import Declared
 from holdfast.data.sample import Sample
+from holdfast.data.schema import Declared, Schema, of_one_kind
 from holdfast.errors import InvalidParameter, SampleUnavailable
-from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,12 +43,14 @@ def table(
         address; a Spark data frame.
     engine : {"numpy", "polars", "duckdb", "postgres", "spark"}, optional
         By default polars for columns, frames and files, and what a database or a Spark frame needs. `numpy` takes a
-        dict of columns, `duckdb` and `spark` also take files.
+        dict of columns, `duckdb` also takes files, and `spark` also takes Parquet files.
     table : str, optional
         The table or view of a database: `"people"` or `"census.people"`.
     schema : Schema or mapping, optional
         The columns that questions may use, with their kinds. By default all columns whose type is a number, a truth
-        value or a text. Declare it for CSV, where types are guessed otherwise, and where categories are public.
+        value or a text. Declare it for CSV, where types are guessed otherwise, and where categories are public. A kind
+        may be followed by `not null`, where every row has a value, or `null`: `{"age": "integer not null"}`. Where
+        neither is said, missing values are counted now, and which columns have some becomes part of the public schema.
     row_key : str, optional
         The column that names the person behind a row.
     timeout : float
@@ -69,49 +71,94 @@ def table(
     --------
     >>> sample = table({"age": [23, 35, None], "sex": ["f", "m", "f"]})
     >>> sample.schema, sample.n, sample.engine
-    (Schema(age integer, sex text), 3, 'polars')
+    (Schema(age integer (nullable), sex text), 3, 'polars')
     >>> sample.fingerprint() == table({"sex": ["m", "f", "f"], "age": [35, None, 23]}, engine="numpy").fingerprint()
     True
     """
     if engine is not None:
-        check.choice("engine", engine, ENGINES)
-    chosen = _engine(source, engine)
+        arguments.choice("engine", engine, ENGINES)
+    sample = _opened(source, _engine(source, engine), table, schema, row_key, timeout, memory_mb, session)
+    try:
+        sample.settle_nulls()
+    except BaseException:
+        sample.close()
+        raise
+    return sample
+
+
+def _opened(
+    source: Any,
+    chosen: Engine,
+    table: str | None,
+    schema: Declared,
+    row_key: str | None,
+    timeout: float,
+    memory_mb: int | None,
+    session: Any,
+) -> Sample:
     if table is not None and chosen not in ("duckdb", "postgres"):
         raise InvalidParameter(f"table must be left out for a source behind {chosen}")
     if chosen == "postgres":
-        from holdfast.data.postgres_sample import PostgresSample
+        from holdfast.data.engines.postgres_sample import PostgresSample
 
         if table is None:
             raise InvalidParameter("table must name the table of the database that holds the rows")
         return PostgresSample.open(source, table, schema, row_key, timeout)
     if chosen == "spark":
-        from holdfast.data.spark_sample import SparkSample
+        from holdfast.data.engines.spark_sample import SparkSample
 
         return SparkSample.open(source, schema, row_key, session)
     if chosen == "duckdb":
-        from holdfast.data.duckdb_sample import DuckDBSample
+        from holdfast.data.engines.duckdb_sample import DuckDBSample
 
         path = Path(source)
         rows = path if path.suffix.lower() in _DATABASES else Files.at(path)
         return DuckDBSample.open(rows, table, schema, row_key, memory_mb)
+    if isinstance(source, Mapping) and schema is not None:
+        source = _with_declared_gaps(source, schema if isinstance(schema, Schema) else Schema(schema))
     if chosen == "numpy":
-        from holdfast.data.numpy_sample import NumPySample
+        from holdfast.data.engines.numpy_sample import NumPySample
 
         return NumPySample.open(source, schema, row_key)
-    from holdfast.data.polars_sample import PolarsSample, scan
+    from holdfast.data.engines.polars_sample import PolarsSample
 
     if isinstance(source, (str, Path)):
-        files = Files.at(Path(source))
-        return PolarsSample.open(scan(files, schema), schema, row_key, files)
-    return PolarsSample.open(_frame(source), schema, row_key)
+        return PolarsSample.of_files(Files.at(Path(source)), schema, row_key)
+    return PolarsSample.of_frame(_frame(source), schema, row_key)
+
+
+def _with_declared_gaps(source: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """The columns, where one without any value has the kind that the schema declares for it."""
+    import numpy as np
+
+    types = {"number": np.float64, "integer": np.int64, "boolean": np.bool_}
+    kinds = {column.name: types[column.kind] for column in schema if column.kind in types}
+    return {
+        name: np.ma.MaskedArray(np.zeros(len(values), kinds[name]), mask=True)
+        if name in kinds and isinstance(values, (list, tuple)) and values and all(value is None for value in values)
+        else values
+        for name, values in source.items()
+    }
 
 
 def _engine(source: Any, wanted: Engine | None) -> Engine:
     """The engine for a source: the one that is wanted, where it can be."""
-    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+    scheme = source.partition("://")[0] if isinstance(source, str) and "://" in source else None
+    if scheme in ("postgresql", "postgres"):
         able: tuple[Engine, ...] = ("postgres",)
+    elif scheme is not None:
+        if wanted != "spark":
+            raise InvalidParameter(
+                "source must be a file on this machine or begin with postgresql://; what begins with "
+                f"{scheme[:20]}:// must be written to a Parquet file here first, or opened with engine='spark' where "
+                "it is a folder of Parquet files that Spark can read"
+            )
+        able = ("spark",)
     elif isinstance(source, (str, Path)):
-        able = ("duckdb",) if Path(source).suffix.lower() in _DATABASES else ("polars", "duckdb", "spark")
+        suffix = Path(source).suffix.lower()
+        able = ("duckdb",) if suffix in _DATABASES else ("polars", "duckdb", "spark")
+        if suffix == ".csv":
+            able = ("polars", "duckdb")
     elif type(source).__module__.startswith("pyspark."):
         able = ("spark",)
     else:
@@ -124,6 +171,7 @@ def _engine(source: Any, wanted: Engine | None) -> Engine:
 def _frame(source: Any) -> pl.LazyFrame:
     """Rows in memory as a polars frame of our own, which nobody else can change."""
     import polars as pl
+    import pyarrow as pa
 
     if isinstance(source, pl.LazyFrame):  # each time it is collected it may have other rows
         try:
@@ -132,13 +180,15 @@ def _frame(source: Any) -> pl.LazyFrame:
             raise SampleUnavailable("the lazy frame cannot be collected") from None
     if isinstance(source, pl.DataFrame):
         return source.clone().lazy()
+    if isinstance(source, Mapping):
+        source = {name: of_one_kind(str(name), values) for name, values in source.items()}
     try:
         if isinstance(source, Mapping):
             return pl.DataFrame({name: _column(values) for name, values in source.items()}).lazy()
         import narwhals as nw
 
         return pl.DataFrame(pl.from_arrow(_copied(nw.from_native(source, eager_only=True).to_arrow()))).lazy()
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+    except (pl.exceptions.PolarsError, pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, TypeError) and not isinstance(source, Mapping):
             raise InvalidParameter(
                 "source must be a mapping of columns, a data frame, a file or an address, got a "
@@ -158,11 +208,13 @@ def _copied(held: Any) -> Any:
 
 
 def _column(values: Any) -> Any:
+    """A column as polars takes it; one without any value is text, as in a file."""
     import numpy as np
+    import polars as pl
+    import pyarrow as pa
 
     if isinstance(values, np.ma.MaskedArray):
-        return values.tolist()  # None where it is masked
+        return pl.from_arrow(pa.array(values.data.copy(), mask=np.ma.getmaskarray(values)))
+    if isinstance(values, (list, tuple)) and values and all(value is None for value in values):
+        return pl.Series(values=values, dtype=pl.String)
     return values.copy() if isinstance(values, np.ndarray) else values
-
-
-__all__ = ["ENGINES", "Engine", "table"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 #: Relative error of a floating-point sum of up to 10**18 values, with a wide margin: numpy adds in pairs inside a
@@ -127,7 +127,7 @@ def summarise(
     ...
     holdfast.errors.InvalidParameter: x must lie in [0, 1], one number a row without missing values, and some do not
     """
-    low, high = check.value_range(low, high)
+    low, high = arguments.value_range(low, high)
     if binary and (low, high) != (0.0, 1.0):
         raise InvalidParameter(f"low and high must be 0 and 1 for binary values, got [{low:g}, {high:g}]")
     rows, total, lost, second, astray = 0, 0.0, 0.0, 0.0, 0.0
@@ -216,6 +216,3 @@ def _add(total: float, lost: float, part: float) -> tuple[float, float]:
     new = total + part
     lost += (total - new) + part if abs(total) >= abs(part) else (part - new) + total
     return new, lost
-
-
-__all__ = ["Rows", "Summary", "chunks", "column", "summarise"]

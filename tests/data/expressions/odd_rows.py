@@ -13,15 +13,15 @@ from holdfast.errors import InvalidParameter
 
 SCHEMA = Schema(
     {
-        "x": "number",
-        "y": "number",
-        "odd name-%s": "number",
-        "i": "integer",
-        "j": "integer",
-        "b": "boolean",
-        "c": "boolean",
-        "s": "text",
-        "select": "text",
+        "x": "number null",
+        "y": "number null",
+        "odd name-%s": "number null",
+        "i": "integer null",
+        "j": "integer null",
+        "b": "boolean null",
+        "c": "boolean null",
+        "s": "text null",
+        "select": "text null",
     }
 )
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from holdfast.data.expressions import checked, expression, python_rows, sizes, tree
+from holdfast.data.expressions import checked, checking, expression, python_rows, tree
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 from tests.data.expressions.odd_rows import SCHEMA, expressions, rows
@@ -81,13 +81,13 @@ def test_no_value_leaves_its_size_and_only_what_may_be_null_is() -> None:
     assert seen > 30_000
 
 
-def _inside(value: float, size: sizes.Size) -> None:
+def _inside(value: float, size: checking.Size) -> None:
     assert value == 0.0 or 2.0**size.least <= abs(value) <= 2.0**size.top
     assert (Fraction(value) / Fraction(2) ** size.grain).denominator == 1
 
 
 def test_a_rule_that_forgets_a_sum_doubles_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "of_sum", lambda one, other: sizes.of_any(one, other))
+    monkeypatch.setattr(checking, "of_sum", lambda one, other: checking.of_any(one, other))
     with pytest.raises(AssertionError):
         test_no_value_leaves_its_size_and_only_what_may_be_null_is()
 

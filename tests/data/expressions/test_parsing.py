@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -13,7 +16,6 @@ from holdfast.data.expressions import (
     checked,
     expression,
     from_json,
-    limits,
     numpy_columns,
     parse,
     parsing,
@@ -111,7 +113,7 @@ def test_parse_takes_text_only(text: object) -> None:
 
 
 def test_nesting_at_the_limit_is_read_from_deep_inside_a_program() -> None:
-    text = "(" * limits.MOST_BRACKETS + "a" + ")" * limits.MOST_BRACKETS
+    text = "(" * tree.MOST_BRACKETS + "a" + ")" * tree.MOST_BRACKETS
 
     def below(frames: int) -> tree.Node:
         return parse(text) if frames == 0 else below(frames - 1)
@@ -189,27 +191,61 @@ def test_a_fuzzer_finds_no_escape() -> None:
 
 
 def test_the_short_way_reads_plain_comparisons_as_the_grammar_does() -> None:
-    """Spellings of `column sign number`, right and nearly right: what the short way reads, the grammar reads alike."""
+    """Spellings of `column sign number`, some joined, right and nearly right: both ways read them alike."""
     random = Random(3)
     names = ["age", "Age", "_x", "a1", "null", "NOT", "case", "select", "current_date", "e1", "call", "SHOW"]
     signs = ["=", "<>", "!=", "<", "<=", ">", ">=", "==", "=<", "< ="]
     numbers = ["0", "-0", "-0.0", "00", "7", "-7", "1.5", "-1.50", "1.", ".5", "1e5", "- 3", "9" * 400, "1_0", "0x1"]
-    read = 0
-    for _ in range(4_000):
+    joints = [" and ", " or ", "\n AND\t", " Or ", " and", "and ", " and not ", ") or (", " and and ", " xor "]
+    read: Counter[str] = Counter()
+    for _ in range(8_000):
         parts = [random.choice(some) for some in (names, ["", " ", "\n"], signs, ["", " ", "\t"], numbers)]
         text = random.choice(["", " ", "\f"]) + "".join(parts) + random.choice(["", " ", "\v", " and a = 1", " -- x"])
-        short = parsing._plain_comparison(text)
+        for _ in range(random.choice([0, 0, 1, 2, 3])):
+            odd = random.random() < 0.2
+            text += random.choice(joints if odd else joints[:4])
+            text += random.choice(["b = 'x and c = 3'", "null > 1"] if odd else ["b<2", "c >= -1.5"])
+        short = parsing._plain_comparisons(text)
         if short is not None:
-            read += 1
+            read[type(short).__name__] += 1
             assert repr(parsing._parsed(text)) == repr(short), text
-    assert read > 200
+    assert read["Comparison"] > 200
+    assert read["And"] > 30
+    assert read["Or"] > 30
+
+
+def test_parts_are_counted_without_parsing_and_never_too_few() -> None:
+    random = Random(5)
+    for node in (drawn.node for drawn in expressions(random, 300)):
+        text = to_text(node)
+        assert parsing.count_parts(text, 10**9) >= len(parsing._tokens(text))
+        assert parsing.count_parts(to_json(node), 10**9) >= len(list(_nodes(node)))
+    many = " or ".join(["age<1"] * 2000)
+    assert parsing.count_parts({"a": many}, 10**9) == 4 * 2000
+    assert parsing.count_parts([many] * 1000, 100) == 4 * 2000 - 1, "it ends with the text that was too much"
+    assert parsing.count_parts("x " * tree.LONGEST_TEXT, 100) == 1, "it is refused for its length, by the parser"
+
+
+def _nodes(node: tree.Node) -> Iterator[tree.Node]:
+    yield node
+    for part in tree.children(node):
+        yield from _nodes(part)
+
+
+def test_many_joined_comparisons_have_the_limits_of_the_grammar() -> None:
+    many = " or ".join(["a<1"] * (tree.MOST_TOKENS // 4 + 1))
+    assert len(many) <= tree.LONGEST_TEXT
+    with pytest.raises(InvalidParameter, match="words and signs"):
+        parse(many)
 
 
 def test_the_short_way_takes_no_longer_text_than_the_grammar() -> None:
     text = "age < 3"
-    assert parse(text.rjust(limits.LONGEST_TEXT)) == parse(text)
+    begun = time.thread_time()
+    assert parse(text.rjust(tree.LONGEST_TEXT)) == parse(text)
+    assert time.thread_time() - begun < 1, "white space is looked through once"
     with pytest.raises(InvalidParameter, match="characters"):
-        parse(text.rjust(limits.LONGEST_TEXT + 1))
+        parse(text.rjust(tree.LONGEST_TEXT + 1))
     with pytest.raises(InvalidParameter, match="must be a text"):
         parse(b"age < 3")  # type: ignore[arg-type]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.data.expressions import expression, limits, parse, tree
+from holdfast.data.expressions import expression, parse, tree
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 
@@ -22,7 +22,7 @@ def deep(levels: int) -> tree.Node:
 @pytest.mark.parametrize(
     ("node", "said"),
     [
-        (deep(limits.DEEPEST), f"expression must be at most {limits.DEEPEST} levels deep"),
+        (deep(tree.DEEPEST), f"expression must be at most {tree.DEEPEST} levels deep"),
         (tree.And(()), "expression must join at least two with and"),
         (tree.And((B,)), "expression must join at least two with and"),
         (tree.Or((B,)), "expression must join at least two with or"),
@@ -40,7 +40,7 @@ def test_what_no_text_can_say_is_refused(node: tree.Node, said: str) -> None:
 
 
 def test_a_tree_as_deep_as_allowed_is_taken() -> None:
-    assert expression(deep(limits.DEEPEST - 1), SCHEMA).kind == "boolean"
+    assert expression(deep(tree.DEEPEST - 1), SCHEMA).kind == "boolean"
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from typing import Any
 
 from holdfast.data.expressions import tree
 from holdfast.data.expressions.checking import Expression, checked
-from holdfast.data.expressions.json_form import from_json, to_json
-from holdfast.data.expressions.parsing import parse
-from holdfast.data.expressions.text_form import to_text
+from holdfast.data.expressions.parsing import parse, to_text
+from holdfast.data.expressions.tree import from_json, to_json
 from holdfast.data.schema import Schema
 
 

@@ -2,15 +2,176 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, Literal
 
-from holdfast.data.expressions import limits, sizes, tree
-from holdfast.data.expressions.functions import FUNCTIONS
+from holdfast.data.expressions import tree
 from holdfast.data.schema import Kind, Schema, plain_text
 from holdfast.errors import InvalidParameter
+
+# --- Functions --------------------------------------------------------------------------------------------------------
+# The fixed list of functions. Each gives the same bits on every engine; a property test holds them to it.
+#
+# What is not here is not here for a reason: `exp`, `log`, `power` and the like differ in the last bit between
+# libraries, `round` rounds halves to even on one engine and away from zero on another, and letters beyond A to Z change
+# case by tables that differ.
+
+Wanted = Literal["number", "text", "any", "literal number", "literal text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a function takes and gives.
+
+    `takes` lists the kinds of its arguments; where `more` is set the last may be repeated. The kind `any` is one kind,
+    the same for all arguments, and then that of the result.
+    """
+
+    name: str
+    takes: tuple[Wanted, ...]
+    gives: Literal["number", "text", "boolean", "any"]
+    says: str
+    more: bool = False
+
+
+_ALL = (
+    Function("abs", ("number",), "number", "size of a number"),
+    Function("floor", ("number",), "number", "largest whole number not above it"),
+    Function("ceil", ("number",), "number", "smallest whole number not below it"),
+    Function("sign", ("number",), "number", "-1, 0 or 1"),
+    Function("sqrt", ("number",), "number", "square root; NULL below zero"),
+    Function("least", ("number", "number"), "number", "smallest; NULL if any argument is NULL", more=True),
+    Function("greatest", ("number", "number"), "number", "largest; NULL if any argument is NULL", more=True),
+    Function(
+        "clip",
+        ("number", "literal number", "literal number"),
+        "number",
+        "moved into the range between two written numbers; NULL stays NULL",
+    ),
+    Function("coalesce", ("any", "any"), "any", "first argument that is not NULL", more=True),
+    Function("length", ("text",), "number", "number of Unicode code points"),
+    Function("lower", ("text",), "text", "with A to Z as a to z; other letters stay"),
+    Function("upper", ("text",), "text", "with a to z as A to Z; other letters stay"),
+    Function("starts_with", ("text", "literal text"), "boolean", "whether it begins with a written text"),
+    Function("ends_with", ("text", "literal text"), "boolean", "whether it ends with a written text"),
+    Function("contains", ("text", "literal text"), "boolean", "whether a written text is part of it"),
+    Function(
+        "number",
+        ("text",),
+        "number",
+        "the decimal number that the text spells, at most 15 digits before and after the point; NULL for other text",
+    ),
+)
+
+FUNCTIONS: dict[str, Function] = {function.name: function for function in _ALL}
+
+
+# --- Sizes ------------------------------------------------------------------------------------------------------------
+# How large and how small a number can get, known before any row is read.
+#
+# A double overflows above 2**1024 and loses digits below 2**-1022, and engines disagree about what happens then:
+# PostgreSQL raises an error, which would depend on rows. So each expression is measured beforehand. Its columns hold
+# zero or numbers between 2**-100 and 2**100 in size; from there the rules below bound every intermediate result, and an
+# expression that could come near the ends of the range is refused. Derived here; the rules are one line each.
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Every value is at most `2**top` in size, at least `2**least` unless it is zero, and a multiple of `2**grain`."""
+
+    top: int
+    least: int
+    grain: int
+
+    @property
+    def safe(self) -> bool:
+        """Whether no value can come near the ends of the range of doubles."""
+        end = tree.LARGEST_RESULT_EXPONENT
+        return self.top <= end and self.least >= -end and self.grain >= -end
+
+    @property
+    def small_whole(self) -> bool:
+        """Whether a whole number at or below the value, or above it, always fits in 53 bits."""
+        return self.top <= 53
+
+
+def _rounded(top: int, least: int, grain: int) -> Size:
+    # A double of size at least 2**least has its last digit at 2**(least - 52) or higher.
+    return Size(top, least, max(grain, least - 52))
+
+
+NUMBER = _rounded(tree.LARGEST_EXPONENT, -tree.LARGEST_EXPONENT, -tree.LARGEST_EXPONENT - 52)
+"""A column of numbers."""
+
+INTEGER = Size(63, 0, 0)
+"""A column of whole numbers of 64 bits, turned into doubles."""
+
+LENGTH = Size(40, 0, 0)
+SIGN = Size(0, 0, 0)
+SPELT = _rounded(50, -50, -102)
+"""At most 15 digits before the point and 15 after it."""
+
+
+def of_literal(value: float) -> Size:
+    """The size of one number.
+
+    Examples
+    --------
+    >>> of_literal(3.0)
+    Size(top=2, least=1, grain=0)
+    """
+    if value == 0.0:
+        return Size(-tree.LARGEST_EXPONENT, tree.LARGEST_EXPONENT, tree.LARGEST_EXPONENT)
+    fraction, exponent = math.frexp(abs(value))
+    numerator = int(fraction * 2**53)
+    grain = exponent - 53 + (numerator & -numerator).bit_length() - 1
+    return Size(exponent - 1 if fraction == 0.5 else exponent, exponent - 1, grain)
+
+
+def of_sum(left: Size, right: Size) -> Size:
+    """Of a sum or a difference: rounding keeps multiples of a power of two."""
+    grain = min(left.grain, right.grain)
+    return Size(max(left.top, right.top) + 1, grain, grain)
+
+
+def of_product(left: Size, right: Size) -> Size:
+    """Of a product."""
+    return _rounded(left.top + right.top, left.least + right.least, left.grain + right.grain)
+
+
+def of_quotient(left: Size, right: Size) -> Size:
+    """Of a quotient whose divisor is not zero."""
+    least = left.least - right.top
+    return _rounded(left.top - right.least, least, least - 52)
+
+
+def of_root(inner: Size) -> Size:
+    """Of a square root."""
+    least = math.floor(inner.least / 2)
+    return _rounded(math.ceil(inner.top / 2), least, least - 52)
+
+
+def of_whole(inner: Size) -> Size:
+    """Of a number rounded down or up to a whole one."""
+    return Size(max(inner.top, 0), 0, 0)
+
+
+def of_any(*sizes: Size) -> Size:
+    """Of a value that is one of several."""
+    return Size(max(s.top for s in sizes), min(s.least for s in sizes), min(s.grain for s in sizes))
+
+
+def of_clipped(inner: Size, low: Size, high: Size) -> Size:
+    """Of a value moved into a range: no larger than the ends of the range."""
+    either = of_any(inner, low, high)
+    return Size(max(low.top, high.top), either.least, either.grain)
+
+
+# --- Checking ---------------------------------------------------------------------------------------------------------
 
 ValueKind = Literal["number", "boolean", "text"]
 
@@ -25,7 +186,7 @@ class Facts:
 
     kind: ValueKind | None
     nullable: bool
-    size: sizes.Size | None
+    size: Size | None
     copies: int
     depth: int
 
@@ -41,6 +202,8 @@ class Expression:
     >>> rule = expression("income / age > 1000", Schema({"age": "integer", "income": "number"}))
     >>> rule.kind, rule.columns, rule.nullable
     ('boolean', ('age', 'income'), True)
+    >>> expression("age is not null and age < 30", Schema({"age": "integer"})).nullable
+    False
     """
 
     node: tree.Node
@@ -53,13 +216,13 @@ class Expression:
         """Names of the columns it reads, in order of the alphabet."""
         return tuple(sorted(self.kinds))
 
-    @property
+    @cached_property
     def nullable(self) -> bool:
-        """Whether it can be NULL on some row."""
-        return self.facts[self.node].nullable
+        """Whether it can be NULL on some row of the schema, as far as its parts show."""
+        return _can_be_null(self.node, self.facts, frozenset())
 
 
-def checked(node: tree.Node, schema: Schema, most_nodes: int = limits.MOST_NODES) -> Expression:
+def checked(node: tree.Node, schema: Schema, most_nodes: int = tree.MOST_NODES) -> Expression:
     """Check a tree against a schema.
 
     `most_nodes` is for trees that the library builds around an expression, such as the cells of a histogram.
@@ -82,12 +245,12 @@ def checked(node: tree.Node, schema: Schema, most_nodes: int = limits.MOST_NODES
     while depths:
         here, depth = depths.pop()
         nodes += 1
-        if depth > limits.DEEPEST:
-            raise InvalidParameter(f"expression must be at most {limits.DEEPEST} levels deep")
+        if depth > tree.DEEPEST:
+            raise InvalidParameter(f"expression must be at most {tree.DEEPEST} levels deep")
         if nodes > most_nodes:
             raise InvalidParameter(f"expression must have at most {most_nodes} parts")
         depths.extend((below, depth + 1) for below in tree.children(here))
-    checker = _Checker(schema, limits.MOST_COPIES if most_nodes <= limits.MOST_NODES else most_nodes)
+    checker = _Checker(schema, tree.MOST_COPIES if most_nodes <= tree.MOST_NODES else most_nodes)
     top = checker.facts_of(node)
     if top.kind is None:
         raise InvalidParameter("expression must have a value, got null")
@@ -118,11 +281,11 @@ class _Checker:
             case tree.Name(column):
                 return self._name(column)
             case tree.Number(value):
-                if not (value == 0.0 or limits.SMALLEST <= abs(value) <= limits.LARGEST):
+                if not (value == 0.0 or tree.SMALLEST <= abs(value) <= tree.LARGEST):
                     raise InvalidParameter(
                         "expression must have numbers that are 0 or between 2**-100 and 2**100 in size"
                     )
-                return Facts("number", False, sizes.of_literal(value), 1, 1)
+                return Facts("number", False, of_literal(value), 1, 1)
             case tree.Text(value):
                 plain_text("text in an expression", value)
                 return Facts("text", False, None, 1, 1)
@@ -148,6 +311,9 @@ class _Checker:
                     raise InvalidParameter("expression must not ask whether null is null")
                 times = 2 if inner.kind == "boolean" else 1
                 return Facts("boolean", False, None, times * inner.copies + 1, inner.depth + 1)
+            case tree.Bucket(operand):
+                inner = self.facts_of(operand)
+                return Facts("boolean", False, None, inner.copies + 1, inner.depth + 1)
             case tree.Not(operand):
                 return self._joined("boolean", [self._wants("boolean", operand, "not")])
             case tree.And(operands) | tree.Or(operands):
@@ -168,10 +334,11 @@ class _Checker:
             near = get_close_matches(str(column).lower()[:60], alike, n=1)
             hint = f"; there is {alike[near[0]]!r}" if near else ""
             raise InvalidParameter(f"expression must name columns of the schema, got {str(column)[:60]!r}{hint}")
-        kind = self.kinds[column] = self.schema[column].kind
+        kind, missing = self.schema[column].kind, self.schema[column].may_be_missing
+        self.kinds[column] = kind
         if kind == "text" or kind == "boolean":
-            return Facts(kind, True, None, 1, 1)
-        return Facts("number", True, sizes.INTEGER if kind == "integer" else sizes.NUMBER, 1, 1)
+            return Facts(kind, missing, None, 1, 1)
+        return Facts("number", missing, INTEGER if kind == "integer" else NUMBER, 1, 1)
 
     def _wants(self, kind: ValueKind, node: tree.Node, where: str) -> Facts:
         facts = self.facts_of(node)
@@ -179,7 +346,7 @@ class _Checker:
             raise InvalidParameter(f"expression must have a {kind} with {where}, got {_called(facts.kind)}")
         return facts
 
-    def _joined(self, kind: ValueKind, parts: list[Facts], size: sizes.Size | None = None, times: int = 1) -> Facts:
+    def _joined(self, kind: ValueKind, parts: list[Facts], size: Size | None = None, times: int = 1) -> Facts:
         return Facts(
             kind,
             any(part.nullable for part in parts),
@@ -193,12 +360,12 @@ class _Checker:
         assert left.size is not None
         assert right.size is not None
         if sign in "+-":
-            return self._joined("number", [left, right], sizes.of_sum(left.size, right.size))
+            return self._joined("number", [left, right], of_sum(left.size, right.size))
         if sign == "*":
-            return self._joined("number", [left, right], sizes.of_product(left.size, right.size))
+            return self._joined("number", [left, right], of_product(left.size, right.size))
         if sign != "/":
             raise InvalidParameter("expression must have one of + - * / between numbers")
-        facts = self._joined("number", [left, right], sizes.of_quotient(left.size, right.size))
+        facts = self._joined("number", [left, right], of_quotient(left.size, right.size))
         known = isinstance(divisor, tree.Number) and divisor.value != 0.0
         return facts if known else Facts("number", True, facts.size, facts.copies + 1, facts.depth)
 
@@ -260,12 +427,12 @@ class _Checker:
                 return self._joined("number", parts, first.size)
             case "floor" | "ceil":
                 assert first.size is not None
-                return self._joined("number", parts, sizes.of_whole(first.size), 1 if first.size.small_whole else 3)
+                return self._joined("number", parts, of_whole(first.size), 1 if first.size.small_whole else 3)
             case "sign":
-                return self._joined("number", parts, sizes.SIGN, 3)
+                return self._joined("number", parts, SIGN, 3)
             case "sqrt":
                 assert first.size is not None
-                facts = self._joined("number", parts, sizes.of_root(first.size), 2)
+                facts = self._joined("number", parts, of_root(first.size), 2)
                 return Facts("number", True, facts.size, facts.copies, facts.depth)
             case "least" | "greatest":
                 return self._joined("number", parts, _any_size(parts), 2 if nullable else 1)
@@ -276,18 +443,18 @@ class _Checker:
                 if not low.value < high.value:
                     raise InvalidParameter("expression must clip to a range whose first number is below the second")
                 assert first.size is not None
-                size = sizes.of_clipped(first.size, sizes.of_literal(low.value), sizes.of_literal(high.value))
+                size = of_clipped(first.size, of_literal(low.value), of_literal(high.value))
                 return self._joined("number", parts, size, 3 if nullable else 1)
             case "coalesce":
                 facts = self._joined(first.kind, parts, _any_size(parts))  # type: ignore[arg-type]
                 some = all(part.nullable for part in parts)
                 return Facts(facts.kind, some, facts.size, facts.copies, facts.depth)
             case "length":
-                return self._joined("number", parts, sizes.LENGTH)
+                return self._joined("number", parts, LENGTH)
             case "lower" | "upper":
                 return self._joined("text", parts)
             case "number":
-                facts = self._joined("number", parts, sizes.SPELT, 3)
+                facts = self._joined("number", parts, SPELT, 3)
                 return Facts("number", True, facts.size, facts.copies, facts.depth)
             case _:
                 if not getattr(arguments[1], "value", ""):
@@ -295,13 +462,63 @@ class _Checker:
                 return self._joined("boolean", parts)
 
 
-def _any_size(parts: list[Facts]) -> sizes.Size | None:
+def _can_be_null(node: tree.Node, facts: Mapping[tree.Node, Facts], present: frozenset[tree.Node]) -> bool:
+    """Whether a node can be NULL where the nodes of `present` are not.
+
+    `Facts.nullable` looks at a node's parts one by one. This looks at what they say about each other: `x is not null
+    and x < 1` is false, not NULL, where `x` is missing, and so on for `or` and the branches of `case`.
+    """
+    if not facts[node].nullable or (present and node in present):
+        return False
+    match node:
+        case tree.And(operands):
+            kept = present.union(*(_present_where_true(part) for part in operands if _is_present(part)))
+            return any(_can_be_null(part, facts, kept) for part in operands)
+        case tree.Or(operands):
+            kept = present.union(part.operand for part in operands if isinstance(part, tree.IsNull))
+            return any(_can_be_null(part, facts, kept) for part in operands)
+        case tree.Case(branches, otherwise):
+            for condition, result in branches:
+                if _can_be_null(result, facts, present | _present_where_true(condition)):
+                    return True
+                if isinstance(condition, tree.IsNull):
+                    present |= {condition.operand}
+            return _can_be_null(otherwise, facts, present)
+        case tree.Call("coalesce", arguments):
+            return all(_can_be_null(part, facts, present) for part in arguments)
+        case tree.Call("sqrt" | "number") | tree.Name() | tree.Null():
+            return True
+        case tree.Arithmetic("/", _, divisor) if not (isinstance(divisor, tree.Number) and divisor.value != 0.0):
+            return True
+        case _:
+            return any(_can_be_null(part, facts, present) for part in tree.children(node))
+
+
+def _is_present(node: tree.Node) -> bool:
+    return isinstance(node, tree.Not) and isinstance(node.operand, tree.IsNull)
+
+
+def _present_where_true(condition: tree.Node) -> frozenset[tree.Node]:
+    """What cannot be NULL on a row where the condition is true."""
+    match condition:
+        case tree.Not(tree.IsNull(operand)):
+            return frozenset({operand})
+        case tree.Comparison(_, left, right):
+            return frozenset({left, right})
+        case tree.Between(operand, low, high):
+            return frozenset({operand, low, high})
+        case tree.In(operand, _):
+            return frozenset({operand})
+        case tree.And(operands):
+            return frozenset().union(*(_present_where_true(part) for part in operands))
+        case _:
+            return frozenset({condition})
+
+
+def _any_size(parts: list[Facts]) -> Size | None:
     known = [part.size for part in parts if part.size is not None]
-    return sizes.of_any(*known) if known else None
+    return of_any(*known) if known else None
 
 
 def _called(kind: Any) -> str:
     return "null" if kind is None else f"a {kind}"
-
-
-__all__ = ["Expression", "Facts", "ValueKind", "checked"]

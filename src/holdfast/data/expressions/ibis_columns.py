@@ -10,11 +10,11 @@ read in different ways.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cache, reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
-from holdfast.data.expressions import limits, tree
+from holdfast.data.expressions import tree
 from holdfast.data.expressions.checking import Expression
 from holdfast.data.expressions.python_rows import LOWER, UPPER
 from holdfast.data.schema import Column, Schema
@@ -45,8 +45,8 @@ def _read(table: ir.Table, column: Column) -> ir.Value:
     if column.kind == "number":
         number = raw.cast("float64")
         # Every engine orders NaN above all numbers, so the first test refuses it.
-        inside = number.between(_number(-limits.LARGEST), _number(limits.LARGEST))
-        small = number.abs() < _number(limits.SMALLEST)
+        inside = number.between(_number(-tree.LARGEST), _number(tree.LARGEST))
+        small = number.abs() < _number(tree.SMALLEST)
         return ibis.cases((~inside, ibis.null("float64")), (small, _number(0.0)), else_=number)
     return raw
 
@@ -114,6 +114,8 @@ class _Compiler:
                 if self.facts[operand].kind == "boolean":
                     return ibis.coalesce(inner, ibis.literal(True)) & ~ibis.coalesce(inner, ibis.literal(False))
                 return inner.isnull()
+            case tree.Bucket(operand, salt, below):
+                return self._bucket(operand, salt, below)
             case tree.Not(operand):
                 return ~self.of(operand)
             case tree.And(operands):
@@ -134,6 +136,16 @@ class _Compiler:
             kinds = {"number": "float64", "text": "string", "boolean": "boolean"}
             return ibis.null(kinds[str(self.facts[case].kind)])
         return self.of(result)
+
+    def _bucket(self, operand: tree.Name, salt: str, below: int) -> Any:
+        """Whether the first byte of a digest is among the first; compared by equality, which no collation changes."""
+        import ibis
+
+        inner = self.of(operand)
+        text = inner if self.facts[operand].kind == "text" else inner.cast("int64").cast("string")
+        wanted = [f"{first:02x}" for first in range(below)] or ["none"]
+        first = _md5()(ibis.literal(f"{salt}:") + text).left(2)
+        return ibis.coalesce(first.isin(wanted), ibis.literal(below > 255))
 
     def _in(self, operand: tree.Node, values: tuple[tree.Number | tree.Text, ...]) -> Any:
         import ibis
@@ -206,4 +218,13 @@ class _Compiler:
         return ibis.coalesce((small.floor() if name == "floor" else small.ceil()).cast("float64"), inner)
 
 
-__all__ = ["compile", "read"]
+@cache
+def _md5() -> Any:
+    """The function of this name that every engine has: lower-case hexadecimal digits."""
+    import ibis
+
+    @ibis.udf.scalar.builtin(name="md5", signature=(("string",), "string"))
+    def md5(text):  # type: ignore[no-untyped-def]
+        """Compiled to the engine's own."""
+
+    return md5

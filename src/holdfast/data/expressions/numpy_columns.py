@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.data.expressions import limits, tree
+from holdfast.data.expressions import tree
 from holdfast.data.expressions.checking import Expression
-from holdfast.data.expressions.python_rows import SPELT, evaluate_call
+from holdfast.data.expressions.python_rows import SPELT, evaluate_call, in_bucket
 from holdfast.data.schema import Column
 from holdfast.errors import InvalidParameter
 
@@ -68,9 +68,9 @@ def read(column: Column, held: npt.ArrayLike, null: npt.ArrayLike | None = None)
         return _read_text(column, array, missing)
     numbers = array.astype(np.float64)
     if column.kind == "number":
-        inside = (numbers >= -limits.LARGEST) & (numbers <= limits.LARGEST)
+        inside = (numbers >= -tree.LARGEST) & (numbers <= tree.LARGEST)
         missing = _either(missing, None if inside.all() else ~inside)
-        numbers[~inside | (np.abs(numbers) < limits.SMALLEST)] = 0.0
+        numbers[~inside | (np.abs(numbers) < tree.SMALLEST)] = 0.0
     elif missing is not None:
         numbers[missing] = 0.0
     return Values(numbers, missing)
@@ -150,6 +150,12 @@ class _Evaluator:
             case tree.IsNull(operand):
                 inner = self.of(operand)
                 return Values(np.zeros(inner.array.shape, np.bool_) if inner.null is None else inner.null)
+            case tree.Bucket(operand, salt, below):
+                inner = self.of(operand)
+                distinct, places = np.unique(inner.array, return_inverse=True)
+                drawn = np.array([in_bucket(value, salt, below) for value in distinct.tolist()], dtype=np.bool_)
+                found = drawn[places.ravel()] if distinct.size else np.zeros(0, np.bool_)
+                return Values(found if inner.null is None else np.where(inner.null, below > 255, found))
             case tree.Not(operand):
                 inner = self.of(operand)
                 return Values(~inner.array, inner.null)
@@ -270,6 +276,3 @@ def _compare(sign: str, one: Values, other: Values) -> Values:
     }[sign]
     found = work(one.array, other.array)
     return Values(np.asarray(found, dtype=np.bool_), _either(one.null, other.null))
-
-
-__all__ = ["Values", "evaluate", "read"]

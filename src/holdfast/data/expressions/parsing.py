@@ -9,15 +9,19 @@ these only the parts named there. The text never reaches an engine: what engines
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from holdfast.data.expressions import limits, tree
+from holdfast.core.extras import named_extras
+from holdfast.data.expressions import tree
 from holdfast.errors import InvalidParameter
-from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
+
+# --- Parsing ----------------------------------------------------------------------------------------------------------
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\Z", re.ASCII)
@@ -28,6 +32,10 @@ _COMPARED = re.compile(
     re.ASCII,
 )
 """A column compared with a number: what is asked most. It reads as the whole grammar reads it, many times faster."""
+_JOINED = re.compile(r"(?<=[ \t\r\n])(and|or)(?=[ \t\r\n])", re.ASCII | re.IGNORECASE)
+"""Between such comparisons. It takes no white space itself: a run of it would be looked through again and again."""
+_PART = re.compile(r"""'[^']*'?|"[^"]*"?|[0-9]+(?:\.[0-9]*)?|[A-Za-z_][A-Za-z0-9_]*|\S""", re.ASCII)
+"""About one word or sign of an expression: never fewer than the parser will meet."""
 _SIGNS = {
     "(": "L_PAREN",
     ")": "R_PAREN",
@@ -54,13 +62,13 @@ def parse(text: str) -> tree.Node:
     ----------
     text : str
         Comparison, arithmetic, `and`, `or`, `not`, `in`, `between`, `is null`, `case when`, and the functions listed
-        in `holdfast.data.expressions.functions`. Names as in the schema, in double quotes where they are no plain word.
+        in `holdfast.data.expressions.checking`. Names as in the schema, in double quotes where they are no plain word.
 
     Returns
     -------
     Node
-        Not yet checked against a schema. Time: a few tenths of a millisecond; microseconds for a column compared with
-        a number.
+        Not yet checked against a schema. Time: a few tenths of a millisecond; microseconds for columns compared with
+        numbers.
 
     Raises
     ------
@@ -76,14 +84,57 @@ def parse(text: str) -> tree.Node:
     ...
     holdfast.errors.InvalidParameter: expression must be one expression of the row language, and this does not ...
     """
-    return _plain_comparison(text) or _parsed(text)
+    return _plain_comparisons(text) or _parsed(text)
 
 
-def _plain_comparison(text: Any) -> tree.Comparison | None:
-    found = _COMPARED.match(text) if isinstance(text, str) and len(text) <= limits.LONGEST_TEXT else None
-    if found is None or found[1].lower() in WORDS:
+def count_parts(source: Any, most: int) -> int:
+    """How many words, signs, numbers and texts expressions have, as text or as JSON data, counted without parsing.
+
+    Parameters
+    ----------
+    source : text, or plain data that holds expressions at any depth
+        Every name in an object counts as one.
+    most : int
+        Counting ends as soon as there are more, so that it takes no longer however much there is.
+
+    Examples
+    --------
+    >>> count_parts({"young": "age < 30", "rich": {">": [{"column": "income"}, 9]}}, most=100)
+    9
+    """
+    parts, left = 0, [source]
+    while left and parts <= most:
+        here = left.pop()
+        if isinstance(here, str):
+            # A text that is longer than any expression may be is refused for that, and not looked through.
+            parts += len(_PART.findall(here)) if len(here) <= tree.LONGEST_TEXT else 1
+        elif isinstance(here, Mapping):
+            parts += len(here)
+            left.extend(here.values())
+        elif isinstance(here, (list, tuple)):
+            left.extend(here)
+        else:
+            parts += 1
+    return parts
+
+
+def _plain_comparisons(text: Any) -> tree.Node | None:
+    """A column compared with a number, or several such joined by `and` alone or by `or` alone; None for all else."""
+    if not isinstance(text, str) or len(text) > tree.LONGEST_TEXT:
         return None
-    return tree.Comparison(found[2], tree.Name(found[1]), tree.Number(float(found[3])))  # type: ignore[arg-type]
+    pieces = _JOINED.split(text)
+    joints = {word.lower() for word in pieces[1::2]}
+    compared = []
+    for piece in pieces[::2]:
+        found = _COMPARED.match(piece)
+        if found is None or found[1].lower() in WORDS:
+            return None
+        compared.append(tree.Comparison(found[2], tree.Name(found[1]), tree.Number(float(found[3]))))  # type: ignore[arg-type]
+    if not joints:
+        return compared[0]
+    if len(joints) > 1 or 5 * len(compared) > tree.MOST_TOKENS:
+        return None
+    return tree.And(tuple(compared)) if joints == {"and"} else tree.Or(tuple(compared))
 
 
 def _parsed(text: Any) -> tree.Node:
@@ -103,7 +154,7 @@ def _parsed(text: Any) -> tree.Node:
 
 
 def _too_nested() -> InvalidParameter:
-    return InvalidParameter(f"expression must have at most {limits.MOST_BRACKETS} brackets inside each other")
+    return InvalidParameter(f"expression must have at most {tree.MOST_BRACKETS} brackets inside each other")
 
 
 _WORDS = {"==": "=", "=>": ">=", "=<": "<=", "&&": "and", "||": "or", "&": "and", "|": "or", "!": "not"}
@@ -131,8 +182,8 @@ def _tokens(text: Any) -> list[Any]:
     """The tokens, each of an allowed type; every word that is none of the language's becomes a plain name."""
     if not isinstance(text, str) or not text.strip():
         raise InvalidParameter("expression must be a text")
-    if len(text) > limits.LONGEST_TEXT:
-        raise InvalidParameter(f"expression must have at most {limits.LONGEST_TEXT} characters, got {len(text)}")
+    if len(text) > tree.LONGEST_TEXT:
+        raise InvalidParameter(f"expression must have at most {tree.LONGEST_TEXT} characters, got {len(text)}")
     from sqlglot.errors import SqlglotError
     from sqlglot.tokenizer_core import TokenType
 
@@ -140,8 +191,8 @@ def _tokens(text: Any) -> list[Any]:
         tokens = list(_dialect().tokenize(text))
     except SqlglotError as error:
         raise _unreadable() from error
-    if len(tokens) > limits.MOST_TOKENS:
-        raise InvalidParameter(f"expression must have at most {limits.MOST_TOKENS} words and signs, got {len(tokens)}")
+    if len(tokens) > tree.MOST_TOKENS:
+        raise InvalidParameter(f"expression must have at most {tree.MOST_TOKENS} words and signs, got {len(tokens)}")
     open_brackets, at = 0, 0
     for token in tokens:
         # What lies between tokens is white space, or a comment that sqlglot leaves out: none is allowed.
@@ -167,7 +218,7 @@ def _tokens(text: Any) -> list[Any]:
             open_brackets += (written == "(") - (written == ")")
         else:
             raise _refused(written)
-        if open_brackets > limits.MOST_BRACKETS:
+        if open_brackets > tree.MOST_BRACKETS:
             raise _too_nested()
     if text[at:].strip(" \t\r\n"):
         raise InvalidParameter("expression must have no comments")
@@ -180,7 +231,7 @@ def _refuse_odd_runs(kinds: list[str]) -> None:
     prefixes = 0
     for kind, after in zip(kinds, [*kinds[1:], "R_PAREN"], strict=True):
         prefixes = prefixes + 1 if kind in ("NOT", "DASH") else 0
-        if prefixes > limits.MOST_BRACKETS:
+        if prefixes > tree.MOST_BRACKETS:
             raise _too_nested()
         if (kind == "COMMA" and after in ("COMMA", "R_PAREN")) or (kind == "L_PAREN" and after == "COMMA"):
             raise _refused(",")
@@ -226,8 +277,8 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
     """A sqlglot node of an allowed kind, with the allowed parts only, as a node of the language."""
     from sqlglot import exp
 
-    if depth >= limits.DEEPEST:
-        raise InvalidParameter(f"expression must be at most {limits.DEEPEST} levels deep")
+    if depth >= tree.DEEPEST:
+        raise InvalidParameter(f"expression must be at most {tree.DEEPEST} levels deep")
     below = depth + 1
 
     def only(*parts: str) -> None:
@@ -334,4 +385,82 @@ def _comparisons() -> dict[type, tree.ComparisonSign]:
     return {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
 
-__all__ = ["WORD", "WORDS", "parse"]
+# --- Text form --------------------------------------------------------------------------------------------------------
+# A tree as text, always in the same way, with the brackets that precedence needs.
+
+#: From the loosest to the tightest: or, and, not, comparison, sum, product, minus, and what needs no brackets.
+_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _MINUS, _CLOSED = range(8)
+
+
+def to_text(node: tree.Node) -> str:
+    """The text of a tree. `parse` reads it back as the same tree, unless it nests deeper than text may.
+
+    Examples
+    --------
+    >>> from holdfast.data.expressions.parsing import parse
+    >>> to_text(parse("((a+1) > 2*b) or not (c is null)"))
+    'a + 1.0 > 2.0 * b or not c is null'
+    """
+    match node:
+        case tree.Name(column):
+            return column if WORD.match(column) and column.lower() not in WORDS else f'"{column}"'
+        case tree.Number(value):
+            return repr(value)
+        case tree.Text(value):
+            return "'" + value.replace("'", "''") + "'"
+        case tree.Truth(value):
+            return "true" if value else "false"
+        case tree.Null():
+            return "null"
+        case tree.Arithmetic(sign, left, right):
+            own = _level(node)
+            return f"{_inside(left, own)} {sign} {_inside(right, own + 1)}"
+        case tree.Minus(operand):
+            return f"- {_inside(operand, _CLOSED)}"
+        case tree.Comparison(sign, left, right):
+            return f"{_inside(left, _SUM)} {sign} {_inside(right, _SUM)}"
+        case tree.Between(operand, low, high):
+            return f"{_inside(operand, _SUM)} between {_inside(low, _SUM)} and {_inside(high, _SUM)}"
+        case tree.In(operand, values):
+            return f"{_inside(operand, _SUM)} in ({', '.join(map(to_text, values))})"
+        case tree.IsNull(operand):
+            return f"{_inside(operand, _SUM)} is null"
+        case tree.Not(operand):
+            return f"not {_inside(operand, _COMPARE)}"
+        case tree.And(operands):
+            return " and ".join(_inside(part, _NOT) for part in operands)
+        case tree.Or(operands):
+            return " or ".join(_inside(part, _AND) for part in operands)
+        case tree.Case(branches, otherwise):
+            parts = [f"when {to_text(condition)} then {to_text(result)}" for condition, result in branches]
+            return f"case {' '.join(parts)} else {to_text(otherwise)} end"
+        case tree.Call(name, arguments):
+            return f"{name}({', '.join(map(to_text, arguments))})"
+        case tree.Bucket(operand):
+            return f"reserved by {to_text(operand)}"
+
+
+def _inside(node: tree.Node, level: int) -> str:
+    return to_text(node) if _level(node) >= level else f"({to_text(node)})"
+
+
+def _level(node: tree.Node) -> int:
+    match node:
+        case tree.Or():
+            return _OR
+        case tree.And():
+            return _AND
+        case tree.Not():
+            return _NOT
+        case tree.Comparison() | tree.Between() | tree.In() | tree.IsNull():
+            return _COMPARE
+        case tree.Arithmetic("+" | "-"):
+            return _SUM
+        case tree.Arithmetic():
+            return _PRODUCT
+        case tree.Minus():
+            return _MINUS
+        case tree.Number(value) if value < 0:
+            return _MINUS
+        case _:
+            return _CLOSED

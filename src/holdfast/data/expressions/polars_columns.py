@@ -6,9 +6,9 @@ from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
-from holdfast.data.expressions import limits, tree
+from holdfast.data.expressions import tree
 from holdfast.data.expressions.checking import Expression
-from holdfast.data.expressions.python_rows import LOWER, UPPER
+from holdfast.data.expressions.python_rows import LOWER, UPPER, in_bucket
 from holdfast.data.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def _read(column: Column) -> pl.Expr:
         return raw.cast(pl.Float64)
     if column.kind == "number":
         number = raw.cast(pl.Float64)
-        inside = pl.when(number.is_between(-limits.LARGEST, limits.LARGEST)).then(number)
-        return pl.when(number.abs() < limits.SMALLEST).then(0.0).otherwise(inside).alias(column.name)
+        inside = pl.when(number.is_between(-tree.LARGEST, tree.LARGEST)).then(number)
+        return pl.when(number.abs() < tree.SMALLEST).then(0.0).otherwise(inside).alias(column.name)
     return raw.cast(pl.Boolean if column.kind == "boolean" else pl.String)
 
 
@@ -104,6 +104,10 @@ class _Compiler:
                 return self.of(operand).is_in(pl.lit(listed))
             case tree.IsNull(operand):
                 return self.of(operand).is_null()
+            case tree.Bucket(operand, salt, below):
+                return self.of(operand).map_batches(
+                    lambda values: _drawn(values, salt, below), return_dtype=pl.Boolean, is_elementwise=True
+                )
             case tree.Not(operand):
                 return ~self.of(operand)
             case tree.And(operands):
@@ -162,4 +166,14 @@ class _Compiler:
         raise AssertionError("a checked expression has no other functions")
 
 
-__all__ = ["compile", "read"]
+def _drawn(values: pl.Series, salt: str, below: int) -> pl.Series:
+    """Which values are in the first buckets."""
+    import polars as pl
+
+    known: dict[Any, bool] = {}
+    found = []
+    for value in values.to_list():
+        if value not in known:
+            known[value] = in_bucket(value, salt, below)
+        found.append(known[value])
+    return pl.Series(found, dtype=pl.Boolean)

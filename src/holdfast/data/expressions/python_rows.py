@@ -6,13 +6,14 @@ number: no operation of the language tells them apart.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.data.expressions import limits, tree
+from holdfast.data.expressions import tree
 from holdfast.data.expressions.checking import Expression
 from holdfast.data.schema import Kind
 from holdfast.errors import InvalidParameter
@@ -70,9 +71,9 @@ def read(held: Any, kind: Kind) -> Value:
         return None
     if kind == "number":
         number = float(held)
-        if not -limits.LARGEST <= number <= limits.LARGEST:
+        if not -tree.LARGEST <= number <= tree.LARGEST:
             return None
-        return number if abs(number) >= limits.SMALLEST else 0.0
+        return number if abs(number) >= tree.SMALLEST else 0.0
     if kind == "integer":
         return float(int(held))
     if kind == "boolean":
@@ -105,6 +106,8 @@ def _value(node: tree.Node, row: Mapping[str, Value]) -> Value:
             return None if wanted is None else any(wanted == listed.value for listed in values)
         case tree.IsNull(operand):
             return _value(operand, row) is None
+        case tree.Bucket(operand, salt, below):
+            return in_bucket(_value(operand, row), salt, below)
         case tree.Not(operand):
             truth = _value(operand, row)
             return None if truth is None else not truth
@@ -194,4 +197,15 @@ def evaluate_call(name: str, arguments: list[Any]) -> Value:
     raise AssertionError("a checked expression has no other functions")
 
 
-__all__ = ["Value", "evaluate", "evaluate_call", "read"]
+def in_bucket(value: Any, salt: str, below: int) -> bool:
+    """Whether a value is in the first `below` of 256 buckets: the first byte of an MD5 digest decides.
+
+    Examples
+    --------
+    >>> in_bucket(17.0, "salt", 256), in_bucket("a", "salt", 0), in_bucket(None, "salt", 255)
+    (True, False, False)
+    """
+    if value is None:
+        return below > 255
+    text = value if isinstance(value, str) else str(int(value))
+    return hashlib.md5(f"{salt}:{text}".encode(), usedforsecurity=False).digest()[0] < below

@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from holdfast.errors import InvalidParameter
+
+# --- Tree -------------------------------------------------------------------------------------------------------------
+
 ArithmeticSign = Literal["+", "-", "*", "/"]
 ComparisonSign = Literal["=", "<>", "<", "<=", ">", ">="]
 
@@ -143,6 +147,19 @@ class Call:
     arguments: tuple[Node, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Whether a row is in the first `below` of 256 buckets, by a hash of a column's value under a salt. Never NULL.
+
+    It draws a random part of the rows that is the same on every engine, and keeps rows of one value together. It has no
+    spelling: only a guard makes it. A row without a value is in the last bucket.
+    """
+
+    operand: Name
+    salt: str
+    below: int
+
+
 Node = (
     Name
     | Number
@@ -160,6 +177,7 @@ Node = (
     | Or
     | Case
     | Call
+    | Bucket
 )
 
 
@@ -174,7 +192,7 @@ def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Arithmetic(_, left, right) | Comparison(_, left, right):
             return (left, right)
-        case Minus(operand) | IsNull(operand) | Not(operand):
+        case Minus(operand) | IsNull(operand) | Not(operand) | Bucket(operand):
             return (operand,)
         case Between(operand, low, high):
             return (operand, low, high)
@@ -205,27 +223,161 @@ def walk(node: Node) -> Iterator[Node]:
         left.extend(reversed(children(here)))
 
 
-__all__ = [
-    "COMPARE",
-    "And",
-    "Arithmetic",
-    "ArithmeticSign",
-    "Between",
-    "Call",
-    "Case",
-    "Comparison",
-    "ComparisonSign",
-    "In",
-    "IsNull",
-    "Minus",
-    "Name",
-    "Node",
-    "Not",
-    "Null",
-    "Number",
-    "Or",
-    "Text",
-    "Truth",
-    "children",
-    "walk",
-]
+# --- Limits -----------------------------------------------------------------------------------------------------------
+# How large expressions and their numbers may be. Everything here is public and the same for every sample.
+#
+# The limits on numbers make every operation total: with them no sum, product or quotient of an accepted expression can
+# overflow or underflow on any row, which the checker proves before a row is read (`sizes`).
+
+LONGEST_TEXT = 20_000
+"""Characters of an expression as text."""
+
+MOST_TOKENS = 8_000
+DEEPEST = 100
+"""Nodes on the way from the root to a leaf. A sum of a hundred terms is as deep."""
+
+MOST_BRACKETS = 30
+"""Brackets, calls and cases inside each other in text, and signs before each other: the parser recurses there."""
+
+MOST_NODES = 2_000
+MOST_COPIES = 2_000
+"""Nodes after compilation: some functions mention an argument twice in SQL, and so it doubles with each level."""
+
+LARGEST_EXPONENT = 100
+LARGEST = 2.0**LARGEST_EXPONENT
+"""A number of a column that is larger in size, about 1.27e30, is NULL; a literal that is larger is refused."""
+
+SMALLEST = 2.0**-LARGEST_EXPONENT
+"""A number of a column that is smaller in size, about 7.9e-31, is zero; a literal that is smaller is refused."""
+
+LARGEST_RESULT_EXPONENT = 1_000
+"""No intermediate result may be able to exceed two to this power, nor to be nonzero below two to minus this."""
+
+
+# --- Json form --------------------------------------------------------------------------------------------------------
+# A tree as plain JSON data, for programs that build expressions and for the ledger.
+#
+# | data | means | |---|---| | `3.5`, `true`, `null` | a number, a truth value, NULL as a result of `case` | | `{"text":
+# "abc"}` | a text | | `{"column": "age"}` | a column | | `{"+": [a, b]}` and `-`, `*`, `/`, `=`, `<>`, `<`, `<=`, `>`,
+# `>=` | two joined by a sign; `{"-": [a]}` is minus a | | `{"and": [a, b, ...]}`, `{"or": [...]}`, `{"not": [a]}`,
+# `{"is null": [a]}` | logic | | `{"between": [a, low, high]}`, `{"in": [a, value, ...]}` | ranges and lists | |
+# `{"case": [condition, result, ..., otherwise]}` | branches | | `{"call": "abs", "with": [a]}` | a function of the list
+# |
+
+_ARITHMETIC: tuple[ArithmeticSign, ...] = ("+", "-", "*", "/")
+_COMPARISON: tuple[ComparisonSign, ...] = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def to_json(node: Node) -> Any:
+    """Plain data that `from_json` reads back as the same tree.
+
+    Examples
+    --------
+    >>> from holdfast.data.expressions.parsing import parse
+    >>> to_json(parse("age between 18 and 30"))
+    {'between': [{'column': 'age'}, 18.0, 30.0]}
+    """
+    match node:
+        case Name(column):
+            return {"column": column}
+        case Number(value) | Truth(value):
+            return value
+        case Text(value):
+            return {"text": value}
+        case Null():
+            return None
+        case Arithmetic(sign, left, right) | Comparison(sign, left, right):
+            return {sign: [to_json(left), to_json(right)]}
+        case Minus(operand):
+            return {"-": [to_json(operand)]}
+        case Not(operand):
+            return {"not": [to_json(operand)]}
+        case IsNull(operand):
+            return {"is null": [to_json(operand)]}
+        case And(operands):
+            return {"and": [to_json(part) for part in operands]}
+        case Or(operands):
+            return {"or": [to_json(part) for part in operands]}
+        case Between() | In() | Case():
+            word = type(node).__name__.lower()
+            return {word: [to_json(part) for part in children(node)]}
+        case Call(name, arguments):
+            return {"call": name, "with": [to_json(argument) for argument in arguments]}
+
+
+def from_json(data: Any) -> Node:
+    """The tree of plain data, not yet checked against a schema.
+
+    Raises
+    ------
+    InvalidParameter
+        Data of any other shape.
+
+    Examples
+    --------
+    >>> from_json({">": [{"column": "age"}, 30]})
+    Comparison(sign='>', left=Name(column='age'), right=Number(value=30.0))
+    """
+    return _read(data, 0)
+
+
+def _read(data: Any, depth: int) -> Node:
+    if depth >= DEEPEST:
+        raise InvalidParameter(f"expression must be at most {DEEPEST} levels deep")
+    if data is None:
+        return Null()
+    if isinstance(data, bool):
+        return Truth(data)
+    if isinstance(data, (int, float)):
+        try:
+            return Number(float(data))
+        except OverflowError as error:
+            raise InvalidParameter(
+                "expression must have numbers that are 0 or between 2**-100 and 2**100 in size"
+            ) from error
+    if not isinstance(data, Mapping):
+        raise _refused()
+    if set(data) == {"call", "with"} and isinstance(data["call"], str):
+        return Call(data["call"], _all(data["with"], depth))
+    if len(data) != 1:
+        raise _refused()
+    ((word, inside),) = data.items()
+    if word in ("column", "text"):
+        if not isinstance(inside, str):
+            raise _refused()
+        return Name(inside) if word == "column" else Text(inside)
+    return _operation(word, _all(inside, depth))
+
+
+def _all(inside: Any, depth: int) -> tuple[Node, ...]:
+    if not isinstance(inside, (list, tuple)) or len(inside) > MOST_NODES:
+        raise _refused()
+    return tuple(_read(part, depth + 1) for part in inside)
+
+
+def _operation(word: Any, parts: tuple[Node, ...]) -> Node:
+    match word, parts:
+        case "-", (operand,):
+            # As in text, where a minus before a written number belongs to the number.
+            return Number(-operand.value) if isinstance(operand, Number) else Minus(operand)
+        case "not", (operand,):
+            return Not(operand)
+        case "is null", (operand,):
+            return IsNull(operand)
+        case "between", (operand, low, high):
+            return Between(operand, low, high)
+        case _, (left, right) if word in _ARITHMETIC:
+            return Arithmetic(word, left, right)
+        case _, (left, right) if word in _COMPARISON:
+            return Comparison(word, left, right)
+        case "and" | "or", (_, _, *_):
+            return And(parts) if word == "and" else Or(parts)
+        case "in", (operand, _, *_) if all(isinstance(value, (Number, Text)) for value in parts[1:]):
+            return In(operand, parts[1:])  # type: ignore[arg-type]
+        case "case", (_, _, _, *_) if len(parts) % 2 == 1:
+            return Case(tuple(zip(parts[:-1:2], parts[1::2], strict=True)), parts[-1])
+    raise _refused()
+
+
+def _refused() -> InvalidParameter:
+    return InvalidParameter("expression must have the JSON form of the row language; this data has another shape")

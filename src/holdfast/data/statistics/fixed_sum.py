@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from holdfast.data.expressions import Expression, limits, python_rows, to_json, tree
+from holdfast.data.expressions import Expression, python_rows, to_json, tree
 from holdfast.data.schema import Schema
-from holdfast.data.statistics.plan import MOST_ADDED, Plan, built, built_whole
-from holdfast.data.statistics.request import Added, checked_kind, end, set_fields, to_node
+from holdfast.data.statistics.request import (
+    MOST_ADDED,
+    Added,
+    Plan,
+    built,
+    built_whole,
+    checked_kind,
+    end,
+    set_fields,
+    to_node,
+)
 from holdfast.errors import InvalidParameter
 
 UNIT: int = MOST_ADDED
@@ -54,7 +63,7 @@ class FixedSum:
         low, high = end("low", self.low), end("high", self.high)
         if not low < high:
             raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
-        if UNIT / (high - low) > limits.LARGEST:
+        if UNIT / (high - low) > tree.LARGEST:
             raise InvalidParameter("high must be at least 2**-70 above low")
         default = low if self.default is None else end("default", self.default, at_least=low, at_most=high)
         set_fields(self, low=low, high=high, default=default)
@@ -122,6 +131,3 @@ class FixedSum:
         """The request as plain data."""
         ends = {"low": self.low, "high": self.high, "default": self.default}
         return {"statistic": "fixed-sum", "expression": to_json(self.expression), **ends}
-
-
-__all__ = ["UNIT", "FixedSum"]

@@ -1,16 +1,131 @@
-"""What every request has in common: its parts, checked when it is made."""
+"""What an engine is asked for: whole numbers by cell, checked when requested, and what they mean row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast import check
-from holdfast.data.expressions import Expression, checked, from_json, limits, parse, tree
+from holdfast.core import arguments
+from holdfast.data.expressions import Expression, checked, from_json, parse, tree
 from holdfast.data.schema import Schema
-from holdfast.data.statistics.plan import Plan
 from holdfast.errors import InvalidParameter
+
+# --- Plan -------------------------------------------------------------------------------------------------------------
+# What an engine adds up for one request: whole numbers by cell, and nothing else.
+#
+# A request such as a histogram becomes a `Plan`: the cell of every row and what the row adds to it, both expressions of
+# the row language. So an engine needs to know one thing only, and every engine gives the same whole numbers.
+
+MOST_CELLS = 100_000
+MOST_ADDED = 2**30
+"""The most that one row adds, so that a sum over `MOST_ROWS` rows fits in 64 bits."""
+
+MOST_ROWS = 2**32
+"""Rows of a sample at most, so that every sum is a whole number of 64 bits."""
+_MOST_NODES = 20_000
+
+
+class Exact(tuple[int, ...]):
+    """Exact results, one whole number a cell. Secret: no repr shows them.
+
+    Examples
+    --------
+    >>> Exact([3, 5])
+    Exact(2 secret numbers)
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Exact({len(self)} secret numbers)"
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an engine adds up for one request.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    cell : Expression, optional
+        The cell of each row: a whole number from 0 to `cells - 1` on every row, never NULL. None: all rows in cell 0.
+    counted : Expression, optional
+        A truth value; only rows where it is true count. None: all rows.
+    added : Expression, optional
+        What a row adds: a whole number from 0 to 2**30 on every row, never NULL. None: 1.
+    times : int
+        What each sum is multiplied by at the end.
+    running : int
+        Length of the runs of cells whose sums are added up one after the other; 0 for none. The last cell of each
+        run is "other" and stays out.
+
+    Examples
+    --------
+    >>> Plan(cells=4, running=4).finish([1, 2, 3, 10]) == (1, 3, 6, 10)
+    True
+    """
+
+    cells: int = 1
+    cell: Expression | None = None
+    counted: Expression | None = None
+    added: Expression | None = None
+    times: int = 1
+    running: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns it reads, in order of the alphabet."""
+        parts = (self.cell, self.counted, self.added)
+        return tuple(sorted({name for part in parts if part is not None for name in part.columns}))
+
+    def finish(self, sums: Sequence[int]) -> Exact:
+        """The result, from the sums of all cells in order."""
+        if len(sums) != self.cells:
+            raise InvalidParameter(f"sums must have one number for each of {self.cells} cells, got {len(sums)}")
+        results = [int(total) * self.times for total in sums]
+        for start in range(0, self.cells if self.running else 0, self.running or 1):
+            for at in range(start + 1, start + self.running - 1):
+                results[at] += results[at - 1]
+        return Exact(results)
+
+
+def built(node: tree.Node, schema: Schema) -> Expression:
+    """An expression that the library builds around a checked one: larger than a question may be."""
+    return checked(node, schema, _MOST_NODES)
+
+
+def built_whole(node: tree.Node, schema: Schema, most: int) -> Expression:
+    """The same, for a cell or for what a row adds: proved to be a whole number on every row, and never NULL.
+
+    Examples
+    --------
+    >>> schema = Schema({"b": "boolean"})
+    >>> built_whole(tree.Case(((tree.Name("b"), tree.Number(1)),), tree.Number(0)), schema, 1).nullable
+    False
+    """
+    whole = built(node, schema)
+    size = whole.facts[node].size
+    assert size is not None
+    assert size.grain >= 0
+    assert size.top <= most.bit_length()
+    assert not whole.nullable
+    return whole
+
+
+def checked_cells(cells: int) -> int:
+    """The number of cells, refused where it is too large to add up at once."""
+    if cells > MOST_CELLS:
+        raise InvalidParameter(f"cells must be at most {MOST_CELLS} in all, got {cells}; declare fewer categories")
+    return cells
+
+
+# --- Request ----------------------------------------------------------------------------------------------------------
+# What every request has in common: its parts, checked when it is made.
 
 MOST_EDGES = 500
 
@@ -70,17 +185,17 @@ def branch(node: tree.Node, sign: tree.ComparisonSign, edge: float, cell: int) -
 
 def rising(name: str, values: Any, fewest: int) -> tuple[float, ...]:
     """Edges, checked: numbers that an expression may hold, each above the one before."""
-    numbers = check.reals(name, values)
+    numbers = arguments.reals(name, values)
     numbers = tuple(end(f"{name}[{at}]", value) for at, value in enumerate(numbers))
     if not fewest <= len(numbers) <= MOST_EDGES or any(a >= b for a, b in pairwise(numbers)):
         raise InvalidParameter(f"{name} must be {fewest} to {MOST_EDGES} numbers, each above the one before")
     return numbers
 
 
-def end(name: str, value: Any, *, at_least: float = -limits.LARGEST, at_most: float = limits.LARGEST) -> float:
+def end(name: str, value: Any, *, at_least: float = -tree.LARGEST, at_most: float = tree.LARGEST) -> float:
     """A number that an expression may hold: 0, or between 2**-100 and 2**100 in size."""
-    number = check.real(name, value, at_least=at_least, at_most=at_most) + 0.0
-    if number != 0.0 and abs(number) < limits.SMALLEST:
+    number = arguments.real(name, value, at_least=at_least, at_most=at_most) + 0.0
+    if number != 0.0 and abs(number) < tree.SMALLEST:
         raise InvalidParameter(f"{name} must be 0 or at least 2**-100 in size, got {number:g}")
     return number
 
@@ -91,14 +206,21 @@ def set_fields(request: Any, **values: Any) -> None:
         object.__setattr__(request, name, value)
 
 
-__all__ = [
-    "Added",
-    "Row",
-    "Statistic",
-    "branch",
-    "checked_kind",
-    "end",
-    "rising",
-    "set_fields",
-    "to_node",
-]
+# --- By rows ----------------------------------------------------------------------------------------------------------
+# What a request means: its result by the interpreter, one row at a time.
+
+
+def of_rows(statistic: Statistic, rows: Iterable[Row], schema: Schema) -> Exact:
+    """The exact result by the interpreter, row by row: what each request means, and the oracle for every engine.
+
+    Examples
+    --------
+    >>> from holdfast.data.statistics import Count
+    >>> of_rows(Count("b"), [{"b": True}], Schema({"b": "boolean"}))
+    Exact(1 secret numbers)
+    """
+    results, added = [0] * statistic.size(schema), statistic.adds(schema)
+    for row in rows:
+        for at, amount in added(row):
+            results[at] += amount
+    return Exact(results)

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.checkpoint import checkpoint
+from holdfast.data.engines.passes import Pass
 from holdfast.data.expressions import Expression, numpy_columns
 from holdfast.data.fingerprint import Batch, Texts
-from holdfast.data.kinds import Declared, settled
-from holdfast.data.passes import Pass
 from holdfast.data.sample import Sample, Sums
-from holdfast.data.schema import Kind, Schema
-from holdfast.data.statistics.plan import Plan
+from holdfast.data.schema import Declared, Kind, Schema, of_one_kind, settled
+from holdfast.data.statistics.request import Plan
 from holdfast.errors import InvalidParameter
 
 _ROWS = 1 << 16
@@ -39,7 +39,7 @@ class NumPySample(Sample):
         >>> NumPySample.open({"age": np.array([23, 35]), "sex": ["f", None]})
         NumPySample(n=2, Schema(age integer, sex text))
         """
-        arrays = {name: _array(name, values) for name, values in source.items()}
+        arrays = {name: _array(name, of_one_kind(str(name), values)) for name, values in source.items()}
         types = {name: array.dtype for name, array in arrays.items()}
         schema = settled({name: _kind(array) for name, array in arrays.items()}, declared, types)
         lengths = {array.shape[0] for array in arrays.values()}
@@ -51,9 +51,11 @@ class NumPySample(Sample):
         sums: Sums = {plan: [0] * plan.cells for one in work for plan in one.plans}
         names = sorted({name for one in work for name in one.columns})
         for start in range(0, self.n, _ROWS):
+            checkpoint()
             rows = min(_ROWS, self.n - start)
             columns = {name: self._read(name, slice(start, start + rows)) for name in names}
             for one in work:
+                checkpoint()
                 cell = None if one.cell is None else _numbers(one.cell, columns, rows).astype(np.intp)
                 for plan in one.plans:
                     _add(sums[plan], plan, cell, columns, rows)
@@ -114,8 +116,7 @@ def _array(name: str, values: Any) -> NDArray[Any]:
     if array.ndim != 1:
         raise InvalidParameter(f"column {name!r} must be a one-dimensional array")
     if array.dtype.kind in "OUT":
-        array = array.astype(object)
-        array = _unwrapped(array.filled(None) if isinstance(array, np.ma.MaskedArray) else array)
+        array = _unwrapped(array.astype(object))
         if not all(_is_unicode(value) for value in array if isinstance(value, str)):
             raise InvalidParameter(f"column {name!r} must hold texts in Unicode, without half a letter")
     array.flags.writeable = False
@@ -166,6 +167,3 @@ def _kind(array: NDArray[Any]) -> Kind | None:
         case "O":
             return "text" if all(value is None or isinstance(value, str) for value in array) else None
     return None
-
-
-__all__ = ["NumPySample"]

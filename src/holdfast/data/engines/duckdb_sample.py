@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from holdfast import check
-from holdfast.data import arrow_batches
-from holdfast.data.files import Files, reading
+from holdfast.core import arguments
+from holdfast.core.checkpoint import checkpoint
+from holdfast.data import csv_files, fingerprint
+from holdfast.data.engines.passes import Pass
+from holdfast.data.engines.sql_statements import KIND_OF, RawType, Statements, bundles, gather
+from holdfast.data.files import Files, check_texts, parquet_kind, parquet_types, reading
 from holdfast.data.fingerprint import Batch
-from holdfast.data.kinds import Declared, settled
-from holdfast.data.passes import Pass
 from holdfast.data.sample import Sample, Sums
-from holdfast.data.schema import Schema
-from holdfast.data.sql_statements import KIND_OF, RawType, Statements, bundles, gather
+from holdfast.data.schema import Declared, Kind, settled
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _TYPES: dict[str, RawType] = {
     "BOOLEAN": "boolean",
     "VARCHAR": "string",
 }
-_CSV_TYPES = {"integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "text": "VARCHAR"}
+_RAW: Mapping[Kind, RawType] = {"integer": "int64", "number": "float64", "boolean": "boolean", "text": "string"}
 _VIEW, _SOURCE = "holdfast_rows", "holdfast_source"
 
 
@@ -50,6 +50,7 @@ class DuckDBSample(Sample):
     ) -> None:
         super().__init__(statements.schema, n, row_key)
         self._connection, self._statements, self._files = connection, statements, files
+        self._csv = files.path if files is not None and files.format == "csv" else None
 
     @classmethod
     def open(
@@ -82,19 +83,18 @@ class DuckDBSample(Sample):
             connection = _connect(source, memory_mb)
         try:
             with _reading(files):
-                rows = _from_files(connection, files, declared) if files is not None else _quoted(str(table))
-                described = connection.execute(f"describe select * from {rows}").fetchall()
-            types = {str(name): str(type_) for name, type_, *_ in described}
-            raw = {name: _raw(type_) for name, type_ in types.items()}
-            schema = settled({name: KIND_OF[r] if r else None for name, r in raw.items()}, declared, types)
-            used: dict[str, RawType] = {name: r for name, r in raw.items() if r is not None and name in schema}
-            with _reading(files):
-                seen = ", ".join(_plain(name, types[name], used[name]) for name in used)
+                if files is not None and files.format == "csv":
+                    schema, n = csv_files.examine(files.path, declared)
+                    held: dict[str, RawType] = {column.name: _RAW[column.kind] for column in schema}
+                    return cls(connection, Statements("duckdb", schema, held, _VIEW), n, row_key, files)
+                rows, types, raw = _parquet(files) if files is not None else _table(connection, str(table))
+                schema = settled({name: KIND_OF[r] if r else None for name, r in raw.items()}, declared, types)
+                if files is not None:
+                    check_texts(files, schema)
+                used: dict[str, RawType] = {name: r for name, r in raw.items() if r is not None and name in schema}
+                seen = ", ".join(_plain(name, used[name]) for name in used)
                 connection.execute(f"create view {_VIEW} as select {seen} from {rows}")
-                # Every cell of a CSV file is read once, so that one that is not of its kind is found now.
-                csv = files is not None and files.format == "csv"
-                counted = ", ".join(["count(*)", *(f'count("{name}")' for name in used if csv)])
-                n = int(connection.execute(f"select {counted} from {_VIEW}").fetchall()[0][0])
+                n = int(connection.execute(f"select count(*) from {_VIEW}").fetchall()[0][0])
             return cls(connection, Statements("duckdb", schema, used, _VIEW), n, row_key, files)
         except BaseException:
             connection.close()
@@ -105,6 +105,10 @@ class DuckDBSample(Sample):
         with _reading(self._files), self._cursor() as cursor:
             cursor.execute("begin transaction")
             for some in bundles(work, self.at_once):
+                checkpoint()
+                if self._csv is not None:
+                    columns = {name for one in some for name in one.columns} or self.schema.names[:1]
+                    cursor.register(_VIEW, csv_files.read(self._csv, self.schema, columns))
                 gather(sums, some, cursor.execute(self._statements.of(some)).fetchall(), self.n)
         return sums
 
@@ -112,8 +116,13 @@ class DuckDBSample(Sample):
         """The rows as Arrow batches."""
         listed = ", ".join(f'"{name}"' for name in columns)
         with _reading(self._files), self._cursor() as cursor:
-            for part in cursor.sql(f"select {listed} from {_VIEW}").to_arrow_reader(_ROWS):
-                yield arrow_batches.batch(self.schema, columns, part)
+            parts = (
+                cursor.sql(f"select {listed} from {_VIEW}").to_arrow_reader(_ROWS)
+                if self._csv is None
+                else csv_files.read(self._csv, self.schema, columns)
+            )
+            for part in parts:
+                yield fingerprint.batch(self.schema, columns, part)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -135,7 +144,7 @@ def _connect(source: Files | Path, memory_mb: int | None) -> duckdb.DuckDBPyConn
 
     settings: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     if memory_mb is not None:
-        settings["memory_limit"] = f"{check.whole('memory_mb', memory_mb, at_least=50)}MB"
+        settings["memory_limit"] = f"{arguments.whole('memory_mb', memory_mb, at_least=50)}MB"
     connection = duckdb.connect(":memory:", config=settings)
     if isinstance(source, Files):
         listed = ", ".join(_literal(name) for name in source.names)
@@ -147,26 +156,32 @@ def _connect(source: Files | Path, memory_mb: int | None) -> duckdb.DuckDBPyConn
     connection.execute("set preserve_insertion_order = false")
     # DuckDB 2.0 believes the least and greatest value that a Parquet file states, which leave NaN out, and takes
     # "between" to be true of every row. Without that step it reads NaN as what it is.
-    connection.execute("set disabled_optimizers = 'statistics_propagation'")
+    # And what it knows of a filter is not for the reader of a CSV file, to whom NaN is less than nothing.
+    connection.execute("set disabled_optimizers = 'statistics_propagation,filter_pushdown'")
     # Questions are checked long before; should one ever get past, there is nothing to reach from here.
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
     return connection
 
 
-def _from_files(connection: duckdb.DuckDBPyConnection, files: Files, declared: Declared) -> str:
+def _parquet(files: Files) -> tuple[str, Mapping[str, Any], dict[str, RawType | None]]:
+    """How statements name the rows of Parquet files, what the types of their columns are, and what Ibis is told."""
     listed = ", ".join(_literal(name) for name in files.names)
-    if files.format == "parquet":
-        return f"read_parquet([{listed}], hive_partitioning = false)"
-    # As in polars: a cell with nothing in it is missing, one with "" is the empty text.
-    form = "header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false"
-    if declared is None:
-        return f"read_csv([{listed}], {form}, sample_size = -1)"
-    texts = f"read_csv([{listed}], {form}, all_varchar = true)"
-    found = {name for name, *_ in connection.execute(f"describe select * from {texts}").fetchall()}
-    types = [f"{_literal(c.name)}: '{_CSV_TYPES[c.kind]}'" for c in Schema(declared) if c.name in found]
-    given = f", types = {{{', '.join(types)}}}" if types else ""
-    return f"read_csv([{listed}], {form}{given}, sample_size = -1)"
+    types = parquet_types(files)
+    raw: dict[str, RawType | None] = {}
+    for name, type_ in types.items():
+        kind = parquet_kind(type_)
+        raw[name] = None if kind is None else "float32" if str(type_) == "float" else _RAW[kind]
+    return f"read_parquet([{listed}], hive_partitioning = false)", types, raw
+
+
+def _table(
+    connection: duckdb.DuckDBPyConnection, table: str
+) -> tuple[str, Mapping[str, Any], dict[str, RawType | None]]:
+    """The same for a table of a database."""
+    rows = _quoted(table)
+    types = {name: str(type_) for name, type_, *_ in connection.execute(f"describe select * from {rows}").fetchall()}
+    return rows, types, {name: _raw(type_) for name, type_ in types.items()}
 
 
 def _literal(text: str) -> str:
@@ -184,18 +199,13 @@ def _raw(type_: str) -> RawType | None:
     return "string" if type_.startswith("ENUM(") else _TYPES.get(type_)
 
 
-def _plain(name: str, type_: str, raw: RawType) -> str:
+def _plain(name: str, raw: RawType) -> str:
     """A column of a view: text is compared letter by letter, whatever collation the table has, and never as an enum."""
-    if raw != "string":
-        return f'"{name}"'
-    text = f'cast("{name}" as varchar)' if type_ != "VARCHAR" else f'"{name}"'
-    return f'({text} collate posix) as "{name}"'
+    return f'"{name}"' if raw != "string" else f'(cast("{name}" as varchar) collate posix) as "{name}"'
 
 
 def _reading(files: Files | None) -> AbstractContextManager[None]:
     import duckdb
+    import pyarrow as pa
 
-    return reading(files, duckdb.Error)
-
-
-__all__ = ["DuckDBSample"]
+    return reading(files, duckdb.Error, pa.ArrowException)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.data.expressions import Expression
 from holdfast.data.schema import Column, Schema
-from holdfast.data.statistics.plan import Plan
+from holdfast.data.statistics.request import Plan
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,3 @@ def passes(plans: Sequence[Plan], at_once: int) -> Iterator[Pass]:
     for (cell, _), grouped in shared.items():
         for start in range(0, len(grouped), at_once):
             yield Pass(cell, tuple(grouped[start : start + at_once]))
-
-
-__all__ = ["Pass", "passes"]

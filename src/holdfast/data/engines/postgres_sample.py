@@ -7,15 +7,12 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Self, TypeVar
 
-from holdfast import check
-from holdfast.data.arrow_batches import held
-from holdfast.data.fingerprint import Batch, Content
-from holdfast.data.kinds import Declared, settled
-from holdfast.data.overlap import Sketch
-from holdfast.data.passes import Pass
-from holdfast.data.sample import CHANGED, Sample, Sums
-from holdfast.data.schema import Column, Schema
-from holdfast.data.sql_statements import KIND_OF, RawType, Statements, bundles, gather
+from holdfast.core import arguments
+from holdfast.data.engines.passes import Pass
+from holdfast.data.engines.sql_statements import KIND_OF, RawType, Statements, bundles, gather
+from holdfast.data.fingerprint import Batch, Sketch, held
+from holdfast.data.sample import CHANGED, Read, Sample, Sums
+from holdfast.data.schema import Column, Declared, Schema, settled
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 T = TypeVar("T")
@@ -77,7 +74,7 @@ class PostgresSample(Sample):
         """
         if not isinstance(table, str) or not table.strip() or "\0" in table:
             raise InvalidParameter("table must name the table that holds the rows")
-        link = _Link(url, check.real("timeout", timeout, at_least=0.001, at_most=86_400))
+        link = _Link(url, arguments.real("timeout", timeout, at_least=0.001, at_most=86_400))
         try:
             found = link.run(lambda connection: _Table.find(connection, table))
             raw = {name: _TYPES.get(type_) for name, type_ in found.types.items()}
@@ -119,8 +116,8 @@ class PostgresSample(Sample):
     def _again(self, work: Callable[[], T]) -> T:
         return self._link.again(work)
 
-    def _content(self) -> Content:
-        return self._again(super()._content)
+    def _read_all(self) -> Read:
+        return self._again(super()._read_all)
 
     def _key_sketch(self, column: Column) -> Sketch:
         return self._again(lambda: super(PostgresSample, self)._key_sketch(column))
@@ -246,6 +243,3 @@ class _Lost(SampleUnavailable):
 
 def _one(connection: Any, statement: str) -> Any:
     return connection.execute(statement).fetchone()[0]
-
-
-__all__ = ["PostgresSample"]

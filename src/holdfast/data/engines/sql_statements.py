@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal
 
+from holdfast.data.engines.passes import Pass
 from holdfast.data.expressions import ibis_columns
-from holdfast.data.passes import Pass
 from holdfast.data.sample import CHANGED, Sums
 from holdfast.data.schema import Kind, Schema
-from holdfast.data.statistics.plan import Plan
+from holdfast.data.statistics.request import Plan
 from holdfast.errors import SampleUnavailable
 
 RawType = Literal["int64", "float32", "float64", "boolean", "string"]
@@ -148,6 +148,3 @@ def _added(plan: Plan, rows: Any) -> Any:
     if plan.counted is None:
         return amount
     return ibis.cases((ibis_columns.compile(plan.counted, rows), amount), else_=none)
-
-
-__all__ = ["KIND_OF", "Bundle", "RawType", "Statements", "bundles", "gather"]

@@ -1,0 +1,212 @@
+"""Rows in memory, or in files that are streamed, behind polars: many statistics in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from holdfast.core.checkpoint import checkpoint
+from holdfast.data import csv_files, fingerprint
+from holdfast.data.engines.passes import Pass
+from holdfast.data.expressions import polars_columns
+from holdfast.data.files import Files, check_texts, parquet_kind, parquet_types, reading
+from holdfast.data.fingerprint import Batch
+from holdfast.data.sample import CHANGED, Sample, Sums
+from holdfast.data.schema import Declared, Kind, Schema, settled
+from holdfast.data.statistics.request import Plan
+from holdfast.errors import SampleUnavailable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROWS = 1 << 17
+"""Rows in one batch for fingerprints."""
+GROUPINGS = 16
+"""Passes with cells of their own that share one reading of the rows."""
+HELD = 1 << 20
+"""Bytes of a CSV file up to which it is parsed once and held: in memory it may take many times as much."""
+SMALL = 1 << 17
+"""Rows up to which what is held is not streamed: to set a stream up takes longer than to add them up."""
+_EXACT_AS_DOUBLE = 2**22
+"""Up to this many rows sums of whole numbers up to 2**30 stay below 2**53, so doubles add them exactly, and faster."""
+
+
+class PolarsSample(Sample):
+    """Rows behind a polars frame. Files are streamed, so that they may exceed memory; small CSV files are held."""
+
+    engine = "polars"
+    at_once = 200
+
+    def __init__(
+        self,
+        frame: pl.LazyFrame | None,
+        schema: Schema,
+        n: int,
+        row_key: str | None = None,
+        files: Files | None = None,
+    ) -> None:
+        super().__init__(schema, n, row_key)
+        self._frame, self._files = frame, files
+        streamed = frame is not None and (n > SMALL or (files is not None and files.format == "parquet"))
+        self._how: Literal["in-memory", "streaming"] = "streaming" if streamed else "in-memory"
+
+    @classmethod
+    def of_frame(cls, frame: pl.LazyFrame, declared: Declared = None, row_key: str | None = None) -> Self:
+        """A sample of a frame that is held in memory."""
+        import polars as pl
+
+        types = dict(frame.collect_schema())
+        schema = settled({name: _kind(type_) for name, type_ in types.items()}, declared, types)
+        return cls(frame, schema, int(frame.select(pl.len()).collect().item()), row_key)
+
+    @classmethod
+    def of_files(cls, files: Files, declared: Declared = None, row_key: str | None = None) -> Self:
+        """A sample of files: Parquet is scanned, CSV is read batch by batch, or once where it is small."""
+        import polars as pl
+
+        with _reading(files):
+            if files.format == "csv":
+                schema, n = csv_files.examine(files.path, declared)
+                held = files.size <= HELD
+                parts = list(_csv_frames(files.path, schema, schema.names)) if held and n else []
+                return cls(pl.concat(parts).lazy() if parts else None, schema, n, row_key, files)
+            types = parquet_types(files)
+            schema = settled({name: parquet_kind(type_) for name, type_ in types.items()}, declared, types)
+            check_texts(files, schema)
+            scanned = _scan(files, schema)
+            n = int(scanned.select(pl.len()).collect(engine="streaming").item())
+        return cls(scanned, schema, n, row_key, files)
+
+    def _add_up(self, work: Sequence[Pass]) -> Sums:
+        import polars as pl
+
+        sums: Sums = {plan: [0] * plan.cells for one in work for plan in one.plans}
+        for start in range(0, len(work), GROUPINGS):
+            checkpoint()
+            some = work[start : start + GROUPINGS]
+            counted = [0] * len(some)
+            with _reading(self._files):
+                for frame in self._frames({name for one in some for name in one.columns}):
+                    collected = pl.collect_all([self._query(frame, one) for one in some], engine=self._how)
+                    for at, (one, found) in enumerate(zip(some, collected, strict=True)):
+                        counted[at] += sum(found["rows"].to_list())
+                        _add(sums, one, found)
+            if any(rows != self.n for rows in counted):
+                raise SampleUnavailable(CHANGED)
+        return sums
+
+    def _frames(self, columns: set[str]) -> Iterator[pl.LazyFrame]:
+        """Frames that hold all rows together: one, or one for each batch of a CSV file that is not held."""
+        if self._frame is not None:
+            yield self._frame
+            return
+        assert self._files is not None
+        for frame in _csv_frames(self._files.path, self.schema, sorted(columns) or self.schema.names[:1]):
+            yield frame.lazy()
+
+    def _query(self, frame: pl.LazyFrame, one: Pass) -> pl.LazyFrame:
+        import polars as pl
+
+        columns = one.read(self.schema)
+        if columns:
+            frame = frame.select(polars_columns.read(Schema(columns)))
+        totals = [_total(plan, self.n).alias(str(at)) for at, plan in enumerate(one.plans)]
+        totals.append(pl.len().alias("rows"))
+        if one.cell is None:
+            return frame.select(totals)
+        return frame.group_by(polars_columns.compile(one.cell).cast(pl.Int64).alias("cell")).agg(totals)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """The rows some at a time, as they stream by."""
+        with _reading(self._files):
+            for part in self._parts(list(columns)):
+                yield fingerprint.batch(self.schema, columns, part)
+
+    def _parts(self, columns: list[str]) -> Iterator[Any]:
+        import polars as pl
+        import pyarrow.parquet as pq
+
+        if self._frame is None:
+            assert self._files is not None
+            yield from csv_files.read(self._files.path, self.schema, columns)
+            return
+        if self._files is not None and self._files.format == "parquet":
+            # Arrow reads a page after the other; polars would read ahead of us, up to the whole file.
+            for name in self._files.names:
+                with pq.ParquetFile(name, pre_buffer=False) as file:
+                    yield from file.iter_batches(ROWS, columns=columns, use_threads=False)
+            return
+        frame = self._frame.select([_handed(self.schema[name].kind, name) for name in columns])
+        for part in frame.collect_batches(chunk_size=ROWS, maintain_order=True, engine="streaming"):
+            yield part.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def _scan(files: Files, schema: Schema) -> pl.LazyFrame:
+    """A frame that streams Parquet files of one form."""
+    import polars as pl
+
+    parts = [pl.scan_parquet([name], hive_partitioning=False, glob=False) for name in files.names]
+    types = [part.collect_schema() for part in parts]
+    if all(one[name] == types[0][name] for one in types for name in schema.names):
+        return pl.scan_parquet(files.names, hive_partitioning=False, glob=False)
+    # Some hold their texts as categories, or as other categories.
+    texts = [pl.col(column.name).cast(pl.String) for column in schema if column.kind == "text"]
+    return pl.concat([part.with_columns(texts).select(schema.names) for part in parts])
+
+
+def _csv_frames(path: Path, schema: Schema, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
+    """The rows of a CSV file, a frame for each batch."""
+    import polars as pl
+    import pyarrow as pa
+
+    for part in csv_files.read(path, schema, columns):
+        yield pl.DataFrame(pl.from_arrow(pa.table(part)))
+
+
+def _reading(files: Files | None) -> AbstractContextManager[None]:
+    import polars as pl
+    import pyarrow as pa
+
+    return reading(files, pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException)
+
+
+def _kind(type_: Any) -> Kind | None:
+    import polars as pl
+
+    if type_ in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32):
+        return "integer"
+    if type_ in (pl.Float32, pl.Float64):
+        return "number"
+    if type_ == pl.Boolean:
+        return "boolean"
+    return "text" if type_ in (pl.String, pl.Categorical, pl.Enum) else None
+
+
+def _handed(kind: Kind, name: str) -> Any:
+    import polars as pl
+
+    types = {"number": pl.Float64, "integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
+    return pl.col(name).cast(types[kind])
+
+
+def _add(sums: Sums, one: Pass, found: pl.DataFrame) -> None:
+    """Add what one query found in some rows to the sums of its plans."""
+    places = [0] if one.cell is None else found["cell"].to_list()
+    for at, plan in enumerate(one.plans):
+        for place, total in zip(places, found[str(at)].to_list(), strict=True):
+            sums[plan][place] += int(total or 0)
+
+
+def _total(plan: Plan, n: int) -> Any:
+    import polars as pl
+
+    counted = None if plan.counted is None else polars_columns.compile(plan.counted)
+    if plan.added is None:
+        # A sum of truth values skips NULL, which is not true.
+        return pl.len() if counted is None else counted.sum()
+    added = polars_columns.compile(plan.added)
+    if n > _EXACT_AS_DOUBLE:
+        added = added.cast(pl.Int64)
+    return added.sum() if counted is None else added.filter(counted).sum()

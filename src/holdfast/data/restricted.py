@@ -1,0 +1,157 @@
+"""Some of the rows of a sample: a random part that was drawn before any row was read, and the rest.
+
+Which rows are reserved goes by a hash of a key under a secret salt, so that it is the same on every engine and rows of
+one key stay together. The rows that are explored and those that are reserved are samples of their own; both read the
+rows where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.data.engines.passes import Pass
+from holdfast.data.expressions import checked, tree
+from holdfast.data.expressions.python_rows import in_bucket
+from holdfast.data.fingerprint import Batch, Held, Texts
+from holdfast.data.sample import Sample, Sums
+from holdfast.data.statistics import Count
+from holdfast.data.statistics.request import Exact, Plan, Statistic
+from holdfast.errors import InvalidParameter
+
+T = TypeVar("T")
+BUCKETS = 256
+
+
+def bucket_ends(parts: Sequence[float]) -> tuple[int, ...]:
+    """Where the buckets of each reserve end: parts of the rows, to one part in 256.
+
+    Examples
+    --------
+    >>> bucket_ends([0.5]), bucket_ends([0.25, 0.25])
+    ((128,), (64, 128))
+    """
+    return tuple(round(sum(parts[: i + 1]) * BUCKETS) for i in range(len(parts)))
+
+
+def drawn(sample: Sample, key: str, salt: str, parts: Sequence[float]) -> Restricted:
+    """The explored rows of a sample, with its reserves.
+
+    Parameters
+    ----------
+    sample : Sample
+        All rows.
+    key : str
+        A column of whole numbers or texts: rows of one value stay together.
+    salt : str
+        Decides which; secret, and drawn before the rows were read.
+    parts : sequence of float
+        The part of each reserve.
+    """
+    if key not in sample.schema or sample.schema[key].kind not in ("integer", "text"):
+        raise InvalidParameter(f"rows are reserved by a column of whole numbers or texts, and {key!r} is none")
+    ends = bucket_ends(parts)
+    name = tree.Name(key)
+    conditions: list[tree.Node] = []
+    for place, end in enumerate(ends):
+        inside: tree.Node = tree.Bucket(name, salt, end)
+        before = ends[place - 1] if place else 0
+        conditions.append(tree.And((inside, tree.Not(tree.Bucket(name, salt, before)))) if before else inside)
+    explored = tree.Not(tree.Bucket(name, salt, ends[-1]))
+    counts = [count for (count,) in sample.measure([Count(node) for node in (explored, *conditions)])]
+    if not all(counts):
+        raise InvalidParameter(f"reserve must leave rows on each side: {key!r} has too few values for that")
+    starts = (0, *ends)
+    reserves = tuple(
+        Restricted(sample, node, count, key, salt, (starts[i], ends[i]))
+        for i, (node, count) in enumerate(zip(conditions, counts[1:], strict=True))
+    )
+    return Restricted(sample, explored, counts[0], key, salt, (ends[-1], BUCKETS), reserves)
+
+
+class Restricted(Sample):
+    """The rows of another sample whose key is in some buckets."""
+
+    def __init__(
+        self,
+        sample: Sample,
+        condition: tree.Node,
+        n: int,
+        key: str,
+        salt: str,
+        buckets: tuple[int, int],
+        reserves: tuple[Restricted, ...] = (),
+    ) -> None:
+        super().__init__(sample.schema, n, sample.row_key)
+        self._sample, self._condition, self._reserves = sample, condition, reserves
+        self._key, self._salt, self._buckets = key, salt, buckets
+        self.engine, self.at_once = sample.engine, sample.at_once
+
+    @property
+    def reserves(self) -> tuple[Sample, ...]:
+        """The parts that no question before a final reads."""
+        return self._reserves
+
+    def measure(self, statistics: Sequence[Statistic]) -> list[Exact]:
+        """Exact statistics of these rows."""
+        return self.add_up([statistic.plan(self.schema) for statistic in statistics])
+
+    def add_up(self, plans: Sequence[Plan]) -> list[Exact]:
+        """What plans add up to over these rows: all others do not count."""
+        return self._sample.add_up([self._restricted(plan) for plan in plans])
+
+    def _restricted(self, plan: Plan) -> Plan:
+        inside = self._condition if plan.counted is None else tree.And((plan.counted.node, self._condition))
+        return replace(plan, counted=checked(inside, self.schema))
+
+    def _add_up(self, work: Sequence[Pass]) -> Sums:
+        raise NotImplementedError("a part of a sample measures through the whole")
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """These rows, some at a time."""
+        wanted = tuple(dict.fromkeys((*columns, self._key)))
+        for batch in self._sample.batches(wanted):
+            yield self._inside(batch, columns)
+
+    def fold(self, columns: Sequence[str], start: Callable[[], T], add: Callable[[T, Batch], T]) -> T:
+        """Read some columns of these rows through once."""
+        wanted = tuple(dict.fromkeys((*columns, self._key)))
+        return self._sample.fold(wanted, start, lambda before, batch: add(before, self._inside(batch, columns)))
+
+    def _inside(self, batch: Batch, columns: Sequence[str]) -> Batch:
+        """The rows of a batch whose key is in the buckets."""
+        values, missing = batch[self._key]
+        first, last = self._buckets
+
+        def inside(value: Any) -> bool:
+            return in_bucket(value, self._salt, last) and not in_bucket(value, self._salt, first)
+
+        if isinstance(values, Texts):
+            drawn_texts = np.array([inside(text) for text in values.distinct], dtype=np.bool_)
+            keep = drawn_texts[values.codes]
+        else:
+            distinct, places = np.unique(values, return_inverse=True)
+            keep = np.array([inside(value) for value in distinct.tolist()], dtype=np.bool_)[places.ravel()]
+        if missing is not None:
+            keep = np.where(missing, inside(None), keep)
+        return {name: _kept(batch[name], keep) for name in columns}
+
+    def fingerprint(self) -> str:
+        """That of all rows: a part of them is guarded by the same ledger."""
+        return self._sample.fingerprint()
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        super().close()
+        self._sample.close()
+
+
+def _kept(held: Held, keep: NDArray[np.bool_]) -> Held:
+    """Some values of a column."""
+    values, missing = held
+    part = Texts(values.codes[keep], values.distinct) if isinstance(values, Texts) else values[keep]
+    return part, None if missing is None else missing[keep]
