@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.bounds.description_length import to_description_length
 from holdfast.bounds.finite_law import max_divergence, total_variation
+from holdfast.bounds.max_information import to_description_length
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.holdout import RejectionCompressor
 from holdfast.noise import Seeded

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from holdfast.holdout.shares import Shares
 
 import holdfast as hf
-from holdfast.bounds.one_question.binomial_exact import clopper_pearson
+from holdfast.bounds.one_question.means import clopper_pearson
 from holdfast.errors import BudgetExhausted, InvalidParameter
-from holdfast.holdout.shares import Shares
 from holdfast.mechanisms.answer import Answer
 
 RUNS = 400  # `holdfast simulate --against reusable-holdout --runs 2000` runs the same analysts at length

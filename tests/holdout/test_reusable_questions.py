@@ -11,8 +11,8 @@ import pytest
 import holdfast as hf
 from holdfast.bounds.one_question import clopper_pearson
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.mean_question import MeanQuestion, checked_guess
-from holdfast.holdout.procedure import OnRows
+from holdfast.holdout.intervals.procedure import OnRows
+from holdfast.holdout.questions import MeanQuestion, checked_guess
 from tests.holdout.reusable_rows import N, column
 
 

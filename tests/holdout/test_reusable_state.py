@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from holdfast.holdout.shares import Shares
 
 import holdfast as hf
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
-from holdfast.holdout.procedure import OnRows
-from holdfast.holdout.shares import Shares
+from holdfast.holdout.intervals.procedure import OnRows
 from tests.holdout.reusable_rows import N, column
 
 
@@ -90,7 +90,7 @@ def test_a_run_has_no_copies():
 
 def test_a_forked_copy_refuses(monkeypatch):
     holdout = played()
-    monkeypatch.setattr("holdfast.mechanisms.one_copy.os.getpid", lambda: -1)
+    monkeypatch.setattr("holdfast.core.copying.os.getpid", lambda: -1)
     with pytest.raises(QuestionRefused, match="fork"):
         holdout.check(column(0.5), 0.5)
     assert holdout.check(None, 0.9, key="a") == holdout.transcript[0]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import pytest
+from holdfast.holdout.shares import Shares
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.bounds.holdout.guess_and_check import guess_and_check_share
 from holdfast.errors import InvalidParameter
-from holdfast.holdout.shares import Shares
 from holdfast.holdout.transcript import Outcome, Transcript, description_bits
 
 PLANS = [Shares(0.95, *plan) for plan in ((None, None), (7, None), (None, 3), (7, 3), (7, 0))]

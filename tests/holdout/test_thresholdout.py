@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast.accounting.costs import PureDP
 from holdfast.errors import InvalidParameter
 from holdfast.holdout import Thresholdout
-from holdfast.holdout.threshold_rules import ThresholdRules
+from holdfast.holdout.thresholdout import ThresholdRules
 from holdfast.noise import Grid, Seeded
 from tests.holdout.tape import FINE, Tape, Tapes
 from tests.holdout.thresholdout_runs import FUZZ, make

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from holdfast.bounds.holdout import theorem25_parameters, theorem25_size
-from holdfast.bounds.holdout.run_failure import thresholdout_failure
+from holdfast.bounds.holdout.thresholdout import thresholdout_failure
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
-from holdfast.holdout import Claim, GaussianThresholdout, Thresholdout, threshold_claim
-from holdfast.holdout.threshold_claim import METHODS, planned
-from holdfast.holdout.threshold_rules import ThresholdRules
+from holdfast.holdout import Claim, GaussianThresholdout, Thresholdout, thresholdout
+from holdfast.holdout.thresholdout import METHODS, ThresholdRules, planned
 from holdfast.noise import Grid, Seeded, discrete_laplace_tail
 
 
@@ -166,7 +165,7 @@ def test_a_claim_is_judged_by_the_noise_that_is_drawn(monkeypatch: pytest.Monkey
         given.append(arguments)
         return thresholdout_failure(*arguments)
 
-    monkeypatch.setattr(threshold_claim, "thresholdout_failure", spy)
+    monkeypatch.setattr(thresholdout, "thresholdout_failure", spy)
     rules = ThresholdRules(100_000, 0.075, 0.01, 10, claim=Claim(0.1, 0.05, 100), grid=Grid(-12))
     assert not rules.certified
     drawn = rules.on_grid.realised

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
-from holdfast.bounds.exact import up
 from holdfast.bounds.finite_law import max_divergence, total_variation
+from holdfast.bounds.numerics.exact import up
+from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.noise.coins import bernoulli, uniform_below
 from holdfast.noise.entropy import Seeded, Source, resolve
@@ -60,8 +60,8 @@ class RejectionCompressor:
     """
 
     def __init__(self, target: npt.ArrayLike, reference: npt.ArrayLike, beta: float, *, truncate: float = 0.0) -> None:
-        self._beta = check.real("beta", beta, at_least=1e-300, below=1)
-        self._truncate = check.probability("truncate", truncate, zero=True)
+        self._beta = arguments.real("beta", beta, at_least=1e-300, below=1)
+        self._truncate = arguments.probability("truncate", truncate, zero=True)
         divergence = max_divergence(target, reference, self._truncate)  # checks both laws
         p, q = _exact(target), _exact(reference)
         if not math.isfinite(divergence) or divergence > 60:
@@ -146,7 +146,7 @@ class RejectionCompressor:
 
     def receive(self, message: int, coins: int) -> int:
         """The outcome that a message names, as an index into the laws."""
-        place = check.whole("message", message, at_least=0, at_most=self._draws - 1)
+        place = arguments.whole("message", message, at_least=0, at_most=self._draws - 1)
         public = Seeded(coins)
         for _ in range(place):
             self._draw(public)
@@ -186,6 +186,3 @@ def _dominated(p: list[Fraction], q: list[Fraction], ratio: Fraction) -> list[Fr
     room = [ratio * b - a for a, b in zip(kept, q, strict=True)]
     missing, total = 1 - sum(kept), sum(room)
     return kept if missing == 0 else [a + missing * r / total for a, r in zip(kept, room, strict=True)]
-
-
-__all__ = ["RejectionCompressor"]

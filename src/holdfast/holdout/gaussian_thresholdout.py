@@ -9,14 +9,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.core import arguments
+from holdfast.core.copying import OneOwner
+from holdfast.core.guarantee import Guarantee
 from holdfast.data.values import Rows, column, summarise
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.secret_state import read_state, source_state
-from holdfast.holdout.threshold_answers import ThresholdAnswers
+from holdfast.holdout.thresholdout import ThresholdAnswers
 from holdfast.mechanisms.answer import Answer
-from holdfast.mechanisms.one_copy import OneCopy
 from holdfast.noise.entropy import Seeded, Source, resolve
 from holdfast.noise.gaussian import discrete_gaussian
 from holdfast.noise.grid import Grid
@@ -26,7 +26,7 @@ _STEPS = 4096
 _FAR = 1e100
 
 
-class GaussianThresholdout(OneCopy):
+class GaussianThresholdout(OneOwner):
     """The variant behind Figures 2 to 4 of Dwork et al. 2015. No theorem covers it: every answer says so.
 
     If `|holdout - candidate| > threshold + N(0, noise)` the answer is `holdout + N(0, noise)`, both draws fresh;
@@ -69,11 +69,11 @@ class GaussianThresholdout(OneCopy):
         source: Source | None = None,
     ) -> None:
         super().__init__()
-        check.choice("mode", mode, ("paper-experiment",))
-        self._n = check.whole("n", n, at_least=1, at_most=10**15)
+        arguments.choice("mode", mode, ("paper-experiment",))
+        self._n = arguments.whole("n", n, at_least=1, at_most=10**15)
         root = math.sqrt(self._n)
-        self._threshold = 4 / root if threshold is None else check.real("threshold", threshold, at_least=0)
-        self._noise = 1 / root if noise is None else check.real("noise", noise, at_least=1e-100, at_most=1e100)
+        self._threshold = 4 / root if threshold is None else arguments.real("threshold", threshold, at_least=0)
+        self._noise = 1 / root if noise is None else arguments.real("noise", noise, at_least=1e-100, at_most=1e100)
         self._grid = Grid(math.floor(math.log2(self._noise / _STEPS)))
         self._sigma = math.ceil(self._noise / float(self._grid.step))
         self._index = self._grid.near_index(self._threshold, "threshold")
@@ -113,13 +113,13 @@ class GaussianThresholdout(OneCopy):
 
     def query_values(self, candidate: float, holdout_values: Rows) -> Answer:
         """Ask with any candidate and values on the holdout rows."""
-        candidate = check.real("candidate", candidate)
+        candidate = arguments.real("candidate", candidate)
         mean = summarise(holdout_values, n=self._n, low=-_FAR, high=_FAR, name="holdout_values").mean
         return self.query_means(candidate, mean)
 
     def query_means(self, candidate: float, holdout_mean: float) -> Answer:
         """Ask with the holdout's value computed elsewhere."""
-        candidate = check.real("candidate", candidate)
+        candidate = arguments.real("candidate", candidate)
         guess, index = self._grid.near_index(candidate), self._grid.near_index(holdout_mean)
         with self._alone():
             over = abs(index - guess) > self._index + discrete_gaussian(self._sigma, source=self._source)
@@ -180,12 +180,9 @@ class GaussianThresholdout(OneCopy):
         kept = read_state(state, "gaussian-thresholdout", ("parameters", "asked", "overfits", "source"))
         source = None if kept["source"] is None else Seeded.from_state(kept["source"])
         holdout = cls(**kept["parameters"], source=source)
-        holdout._asked = check.whole("asked", kept["asked"], at_least=0)
-        holdout._overfits = check.whole("overfits", kept["overfits"], at_least=0, at_most=holdout._asked)
+        holdout._asked = arguments.whole("asked", kept["asked"], at_least=0)
+        holdout._overfits = arguments.whole("overfits", kept["overfits"], at_least=0, at_most=holdout._asked)
         return holdout
 
     def __repr__(self) -> str:
         return f"GaussianThresholdout(n={self._n}, threshold={self._threshold:g}, asked={self._asked}, certified=False)"
-
-
-__all__ = ["GaussianThresholdout"]

@@ -9,24 +9,37 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
-from holdfast.bounds.exact import left_to_chance, up
-from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.accuracy import ladder_width
-from holdfast.bounds.holdout.counting import log_choose
-from holdfast.bounds.holdout.ladder import ladder_tail
+from holdfast.bounds.holdout.guess_and_check import ladder_tail
+from holdfast.bounds.numerics.binomial import log_choose
+from holdfast.bounds.numerics.exact import left_to_chance, up
+from holdfast.core import arguments
+from holdfast.core.copying import OneOwner
+from holdfast.core.guarantee import Guarantee
 from holdfast.data.values import Rows, summarise
 from holdfast.errors import InvalidParameter
+from holdfast.holdout.error_budget import Course, ErrorBudget, log_place_weight
 from holdfast.holdout.secret_state import read_state
-from holdfast.holdout.shares import Shares
 from holdfast.mechanisms.answer import Answer
-from holdfast.mechanisms.one_copy import OneCopy
 
 Mode = Literal["fixed-step", "parameter-free"]
 _SUMS = 1e-12  # floating-point sums, with a wide margin: an improvement must be more than this beyond its step
 
 
-class Ladder(OneCopy):
+class LadderAnswer(Answer):
+    """An `Answer` of a ladder, whose `passed` says whether the submission took the lead.
+
+    Examples
+    --------
+    >>> ladder = Ladder(n=8, submissions=10, step=0.25)
+    >>> print(str(ladder.submit([0, 1] * 4))[:18], str(ladder.submit([1] * 8))[:26])
+    took the lead: 0.5 did not take the lead: 0.5
+    """
+
+    _words = "took the lead", "did not take the lead"
+
+
+class Ladder(OneOwner):
     """Blum and Hardt 2015: submissions are scored on one holdout; only the best score so far is ever shown.
 
     A submission is one loss in [0, 1] for each holdout row. Let `R` be the score shown.
@@ -45,9 +58,9 @@ class Ladder(OneCopy):
       submission is more than a step below `R`, and the leader's own mean is within half a step of it.
     - *parameter-free* (derived here; no statement of the paper is used): given the transcript a submission is fixed,
       so at submission `i` after `f` moves the mean is within `e_i = sqrt(ln(2/beta_i)/(2n))` of the truth, with the
-      shares `beta_i = beta / (m C(i-1, f) (n+1)^f) * 6/(pi^2 (f+1)^2)` of `holdout.guess-and-check-width`: a move
-      shows one of `n + 1` values. As `s/sqrt(n) <= 1/sqrt(n-1)`, the best true loss is in
-      `[R - 1/sqrt(n-1) - E, R + 1/(2n) + E]`, `E` the largest `e_i` so far. Every move costs `ln(n+1)`.
+      shares of the error budget (`holdout.error-allocation`): whether it moves is weighed as a check, and a move by `j`
+      steps of `1/n` has weight `1/(j(j+1))`. As `s/sqrt(n) <= 1/sqrt(n-1)`, the best true loss is in
+      `[R - 1/sqrt(n-1) - E, R + 1/(2n) + E]`, `E` the largest `e_i` so far.
 
     Parameters
     ----------
@@ -84,23 +97,24 @@ class Ladder(OneCopy):
         scores: Literal["losses", "correctness"] = "losses",
     ) -> None:
         super().__init__()
-        self._n = check.whole("n", n, at_least=1, at_most=10**15)
-        self._submissions = check.whole("submissions", submissions, at_least=1, at_most=10**15)
-        self._mode = check.choice("mode", mode, ("fixed-step", "parameter-free"))
-        self._confidence = check.probability("confidence", confidence)
+        self._n = arguments.whole("n", n, at_least=1, at_most=10**15)
+        self._submissions = arguments.whole("submissions", submissions, at_least=1, at_most=10**15)
+        self._mode = arguments.choice("mode", mode, ("fixed-step", "parameter-free"))
+        self._confidence = arguments.probability("confidence", confidence)
         self._beta = left_to_chance(self._confidence)
-        self._scores = check.choice("scores", scores, ("losses", "correctness"))
+        self._scores = arguments.choice("scores", scores, ("losses", "correctness"))
         if self._mode == "fixed-step":
             chosen = ladder_width(self._n, self._beta, self._submissions).step if step is None else step
-            self._step = check.real("step", chosen, at_least=1e-9, at_most=1)
+            self._step = arguments.real("step", chosen, at_least=1e-9, at_most=1)
             self._error = _error(self._n, self._beta, self._step, self._submissions)
         else:
             if step is not None:
                 raise InvalidParameter(f"step must be left out in mode parameter-free, got {step}")
             self._step, self._error = 1 / self._n, 0.0
-            self._shares = Shares(self._confidence, questions=self._submissions)
+            self._budget = ErrorBudget(self._confidence, questions=self._submissions, final=0.0)
         self._submitted = self._moves = self._leader = 0
         self._shown: int | None = None  # the score in steps
+        self._log_shown = 0.0
         self._losses: npt.NDArray[np.float64] | None = None  # of the leader, parameter-free only
 
     @property
@@ -156,11 +170,16 @@ class Ladder(OneCopy):
             self._submitted += 1
             index = math.floor(loss / self._step + 0.5)
             if losses is not None:
-                share = self._shares.log_share(self._submitted, self._moves, self._moves * math.log(self._n + 1))
+                before = self._submitted - 1
+                course = Course(before, before, self._moves, 0.0, self._log_shown)
+                share = self._budget.log_share(course)
                 self._error = max(self._error, up(math.sqrt((math.log(2) - share) / (2 * self._n)), 16))
             if self._shown is None or (
                 loss < self._shown * self._step - self._margin(losses) - _SUMS and index < self._shown
             ):
+                # The bar of the first is above every score, so that its place counts from there.
+                bar = self._n + 1 if self._shown is None else self._shown
+                self._log_shown += log_place_weight(max(1, bar - index)) if losses is not None else 0.0
                 self._shown, self._losses, self._leader = index, losses, self._submitted
                 self._moves += 1
             return self._answer(self._moves > moved)
@@ -179,16 +198,16 @@ class Ladder(OneCopy):
     def _answer(self, moved: bool | None) -> Answer:
         remaining = {"submissions": self._submissions - self._submitted}
         public = {"n": self._n, "submissions": self._submissions, "step": self._step, "beta": self._beta}
-        known = "holdout.ladder-tail" if self._mode == "fixed-step" else "holdout.guess-and-check-width"
+        known = "holdout.ladder-tail" if self._mode == "fixed-step" else "holdout.error-allocation"
         guarantee = Guarantee(known, public, "holdout rows i.i.d.")
         if moved is None or self._shown is None:
-            return Answer(None, None, guarantee, None, remaining, None)
+            return LadderAnswer(None, None, guarantee, None, remaining, None)
         loss = self._shown * self._step
         behind = self._step if self._mode == "fixed-step" else 1 / math.sqrt(max(1, self._n - 1))
         low = max(0.0, loss - behind - self._error - 2 * _SUMS)
         high = min(1.0, loss + self._step / 2 + self._error + 2 * _SUMS)
         ends = sorted((self._score(low), self._score(high)))
-        return Answer(self._score(loss), (ends[0], ends[1]), guarantee, None, remaining, moved)
+        return LadderAnswer(self._score(loss), (ends[0], ends[1]), guarantee, None, remaining, moved)
 
     def state(self) -> dict[str, Any]:
         """The run as plain data; parameter-free it holds the leader's losses row by row. Store it as a secret."""
@@ -210,20 +229,25 @@ class Ladder(OneCopy):
                 "shown": self._shown,
                 "error": self._error,
                 "losses": None if self._losses is None else self._losses.tolist(),
+                "log_shown": self._log_shown,
             }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Ladder:
         """Continue from `state()`."""
-        fields = ("parameters", "submitted", "moves", "leader", "shown", "error", "losses")
+        known = ("parameters", "submitted", "moves", "leader", "shown", "error", "losses")
+        fields = (*known, "log_shown") if isinstance(state, dict) and "log_shown" in state else known
         kept = read_state(state, "ladder", fields)
         ladder = cls(**kept["parameters"])
         most = ladder._submissions
-        ladder._submitted = check.whole("submitted", kept["submitted"], at_least=0, at_most=most)
-        ladder._moves = check.whole("moves", kept["moves"], at_least=0, at_most=ladder._submitted)
-        ladder._leader = check.whole("leader", kept["leader"], at_least=0, at_most=ladder._submitted)
-        ladder._shown = None if kept["shown"] is None else check.whole("shown", kept["shown"], at_least=0)
-        ladder._error = check.real("error", kept["error"], at_least=ladder._error)
+        ladder._submitted = arguments.whole("submitted", kept["submitted"], at_least=0, at_most=most)
+        ladder._moves = arguments.whole("moves", kept["moves"], at_least=0, at_most=ladder._submitted)
+        ladder._leader = arguments.whole("leader", kept["leader"], at_least=0, at_most=ladder._submitted)
+        ladder._shown = None if kept["shown"] is None else arguments.whole("shown", kept["shown"], at_least=0)
+        ladder._error = arguments.real("error", kept["error"], at_least=ladder._error)
+        # Earlier versions weighed each of the n + 1 places of a move the same.
+        earlier = -ladder._moves * math.log(ladder._n + 1) if ladder._mode == "parameter-free" else 0.0
+        ladder._log_shown = arguments.real("log_shown", state.get("log_shown", earlier), at_most=0)
         if kept["losses"] is not None:
             summarise(kept["losses"], n=ladder._n, name="losses")
             ladder._losses = np.array(kept["losses"], dtype=np.float64)
@@ -241,6 +265,3 @@ def _error(n: int, beta: float, step: float, submissions: int) -> float:
     while error <= 1 and ladder_tail(n, error, step, submissions) > beta:
         error = up(error, 64)
     return error
-
-
-__all__ = ["Ladder", "Mode"]

@@ -9,22 +9,22 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
-from holdfast.bounds.exact import left_to_chance
-from holdfast.bounds.guarantee import Guarantee
-from holdfast.bounds.holdout.median import median_rounds, median_size
+from holdfast.bounds.holdout.sparse_validate import median_rounds, median_size
+from holdfast.bounds.numerics.exact import left_to_chance
+from holdfast.core import arguments
+from holdfast.core.copying import OneOwner
+from holdfast.core.guarantee import Guarantee
 from holdfast.data.values import column
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.secret_state import read_state
 from holdfast.mechanisms.answer import Answer
-from holdfast.mechanisms.one_copy import OneCopy
 
 #: Room for floating point: a question is answered in public up to 2 alpha plus four of these, and a database is kept up
 #: to one beyond the radius, so the faithful database is never lost and the median is always removed.
 _ROOM = 1e-12
 
 
-class MedianMechanism(OneCopy):
+class MedianMechanism(OneOwner):
     """Answers questions about a finite universe from a shrinking set of small databases (Dwork et al. 2015, Figure 5).
 
     A question is a function on the universe with values in [0, 1]. The public answer is the median of its means over
@@ -80,15 +80,15 @@ class MedianMechanism(OneCopy):
         table = column(counts, "counts")
         if table.dtype.kind not in "iu" or len(table) < 2 or table.min() < 0 or table.sum() < 1:
             raise InvalidParameter("counts must be one whole number, at least 0, for each of at least two elements")
-        self._questions = check.whole("questions", questions, at_least=2, at_most=10**15)
-        self._tau = check.real("tau", tau, at_least=1e-3, below=1)
-        self._confidence = check.probability("confidence", confidence)
+        self._questions = arguments.whole("questions", questions, at_least=2, at_most=10**15)
+        self._tau = arguments.real("tau", tau, at_least=1e-3, below=1)
+        self._confidence = arguments.probability("confidence", confidence)
         self._beta = left_to_chance(self._confidence)
-        self._method = check.choice("method", method, ("best", "paper"))
+        self._method = arguments.choice("method", method, ("best", "paper"))
         self._alpha = self._tau / 3
         wanted = math.ceil(math.log2(self._questions) / self._alpha**2)
-        self._size = wanted if size is None else check.whole("size", size, at_least=1, at_most=10**6)
-        self._limit = check.whole("limit", limit, at_least=1, at_most=10**7)
+        self._size = wanted if size is None else arguments.whole("size", size, at_least=1, at_most=10**6)
+        self._limit = arguments.whole("limit", limit, at_least=1, at_most=10**7)
         self._universe, self._n = len(table), int(table.sum())
         histograms = math.comb(self._size + self._universe - 1, self._universe - 1)
         if histograms > self._limit:
@@ -198,8 +198,8 @@ class MedianMechanism(OneCopy):
         """Continue from `state()`."""
         kept = read_state(state, "median-mechanism", ("parameters", "asked", "private", "removed"))
         mechanism = cls(**kept["parameters"])
-        mechanism._asked = check.whole("asked", kept["asked"], at_least=0, at_most=mechanism._questions)
-        mechanism._private = check.whole("private", kept["private"], at_least=0, at_most=mechanism._asked)
+        mechanism._asked = arguments.whole("asked", kept["asked"], at_least=0, at_most=mechanism._questions)
+        mechanism._private = arguments.whole("private", kept["private"], at_least=0, at_most=mechanism._asked)
         removed = np.asarray(kept["removed"], dtype=np.int64)
         if removed.size and not (removed.min() >= 0 and removed.max() < len(mechanism._kept)):
             raise InvalidParameter("state must be what median-mechanism.state() gave")
@@ -235,6 +235,3 @@ def _median(values: npt.NDArray[np.float64], log_weights: npt.NDArray[np.float64
     order = np.argsort(values, kind="stable")
     weights = np.cumsum(np.exp(log_weights[order] - log_weights.max()))
     return float(values[order[np.searchsorted(weights, weights[-1] / 2)]])
-
-
-__all__ = ["MedianMechanism"]

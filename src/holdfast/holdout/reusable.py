@@ -1,60 +1,395 @@
-"""The reusable holdout: guess and check by transcript coding, certified against any analyst."""
+"""The reusable holdout: explore coarsely, finish sharply, certified against any analyst."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as dataclass_replace
+from functools import partial
+from itertools import pairwise, zip_longest
+from typing import Any, Literal, Protocol, Self
 
-from holdfast import check
+import numpy as np
+import numpy.typing as npt
+
 from holdfast.accounting.costs import Bits
-from holdfast.data.values import Rows
-from holdfast.errors import BudgetExhausted, InvalidParameter
-from holdfast.holdout.decisions import Guess, OneSided
-from holdfast.holdout.differences import differences
-from holdfast.holdout.mean_question import MeanQuestion, Reading
-from holdfast.holdout.procedure import Procedure
-from holdfast.holdout.procedure_question import ProcedureQuestion
-from holdfast.holdout.run import Run
+from holdfast.bounds.parameters import MOST
+from holdfast.core import arguments
+from holdfast.core.copying import SharedOnCopy
+from holdfast.data.values import Rows, Summary, chunks, column, summarise
+from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
+from holdfast.holdout.earlier import earlier_entries
+from holdfast.holdout.error_budget import ErrorBudget, log_winner_weight, reserve_parts
+from holdfast.holdout.final import (
+    MOST_FINALISTS,
+    Finalists,
+    FinalResult,
+    MetricFinalists,
+    decide_final,
+    pair_weights,
+    split_of,
+)
+from holdfast.holdout.intervals.procedure import Procedure
+from holdfast.holdout.questions import (
+    Guess,
+    MeanQuestion,
+    OneSided,
+    ProcedureQuestion,
+    Signs,
+    check_winner,
+    comparison_risk,
+)
+from holdfast.holdout.transcript import ENDED, Ask, Exact, Outcome, Transcript
 from holdfast.mechanisms.answer import Answer
 
+_BLOCK = 1 << 16
+
+
+def differences(values_b: Rows, values_a: Rows, low: float, high: float) -> Iterator[npt.NDArray[np.float64]]:
+    """Chunks of `b - a`, in row order.
+
+    Both columns are arrays of one length, or iterators whose chunks match in length.
+
+    Examples
+    --------
+    >>> [chunk.tolist() for chunk in differences([1, 0, 1], [True, True, False], 0.0, 1.0)]
+    [[0.0, -1.0, 1.0]]
+    """
+    for b, a in zip_longest(_blocks(values_b, "values_b"), _blocks(values_a, "values_a")):
+        if b is None or a is None or b.shape != a.shape:
+            raise InvalidParameter("values_b and values_a must have the same rows, in chunks of the same lengths")
+        for name, values in (("values_b", b), ("values_a", a)):
+            summarise(values, n=len(values), low=low, high=high, name=name)
+        yield b.astype(np.float64) - a.astype(np.float64)
+
+
+def _blocks(values: Rows, name: str) -> Iterator[npt.NDArray[Any]]:
+    """The chunks of an iterator, or an array in blocks."""
+    for chunk in chunks(values, name):
+        if isinstance(values, Iterator):
+            yield chunk
+        else:
+            yield from (chunk[start : start + _BLOCK] for start in range(0, len(chunk), _BLOCK))
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which rows are explored and which are reserved, drawn before any row is read.
+
+    Groups of rows that belong together go to one side as a whole.
+
+    Examples
+    --------
+    >>> split = Split.draw(10, (0.3, 0.2), seed=1)
+    >>> split.explored.size, [part.size for part in split.reserved]
+    (5, [3, 2])
+    """
+
+    seed: int
+    parts: tuple[float, ...]
+    explored: npt.NDArray[np.intp]
+    reserved: tuple[npt.NDArray[np.intp], ...]
+
+    @classmethod
+    def draw(cls, n: int, parts: Sequence[float], seed: int | None = None, groups: Any = None) -> Split:
+        """Draw the reserves; `groups` has one label a row."""
+        seed = secrets.randbits(64) if seed is None else arguments.whole("seed", seed, at_least=0)
+        units = np.arange(n) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+        if units.shape != (n,):
+            raise InvalidParameter(f"groups must have one label a row, {n} in all, got shape {units.shape}")
+        order = np.random.default_rng(seed).permutation(int(units.max()) + 1)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(order.size)
+        ends = np.rint(np.cumsum([0.0, *parts]) * order.size).astype(np.intp)
+        place = rank[units]
+        reserved = tuple(np.flatnonzero((place >= a) & (place < b)) for a, b in pairwise(ends))
+        explored = np.flatnonzero(place >= ends[-1])
+        if not explored.size or not all(part.size for part in reserved):
+            raise InvalidParameter(f"reserve must leave rows on each side: {n} rows in {order.size} units are too few")
+        return cls(seed, tuple(parts), explored, reserved)
+
+
+_FORMAT = 2
+
+
+class Run(SharedOnCopy):
+    """The plan, what was asked, and what is left. What a reveal will show is kept beside it, and secret."""
+
+    _not_copied = (
+        "a {name} is not pickled: two copies would spend one confidence twice; "
+        "hand the run over with state() and from_state()"
+    )
+
+    def __init__(
+        self,
+        n: int,
+        questions: int | None,
+        confidence: float,
+        failures: int | None,
+        low: float,
+        high: float,
+        *,
+        final: float = 0.5,
+        reserve: float | Sequence[float] = 0.0,
+        expected_failures: float = 1.0,
+        groups: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        self._rows_in_all = arguments.whole("n", n, at_least=1, at_most=MOST)
+        self._low, self._high = arguments.value_range(low, high)
+        parts = reserve_parts(reserve)
+        budget = ErrorBudget(confidence, questions, final, len(parts), expected_failures)
+        if failures is not None:
+            failures = arguments.whole("failures", failures, at_least=0, at_most=MOST)
+            if budget.questions is not None and failures > budget.questions:
+                raise InvalidParameter(f"failures ({failures}) must not exceed questions ({budget.questions})")
+        self._split = Split.draw(self._rows_in_all, parts, seed, groups) if parts else None
+        self._n = self._rows_in_all if self._split is None else self._split.explored.size
+        self._phase = 0
+        self._run = self._transcript(budget, failures)
+
+    def _transcript(self, budget: ErrorBudget, failures: int | None) -> Transcript:
+        """An empty transcript; a holdout whose rows are not independent says here what its intervals rest on."""
+        return Transcript(budget, failures)
+
+    @property
+    def n(self) -> int:
+        """Rows of the holdout, those that are reserved included."""
+        return self._rows_in_all
+
+    @property
+    def explored(self) -> int:
+        """Rows that questions before a final read."""
+        return self._n
+
+    @property
+    def low(self) -> float:
+        """Least value unless a question names another."""
+        return self._low
+
+    @property
+    def high(self) -> float:
+        """Greatest value unless a question names another."""
+        return self._high
+
+    @property
+    def budget(self) -> ErrorBudget:
+        """The plan of the failure probability."""
+        return self._run.budget
+
+    @property
+    def confidence(self) -> float:
+        """Probability that all answers hold."""
+        return self._run.budget.confidence
+
+    @property
+    def questions(self) -> int | None:
+        """Planned number of questions."""
+        return self._run.budget.questions
+
+    @property
+    def failures(self) -> int | None:
+        """Planned number of failures that may show a value."""
+        return self._run.failures
+
+    @property
+    def asked(self) -> int:
+        """Questions asked so far."""
+        return self._run.asked
+
+    @property
+    def failed(self) -> int:
+        """Failures so far."""
+        return self._run.failed
+
+    @property
+    def ended(self) -> bool:
+        """Whether exact values were shown, so that nothing more is asked of the explored rows."""
+        return self._run.ended
+
+    @property
+    def remaining(self) -> dict[str, float]:
+        """Questions and failures that are left; infinite where the plan has no limit."""
+        return self._run.left()
+
+    @property
+    def log_share(self) -> float:
+        """Natural logarithm of the share of the failure probability that the next question gets. Public."""
+        return self._run.log_share
+
+    @property
+    def log_prior(self) -> float:
+        """Natural logarithm of the prior weight of everything that was shown; 0 before anything was. Public."""
+        return self._run.budget.log_prior(self._run.course)
+
+    @property
+    def transcript(self) -> tuple[Answer, ...]:
+        """Every answer that was released, in order."""
+        return tuple(entry.answer for entry in self._run.entries)
+
+    def state(self, *, secrets: bool = False) -> dict[str, Any]:
+        """The plan and the transcript as plain data for JSON; `from_state` reads it back exactly.
+
+        Everything in it was released or is public: no rows, no sums. With `secrets` it also has what `close` would
+        reveal; keep that to yourself, or a run that goes on from a state has to be closed without it. Whoever goes on
+        from a state must be the only one who does.
+        """
+        budget, split = self._run.budget, self._split
+        return {
+            "format": _FORMAT,
+            "n": self._rows_in_all,
+            "questions": budget.questions,
+            "confidence": budget.confidence,
+            "failures": self._run.failures,
+            "low": self._low,
+            "high": self._high,
+            "final": budget.final,
+            "expected_failures": budget.expected_failures,
+            "reserve": None if split is None else _packed(split),
+            "phase": self._phase,
+            "ended": self._run.ended,
+            "transcript": self._run.state(secrets),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The holdout that `state()` described, ready for its next question.
+
+        States of earlier versions, which had other weights, are read too: what was shown is charged by the prior of
+        this version, and no part of the failure probability is kept for a final.
+
+        Examples
+        --------
+        >>> from holdfast.holdout import ReusableHoldout
+        >>> holdout = ReusableHoldout(4, questions=10)
+        >>> answer = holdout.check([0, 1, 1, 1], guess=0.5, key="first")
+        >>> twin = ReusableHoldout.from_state(holdout.state())
+        >>> twin.transcript == holdout.transcript, twin.log_share == holdout.log_share
+        (True, True)
+        """
+        try:
+            if state["format"] not in (1, _FORMAT):
+                raise InvalidParameter(f"state must have format {_FORMAT}, got {state['format']!r}")
+            holdout = cls._planned(state)
+            entries = state["transcript"]
+            holdout._run.replay(earlier_entries(entries) if state["format"] == 1 else entries)
+            if state["format"] != 1:
+                holdout._split = _unpacked(state["reserve"], holdout._rows_in_all)
+                holdout._n = holdout._rows_in_all if holdout._split is None else holdout._split.explored.size
+                holdout._phase = arguments.whole("phase", state["phase"], at_least=0)
+                holdout._run.ended = bool(state["ended"])
+        except (KeyError, TypeError, AttributeError, BudgetExhausted) as error:
+            raise InvalidParameter(f"state must be what state() returned: {error}") from error
+        return holdout
+
+    @classmethod
+    def _planned(cls, state: Mapping[str, Any]) -> Self:
+        """The holdout of a state's plan, before anything was asked."""
+        return cls(
+            **{name: state[name] for name in ("n", "questions", "confidence", "failures", "low", "high")} | _plan(state)
+        )
+
+    def __repr__(self) -> str:
+        budget, failures = self._run.budget, self._run.failures
+        asked = f"{self.asked} asked" if budget.questions is None else f"{self.asked} of {budget.questions} asked"
+        failed = f"{self.failed} failed" if failures is None else f"{self.failed} of {failures} failed"
+        if failures is not None and self.failed > failures:
+            failed = f"ended by a failure after the {failures} planned"
+        rows = f"n={self._rows_in_all}" + ("" if self._split is None else f", {self._rows_in_all - self._n} reserved")
+        end = "; ended" if self.ended else ""
+        return f"{type(self).__name__}({rows}, confidence={budget.confidence:g}: {asked}, {failed}{end})"
+
+
+def _plan(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What a state says of the plan besides the names that were always there; old plans keep nothing for a final."""
+    if state["format"] == 1:
+        return {"final": 0.0}
+    reserve = [] if state["reserve"] is None else state["reserve"]["parts"]
+    return {
+        "final": state["final"],
+        "expected_failures": state["expected_failures"],
+        "reserve": list(reserve) or 0.0,
+        "seed": 0 if not reserve else state["reserve"]["seed"],
+    }
+
+
+def _packed(split: Split) -> dict[str, Any]:
+    """A split as plain data: the side of each row, where rows were drawn in groups, or what draws it again."""
+    sides = np.zeros(sum(part.size for part in split.reserved) + split.explored.size, dtype=np.uint8)
+    for phase, rows in enumerate(split.reserved, 1):
+        sides[rows] = phase
+    return {"seed": split.seed, "parts": list(split.parts), "sides": sides.tobytes().hex()}
+
+
+def _unpacked(plain: Mapping[str, Any] | None, n: int) -> Split | None:
+    if plain is None:
+        return None
+    sides = np.frombuffer(bytes.fromhex(plain["sides"]), dtype=np.uint8)
+    if sides.shape != (n,):
+        raise InvalidParameter(f"reserve in the state must have a side for each of {n} rows")
+    parts = tuple(arguments.reals("parts", plain["parts"]))
+    reserved = tuple(np.flatnonzero(sides == phase) for phase in range(1, len(parts) + 1))
+    return Split(plain["seed"], parts, np.flatnonzero(sides == 0), reserved)
+
+
 Show = Literal["value", "bit"]
-_Readable = Reading | ProcedureQuestion
+Side = Literal["both", "below", "above"]
+
+
+class _Readable(Protocol):
+    """A question together with what its rows add up to: a mean, a metric."""
+
+    def decide(self, asked: Guess | OneSided) -> Callable[[float], Outcome]: ...
 
 
 class ReusableHoldout(Run):
-    """Check adaptively chosen guesses on `n` held-out rows, and believe every answer at once.
+    """Ask adaptively chosen questions about `n` held-out rows, and believe every answer at once.
 
-    A question comes as one value a row, computed on the holdout, and a guess of their mean, made without the holdout:
-    usually the training value. If an interval for the mean lies within the tolerance of the guess, the answer is
-    "passed" and nothing else. If not, the answer is a corrected value from a coarse grid. So the transcript is short,
-    and each question may treat itself as the only one at a share of the failure probability that the transcript fixes
-    (`Shares`). With probability at least `confidence` every interval of every answer holds the population's value,
+    A question comes as one value a row, computed on the holdout, and usually a guess of their mean that was made
+    without the holdout: a cross-validated score, say. (The training score is too optimistic: the check will fail.) If
+    an interval for the mean lies within the tolerance of the guess, the answer is "passed" and nothing else. If not, it
+    is a corrected value from a coarse grid. While people explore, messages stay short; at the end `final` or `close`
+    shows exact values. With probability at least `confidence` everything that the run says holds of the population,
     whatever the analyst does with the answers.
 
-    Rogers, Roth, Smith, Srebro, Thakkar, Woodworth 2020, Guess and Check, with the number of shown values corrected
-    and general weights and intervals (derived and reviewed; proof in `docs/holdout.md`). Rows must be independent and
-    identically distributed, and nothing that was fitted or chosen on the holdout may have been used before. Rows that
-    depend on each other (families, series, panels) have `holdfast.correlated.DependentHoldout`.
+    Each question may use its spending times the prior weight of everything that was shown before it (Theorem E,
+    `ErrorBudget`; proof in docs/error-budget.md). The idea of checking guesses is Guess and Check (Rogers, Roth, Smith,
+    Srebro, Thakkar, Woodworth 2020). Rows must be independent and identically distributed, and nothing that was fitted
+    or chosen on the holdout may have been used before. Rows that depend on each other (families, series, panels) have
+    `holdfast.correlated.DependentHoldout`.
 
-    The object holds a plan and a public transcript: no rows, no sums, nothing secret. It is safe to share between
-    threads. It refuses to be pickled and refuses questions in a forked process, because two copies would spend one
-    confidence twice; `copy` and `deepcopy` return the same object for the same reason. `state()` and `from_state()`
-    hand a run over.
+    The object holds a plan, a public transcript, and in memory what a reveal will show: exact values and intervals, no
+    rows. It is safe to share between threads. It refuses to be pickled and refuses questions in a forked process,
+    because two copies would spend one confidence twice; `copy` and `deepcopy` return the same object for the same
+    reason. `state()` and `from_state()` hand a run over.
 
     Parameters
     ----------
     n : int
         Rows of the holdout.
     questions : int, optional
-        Number of questions, fixed now and enforced: each gets an equal share. Without it shares follow a series, which
-        favours the first questions and never ends.
+        Number of questions before the final, fixed now and enforced: each may spend the same. Without it spendings
+        follow a series, which favours the first questions and never ends.
     confidence : float
         Probability that all answers hold.
     failures : int, optional
-        Cap on failures, fixed now and enforced: the failure after the last planned one shows nothing and ends the
-        run. Without it shares follow a series in the number of failures.
+        Cap on failed checks, fixed now and enforced: the failure after the last planned one shows nothing and ends the
+        run. Without it every failure is priced as it comes.
     low, high : float
         Range of the values unless a question names its own.
+    final : float
+        Part of the failure probability that is kept for `final`. The default, one half, costs the questions before it
+        3% of their width.
+    reserve : float or list of float
+        Part of the rows that no question before the final reads; a list has one part for each phase. A talkative
+        exploration leaves little for a final on the same rows; reserved rows owe it nothing.
+    expected_failures : float
+        Failed checks that the prior expects in all planned questions.
+    groups : array, optional
+        One label a row: rows of one group go to the reserve together.
+    seed : int, optional
+        For the draw of the reserve. By default it comes from the operating system.
 
     Examples
     --------
@@ -62,10 +397,13 @@ class ReusableHoldout(Run):
     >>> right = [True] * 8000 + [False] * 2000
     >>> answer = holdout.check(right, guess=0.81)
     >>> answer.passed, answer.value, round(answer.half_width, 4), answer.remaining["questions"]
-    (True, 0.81, 0.0379, 999)
+    (True, 0.81, 0.0478, 999)
     >>> answer = holdout.check(right, guess=0.95)
-    >>> answer.passed, round(answer.value, 3), [round(end, 3) for end in answer.interval]
-    (False, 0.782, [0.745, 0.818])
+    >>> answer.passed, [round(end, 3) for end in answer.interval], answer.price
+    (False, [0.761, 0.817], '; later intervals are 43% wider')
+    >>> result = holdout.final({"mine": right})
+    >>> result.values["mine"], [round(end, 3) for end in result.interval["mine"]]
+    (0.8, [0.779, 0.82])
     """
 
     def __init__(
@@ -76,8 +414,28 @@ class ReusableHoldout(Run):
         failures: int | None = None,
         low: float = 0.0,
         high: float = 1.0,
+        *,
+        final: float = 0.5,
+        reserve: float | Sequence[float] = 0.0,
+        expected_failures: float = 1.0,
+        groups: Any = None,
+        seed: int | None = None,
     ) -> None:
-        super().__init__(n, questions, confidence, failures, low, high)
+        super().__init__(
+            n,
+            questions,
+            confidence,
+            failures,
+            low,
+            high,
+            final=final,
+            reserve=reserve,
+            expected_failures=expected_failures,
+            groups=groups,
+            seed=seed,
+        )
+
+    # --- Questions ----------------------------------------------------------------------------------------------------
 
     def check(
         self,
@@ -92,6 +450,10 @@ class ReusableHoldout(Run):
         binary: bool = False,
         show: Show = "value",
         grid: float | None = None,
+        side: Side = "both",
+        guess_rows: int | None = None,
+        risk: float | None = None,
+        stake: float | None = None,
         key: str | None = None,
         weights: object = None,
     ) -> Answer:
@@ -102,15 +464,14 @@ class ReusableHoldout(Run):
         holdout_values : array or iterator of arrays
             One number a row: an array, a list, a data-frame column, or an iterator of chunks.
         guess : float
-            The guess; it must not come from the holdout.
+            The guess; it must not come from the holdout except through its earlier answers.
         tolerance : float, optional
-            A pass certifies the truth within this of the guess. By default twice the half-width of the interval
-            at the guess: then a guess that equals the truth fails about as rarely as an interval misses.
+            A pass certifies the truth within this of the guess. By default 2.5 half-widths of the interval at the
+            guess, and more where `guess_rows` says that the guess is less certain.
         family : str
             Interval: "hoeffding", "kl", "clopper-pearson" (declared 0/1 values), "empirical-bernstein" or "betting".
             "auto" is Clopper-Pearson for 0/1 values and KL for others, and empirical Bernstein where `spread` says
-            that it will be narrower: chosen before the data. For "betting" the order of the rows may not depend on
-            their values.
+            that it will be narrower: chosen before the data.
         spread : float, optional
             A guess of the values' standard deviation, not from the holdout.
         low, high : float, optional
@@ -118,11 +479,17 @@ class ReusableHoldout(Run):
         binary : bool
             Declare the values 0/1. An array of type bool declares itself.
         show : str
-            "value": a failure shows a corrected value. "bit": a failure shows nothing else, which leaves later
-            questions a larger share.
+            "value": a failure shows a corrected value. "bit": a failure shows nothing else, which costs less.
         grid : float, optional
-            Half-width of the cells of corrected values. By default what the tolerance leaves beside the interval,
-            but from a half to two half-widths of the interval.
+            Half-width of the cells of corrected values; by default that of the interval at the guess.
+        side : str
+            Where the truth is expected if the guess is wrong: "below" for scores that may be too optimistic.
+        guess_rows : int, optional
+            How many other rows the guess is the mean of. Then a guess that is right fails about once in a thousand.
+        risk : float, optional
+            Your probability that the check fails, from other rows. By default what `guess_rows` says.
+        stake : float, optional
+            Part of the failure probability for this question, out of what is left for exploring: for one that matters.
         key : str, optional
             A name for the question: the same key returns the stored answer free of cost, rows unread.
         weights : None
@@ -131,10 +498,9 @@ class ReusableHoldout(Run):
         Returns
         -------
         Answer
-            A pass has `value = guess` and the interval within `tolerance` of it. A failure has a cell's midpoint and
-            the interval of the whole cell; with `show="bit"`, and after the last planned failure, neither. `cost` is
-            the length in bits of what was shown (`description_bits`). Time: that of a few sums over the rows, and
-            some 100 microseconds.
+            A pass has `value = guess` and the interval within `tolerance` of it. A failure has the midpoint of a cell
+            and the interval of the whole cell; with `show="bit"`, and after the last planned failure, neither. `price`
+            says what it did to later intervals, and `cost` is the length of the message in bits.
 
         Raises
         ------
@@ -142,12 +508,20 @@ class ReusableHoldout(Run):
             Wrong input, values that leave the range, NaN, the wrong number of rows, a guess outside the range, or a
             tolerance that no rows can reach; the message names the least one that some rows can. Nothing is spent.
         BudgetExhausted
-            The planned questions or failures are used up.
+            The planned questions or failures are used up, or the run has ended.
         """
         refuse_weights(weights)
         question = self._mean("check", family, spread, low, high, binary)
-        asked = question.guess(guess, tolerance, show, grid)
-        return self._ask(question.describe(asked), key, lambda: question.read(holdout_values, "holdout_values"), asked)
+        asked = question.guess(guess, tolerance, show, grid, side, guess_rows)
+        weighed = _weighed(risk, stake)
+        risks = weighed["risk"] if risk is not None else partial(question.risk, asked)
+        described = question.describe(asked)
+        known = self._run.stored(described, key)
+        if known is not None:
+            return known
+        self._run.open()
+        reading = question.read(self._explored(holdout_values, "holdout_values"), "holdout_values")
+        return self._run.ask(Ask(described, reading.decide(asked), key, risks, weighed["stake"]))
 
     def check_batch(
         self,
@@ -162,12 +536,13 @@ class ReusableHoldout(Run):
         binary: bool = False,
         show: Show = "value",
         grid: float | None = None,
+        side: Side = "both",
+        guess_rows: int | None = None,
     ) -> list[Answer]:
-        """Check several guesses: the answers that `check` gives one by one, in order.
+        """Check several guesses that were all fixed before the first of them is checked.
 
-        `holdout_values` holds one array a question: a list, or a matrix with one line a question. All input is checked
-        before anything is spent. The list of answers ends early where asking one by one would raise: when the failures
-        run out, or when a given tolerance falls below the least one because of failures inside the batch.
+        `holdout_values` holds one array a question: a list, or a matrix with one line a question. What one of them
+        shows is charged to later questions only, so a batch costs its own members nothing.
 
         Examples
         --------
@@ -176,22 +551,18 @@ class ReusableHoldout(Run):
         [True, True]
         """
         question = self._mean("check", family, spread, low, high, binary)
-        asked = [question.guess(guess, tolerance, show, grid) for guess in check.reals("guesses", guesses)]
-        rows = [question.read(values, "holdout_values") for values in holdout_values]
+        asked = [
+            question.guess(guess, tolerance, show, grid, side, guess_rows)
+            for guess in arguments.reals("guesses", guesses)
+        ]
+        rows = [question.read(self._explored(values, "holdout_values"), "holdout_values") for values in holdout_values]
         if len(rows) != len(asked):
             raise InvalidParameter(f"guesses must have one entry a question, {len(rows)}, got {len(asked)}")
-        if self.remaining["questions"] < len(asked):
-            self._run.open()
-            raise BudgetExhausted(f"{len(asked)} questions do not fit: {self.remaining['questions']} are left")
-        answers: list[Answer] = []
-        for one, guess in zip(rows, asked, strict=True):
-            try:
-                answers.append(self._run.ask(question.describe(guess), None, one.decide(guess)))
-            except (BudgetExhausted, InvalidParameter):
-                if not answers:
-                    raise
-                break
-        return answers
+        asks = [
+            Ask(question.describe(one), reading.decide(one), risk=partial(question.risk, one))
+            for reading, one in zip(rows, asked, strict=True)
+        ]
+        return self._run.ask_batch(asks) if asks else []
 
     def claim(
         self,
@@ -204,6 +575,8 @@ class ReusableHoldout(Run):
         low: float | None = None,
         high: float | None = None,
         binary: bool = False,
+        risk: float | None = None,
+        stake: float | None = None,
         key: str | None = None,
         weights: object = None,
     ) -> Answer:
@@ -222,19 +595,21 @@ class ReusableHoldout(Run):
         if (at_least is None) == (at_most is None):
             raise InvalidParameter("at_least or at_most must be given, and not both")
         name, bound = ("at_least", at_least) if at_least is not None else ("at_most", at_most)
+        weighed = _weighed(risk, stake)
         if isinstance(values, Procedure):
             metric = self._metric(values)
             asked = metric.claim(name, bound)
-            return self._ask(metric.describe(asked), key, lambda: metric, asked)
+            return self._ask(metric.describe(asked), key, lambda: metric, asked, **weighed)
         question = self._mean("claim", family, spread, low, high, binary)
         asked = question.claim(name, bound)
-        return self._ask(question.describe(asked), key, lambda: question.read(values, "values"), asked)
+        rows = partial(self._explored, values, "values")
+        return self._ask(question.describe(asked), key, lambda: question.read(rows(), "values"), asked, **weighed)
 
     def compare(
         self,
         values_b: Rows,
         values_a: Rows,
-        guess: float = 0.0,
+        guess: float | None = None,
         tolerance: float | None = None,
         *,
         margin: float | None = None,
@@ -242,34 +617,74 @@ class ReusableHoldout(Run):
         spread: float | None = None,
         low: float | None = None,
         high: float | None = None,
+        binary: bool = False,
         show: Show = "value",
         grid: float | None = None,
+        other: tuple[Any, Any] | None = None,
+        risk: float | None = None,
+        stake: float | None = None,
         key: str | None = None,
     ) -> Answer:
-        """Compare B with A on the same rows: a question about the mean of B minus A.
+        """Compare B with A on the same rows: whether the mean of B is larger, or by how much.
 
-        With `margin` it claims "B is better than A by at least `margin`" and shows a bit. Otherwise it checks `guess`
-        as `check` does. Differences lie in `[low - high, high - low]`; where A and B agree on most rows their spread
-        is small, and `spread` (say the square root of the share of rows on which they differ elsewhere) lets
-        empirical Bernstein use that.
+        Without a guess it claims "B is better than A by at least `margin`", 0 if not given, and shows a bit. With a
+        `guess` of the difference it checks that as `check` does. Differences lie in `[low - high, high - low]`.
+
+        The procedure is chosen before the rows are read. For 0/1 values and margin 0 it is the exact sign test on the
+        rows where the two differ; else betting, which is narrow where A and B agree on most rows.
+
+        Parameters
+        ----------
+        values_b, values_a : array or iterator of arrays
+            One number a row for each.
+        guess, tolerance
+            As for `check`, about the mean of B minus A.
+        margin : float, optional
+            By how much B is claimed to be better.
+        family : str
+            "auto", "sign-test", or one of the families of `check`.
+        spread, low, high, show, grid
+            As for `check`; the range is that of B and of A.
+        binary : bool
+            Declare the values 0/1. Arrays of type bool declare themselves.
+        other : pair of arrays, optional
+            B and A on other rows, such as your validation rows: they say how likely the claim is to fail, which makes
+            comparisons that come out as expected nearly free.
+        risk, stake, key
+            As for `check`.
 
         Examples
         --------
         >>> holdout = ReusableHoldout(10_000, questions=100)
         >>> a = [True] * 8000 + [False] * 2000
-        >>> b = [True] * 8700 + [False] * 1300
-        >>> holdout.compare(b, a, margin=0.0, spread=0.27).passed
+        >>> b = [True] * 8100 + [False] * 1900
+        >>> holdout.compare(b, a).passed
         True
         """
         low, high = self._range(low, high)
-        question = self._question("compare", family, spread, low - high, high - low, False)
+        weighed = _weighed(risk, stake)
+        if guess is not None and margin is not None:
+            raise InvalidParameter("guess and margin must not both be given: a guess is checked, a margin is claimed")
+        signs = guess is None and self._is_sign_test(family, margin, low, high, binary, values_b, values_a)
+        if risk is None and other is not None:
+            gaps = np.concatenate([*differences(other[0], other[1], low, high), np.empty(0)])
+            weighed["risk"] = partial(comparison_risk, gaps, self._n, margin or 0.0, signs)
+        if signs:
+            described = {"kind": "compare", "family": "sign-test", "margin": 0.0}
+            return self._ask_signs(described, key, values_b, values_a, weighed)
+        chosen = self._paired_family(family, spread)
+        question = self._question("compare", chosen, spread, low - high, high - low, False)
         asked: Guess | OneSided = (
-            question.guess(guess, tolerance, show, grid)
-            if margin is None
-            else question.claim("at_least", margin, "margin")
+            question.claim("at_least", 0.0 if margin is None else margin, "margin")
+            if guess is None
+            else question.guess(guess, tolerance, show, grid)
         )
-        pairs = differences(values_b, values_a, low, high)
-        return self._ask(question.describe(asked), key, lambda: question.read(pairs, "values"), asked)
+
+        def read() -> _Readable:
+            pairs = differences(self._explored(values_b, "values_b"), self._explored(values_a, "values_a"), low, high)
+            return question.read(pairs, "values")
+
+        return self._ask(question.describe(asked), key, read, asked, **weighed)
 
     def check_metric(
         self,
@@ -279,21 +694,212 @@ class ReusableHoldout(Run):
         *,
         show: Show = "value",
         grid: float | None = None,
+        risk: float | None = None,
+        stake: float | None = None,
         key: str | None = None,
     ) -> Answer:
         """Check a guess of a metric that is not a mean: AUC, F1, a group's rate (`holdfast.holdout.metrics`).
 
         Its interval depends on more than one mean, so a failure shows both ends, rounded outward to a grid of step
-        half the tolerance (or twice `grid`, but at most 64 steps), and every possible pair is counted.
+        half the tolerance (or twice `grid`, but at most 64 steps).
 
         How wide the interval is depends on the rows, on how many lie in a group or a class, so a tolerance that these
         rows cannot reach is not refused, unlike in `check`: it fails, which costs a failure and shows the two ends.
-        `least_tolerance(family="hoeffding")` is what a mean over all rows could reach; a metric over a share of the
+        `least_tolerance(family="hoeffding")` is what a mean over all rows could reach; a metric over a part of the
         rows needs more. Leave room.
         """
         metric = self._metric(procedure)
         asked = metric.guess(guess, tolerance, show, grid)
-        return self._ask(metric.describe(asked), key, lambda: metric, asked)
+        return self._ask(metric.describe(asked), key, lambda: metric, asked, **_weighed(risk, stake))
+
+    def best(
+        self,
+        candidates: Mapping[str, Rows],
+        guesses: Mapping[str, float] | None = None,
+        *,
+        show: Literal["name", "value"] = "name",
+        greater_is_better: bool = True,
+        low: float | None = None,
+        high: float | None = None,
+        binary: bool = False,
+        key: str | None = None,
+    ) -> Answer:
+        """Which of several candidates is best on the rows? Shows its name, and its value where that is asked for.
+
+        For a round of a search: only the winner matters, so its name alone claims nothing and spends nothing. What it
+        shows costs later questions at most `ln 2` where the winner was expected to win by its guess, and about the
+        logarithm of the number of candidates where guesses cannot tell them apart.
+
+        Parameters
+        ----------
+        candidates : mapping
+            Names and one number a row for each.
+        guesses : mapping, optional
+            Scores without the holdout, which say who is expected to win. By default in the order of the mapping.
+        show : str
+            "name": the winner's name and no interval. "value": the winner's guess is checked too, which spends as much
+            as one question. Every candidate needs a guess then.
+        greater_is_better : bool
+            Whether the best has the largest mean.
+        low, high, binary, key
+            As for `check`.
+
+        Returns
+        -------
+        Answer
+            `value` is the winner's name. With `show="value"` there is an interval for the winner's mean, and `passed`
+            says whether its guess stands. Ask `final` for exact numbers.
+
+        Examples
+        --------
+        >>> holdout = ReusableHoldout(1000, questions=10)
+        >>> columns = {"a": [1, 0] * 500, "b": [1, 1, 1, 0] * 250}
+        >>> guesses = {"a": 0.5, "b": 0.74}
+        >>> holdout.best(columns, guesses).value
+        'b'
+        >>> answer = holdout.best(columns, guesses, show="value", binary=True)
+        >>> answer.value, answer.passed, [round(end, 2) for end in answer.interval]
+        ('b', True, [0.6, 0.88])
+        """
+        shows_value = arguments.choice("show", show, ("name", "value")) == "value"
+        names, scores, rows = self._scores(candidates, low, high, binary)
+        expected = _by_guess(names, guesses, greater_is_better)
+        described: dict[str, Any] = {"kind": "best", "candidates": names, "greater_is_better": greater_is_better}
+        described["expected"] = [names[index] for index in expected]
+        checked = self._winner_guesses(names, guesses, rows, low, high) if shows_value else {}
+        described |= {"show": show, "guesses": checked} if shows_value else {}
+        known = self._run.stored(described, key)
+        if known is not None:
+            return known
+        self._run.open(int(shows_value))
+        winner = int(np.argmax(scores if greater_is_better else -scores))
+        weight = log_winner_weight(expected.index(winner) + 1, len(names))
+
+        def decide(log_share: float) -> Outcome:
+            if not shows_value:
+                return Outcome(None, names[winner], None, "best", weight)
+            question = self._mean("best", "auto", None, low, high, all(one.binary for one in rows))
+            outcome = check_winner(
+                question, rows[winner], checked[names[winner]], len(names), greater_is_better, log_share
+            )
+            interval = None if outcome.exact is None else outcome.exact.interval
+            return dataclass_replace(
+                outcome,
+                value=names[winner],
+                log_weight=outcome.log_weight + weight,
+                exact=Exact(names[winner], interval),
+            )
+
+        return self._run.ask(Ask(described, decide, key, spends=shows_value))
+
+    def _winner_guesses(
+        self,
+        names: Sequence[str],
+        guesses: Mapping[str, float] | None,
+        rows: Sequence[Summary],
+        low: float | None,
+        high: float | None,
+    ) -> dict[str, float]:
+        """A guess for each candidate, within the range: whichever wins is checked against its own."""
+        if not rows:
+            raise InvalidParameter("show must be name for metrics: check the winner with check_metric, or ask final")
+        missing = [name for name in names if guesses is None or name not in guesses]
+        if missing:
+            raise InvalidParameter(f"guesses must have one for each candidate to show values; {missing[0]!r} has none")
+        assert guesses is not None
+        lowest, highest = self._range(low, high)
+        return {
+            name: arguments.real(f"guess of {name!r}", guesses[name], at_least=lowest, at_most=highest)
+            for name in names
+        }
+
+    # --- The end of a run ---------------------------------------------------------------------------------------------
+
+    def final(
+        self,
+        candidates: Mapping[str, Rows],
+        claims: Any = "intervals",
+        *,
+        greater_is_better: bool = True,
+        low: float | None = None,
+        high: float | None = None,
+        binary: bool = False,
+        other: Mapping[str, Any] | None = None,
+    ) -> FinalResult:
+        """End the run: exact values of the finalists, what is claimed about them, and every earlier answer revealed.
+
+        Parameters
+        ----------
+        candidates : mapping
+            Names and one number a row for each finalist, or a metric of `holdfast.holdout.metrics` for each. All are
+            fixed before the first is read.
+        claims : str, list or mapping
+            What is claimed, fixed before the rows are read: "intervals" (one for each finalist), "winner" (an interval
+            of the best, and what the choice may have lost), "ranks" (who is certainly better than whom); or a list or
+            the parts of several.
+        greater_is_better : bool
+            Whether the winner has the largest mean.
+        low, high, binary
+            As for `check`.
+        other : mapping, optional
+            The same candidates on other rows: they say where differences are expected, which sharpens ranks.
+
+        Returns
+        -------
+        FinalResult
+            `values`, `winner`, `interval`, `winner_interval`, `loss_at_most`, `ranks`, `better`, `revealed`; None where
+            not claimed.
+
+        Examples
+        --------
+        >>> holdout = ReusableHoldout(3000)
+        >>> grid = {f"depth {d}": [True] * (2400 + 20 * d) + [False] * (600 - 20 * d) for d in range(1, 6)}
+        >>> result = holdout.final(grid, claims="winner")
+        >>> result.winner, [round(end, 3) for end in result.winner_interval], round(result.loss_at_most, 4)
+        ('depth 5', [0.815, 0.847], 0.0)
+        """
+        split = split_of(claims)
+        if self._split is None or self._phase >= len(self._split.reserved):
+            self._run._check_owner()
+            if self._run.ended:
+                raise BudgetExhausted(ENDED)
+        finalists, names = self._read_finalists(candidates, low, high, binary)
+        budget, course = self._run.budget, self._run.course
+        spending = budget.reserve_spending if self._split is not None else budget.final_spending(course)
+        if spending <= 0:
+            raise BudgetExhausted(
+                "nothing of the failure probability is left for a final: plan one with final= when the holdout is made"
+            )
+        log_level = budget.log_beta + np.log(spending) - 1e-12
+        if self._split is None:
+            log_level += budget.log_prior(course)
+        weights = self._pair_weights(candidates, names, other, split, log_level, finalists.n)
+        guarantee = self._run.guarantee(float(log_level), "final", course)
+        result = decide_final(
+            finalists, names, float(log_level), split, guarantee, greater_is_better=greater_is_better, weights=weights
+        )
+        self._phase += 1
+        return dataclass_replace(result, revealed=self._run.reveal())
+
+    def close(self) -> tuple[Answer, ...]:
+        """End the run, and show every earlier answer with the exact value and the exact interval of its own share.
+
+        Nothing more may be asked of these rows: the exact values are out. These intervals were certified all along;
+        only showing them was put off.
+
+        Examples
+        --------
+        >>> holdout = ReusableHoldout(10_000, questions=1000)
+        >>> answer = holdout.check([True] * 8000 + [False] * 2000, guess=0.81)
+        >>> (exact,) = holdout.close()
+        >>> exact.value, round(answer.half_width, 4), round(exact.half_width, 4)
+        (0.8, 0.0478, 0.0169)
+        """
+        if self._run.ended:
+            raise BudgetExhausted(ENDED)
+        return self._run.reveal()
+
+    # --- What is public -----------------------------------------------------------------------------------------------
 
     def least_tolerance(
         self,
@@ -314,11 +920,11 @@ class ReusableHoldout(Run):
         --------
         >>> holdout = ReusableHoldout(10_000, questions=1000)
         >>> round(holdout.least_tolerance(family="hoeffding"), 4), round(holdout.least_tolerance(0.95, binary=True), 4)
-        (0.0236, 0.0091)
+        (0.0238, 0.0092)
         """
         question = self._mean("check", family, spread, low, high, binary)
         asked = question.guess((question.low + question.high) / 2 if guess is None else guess, None, "value", None)
-        return question.least_tolerance(asked.guess, self._run.log_share)
+        return question.least_tolerance(asked.guess, self._require_share())
 
     def most_cost(
         self,
@@ -344,25 +950,154 @@ class ReusableHoldout(Run):
         --------
         >>> holdout = ReusableHoldout(10_000, questions=1000)
         >>> most = holdout.most_cost(0.9, binary=True)
-        >>> holdout.check([True] * 8000 + [False] * 2000, 0.9).cost == most
+        >>> holdout.check([True] * 8000 + [False] * 2000, 0.9).cost.bits <= most.bits
         True
         """
         if procedure is not None:
             metric = self._metric(procedure)
-            return Bits(self._run.most_bits(metric.shown(metric.guess(guess, tolerance, show, grid))))
+            return Bits(self._run.most_bits(metric.least_weight(metric.guess(guess, tolerance, show, grid))))
         question = self._mean("check", family, spread, low, high, binary)
         asked = question.guess(guess, tolerance, show, grid)
-        return Bits(self._run.most_bits(question.shown(asked, self._run.log_share)))
+        return Bits(self._run.most_bits(question.least_weight(asked, self._require_share())))
+
+    # --- Inside -------------------------------------------------------------------------------------------------------
+
+    def _require_share(self) -> float:
+        share = self._run.log_share
+        if share == -float("inf"):
+            self._run.open()
+        return share
 
     def _range(self, low: float | None, high: float | None) -> tuple[float, float]:
-        return check.value_range(self._low if low is None else low, self._high if high is None else high)
+        return arguments.value_range(self._low if low is None else low, self._high if high is None else high)
 
     def _mean(
         self, kind: str, family: str, spread: float | None, low: float | None, high: float | None, binary: bool
     ) -> MeanQuestion:
         return self._question(kind, family, spread, *self._range(low, high), binary)
 
-    # Where rows are not independent other intervals take the place of these two.
+    def _explored(self, values: Rows, name: str) -> Rows:
+        """The values of the rows that may be explored: reserved rows are not read."""
+        if self._split is None:
+            return values
+        inside = np.zeros(self._rows_in_all, dtype=np.bool_)
+        inside[self._split.explored] = True
+        return _masked(values, inside, name)
+
+    def _scores(
+        self, candidates: Mapping[str, Any], low: float | None, high: float | None, binary: bool
+    ) -> tuple[list[str], npt.NDArray[np.float64], list[Summary]]:
+        """The names and exact values of several candidates, with their sums where they are columns. Secret."""
+        if isinstance(candidates, Mapping) and any(isinstance(one, Procedure) for one in candidates.values()):
+            metrics = MetricFinalists.of([self._metric(one).procedure for one in candidates.values()])
+            return [str(name) for name in candidates], metrics.means, []
+        names, columns, whole = self._columns(candidates, low, high, binary=binary, least=2)
+        lowest, highest = self._range(low, high)
+        sums = [
+            summarise(column, n=len(column), low=lowest, high=highest, binary=whole, name=name)
+            for name, column in zip(names, columns, strict=True)
+        ]
+        return names, np.array([one.mean for one in sums]), sums
+
+    def _read_finalists(
+        self, candidates: Mapping[str, Any], low: float | None, high: float | None, binary: bool
+    ) -> tuple[Finalists, list[str]]:
+        """The finalists and their names: columns of one value a row, or metrics that bring their own intervals."""
+        if isinstance(candidates, Mapping) and any(isinstance(one, Procedure) for one in candidates.values()):
+            procedures = [self._metric(one).procedure for one in candidates.values()]
+            return MetricFinalists.of(procedures), [str(name) for name in candidates]
+        names, columns, declared = self._columns(candidates, low, high, binary=binary, rows=self._final_rows())
+        return self._finalists(np.stack(columns), *self._range(low, high), declared), names
+
+    def _final_rows(self) -> npt.NDArray[np.intp] | None:
+        """The rows that the next final reads; None for all."""
+        if self._split is None:
+            return None
+        if self._phase >= len(self._split.reserved):
+            raise BudgetExhausted(ENDED)
+        return self._split.reserved[self._phase]
+
+    def _columns(
+        self,
+        candidates: Mapping[str, Rows],
+        low: float | None,
+        high: float | None,
+        *,
+        binary: bool = False,
+        least: int = 1,
+        rows: npt.NDArray[np.intp] | None = None,
+    ) -> tuple[list[str], list[npt.NDArray[np.float64]], bool]:
+        """The names and checked columns of several candidates, and whether all are 0/1."""
+        if not isinstance(candidates, Mapping) or not least <= len(candidates) <= MOST_FINALISTS:
+            raise InvalidParameter(f"candidates must map {least} to {MOST_FINALISTS} names to one number a row")
+        names, columns, whole = [str(name) for name in candidates], [], True
+        lowest, highest = self._range(low, high)
+        for name, values in candidates.items():
+            whole_column = np.concatenate([*chunks(values, str(name)), np.empty(0, dtype=np.bool_)])
+            if len(whole_column) != self._rows_in_all:
+                raise InvalidParameter(
+                    f"{name} must have one number a row, {self._rows_in_all} in all, got {len(whole_column)}"
+                )
+            part = whole_column
+            if rows is not None or self._split is not None:
+                part = whole_column[rows if rows is not None else self._split.explored]  # type: ignore[union-attr]
+            found = summarise(part, n=len(part), low=lowest, high=highest, binary=binary, name=str(name))
+            whole = whole and (found.binary or binary)
+            columns.append(np.asarray(part, dtype=np.float64))
+        return names, columns, whole
+
+    def _pair_weights(
+        self,
+        candidates: Mapping[str, Rows],
+        names: Sequence[str],
+        other: Mapping[str, Any] | None,
+        split: Mapping[Any, float],
+        log_level: float,
+        n: int,
+    ) -> npt.NDArray[np.float64] | None:
+        """Weights of ranks from rows that the final does not test: explored ones, or those that the analyst brings."""
+        if "ranks" not in split:
+            return None
+        if other is not None:
+            columns = [np.asarray(column(other[name], name), dtype=np.float64) for name in names]
+            return pair_weights(np.stack(columns), n, log_level)
+        if self._split is None:
+            return None
+        known = np.concatenate([self._split.explored, *self._split.reserved[: self._phase]])
+        columns = [np.asarray(column(candidates[name], name), dtype=np.float64)[known] for name in candidates]
+        return pair_weights(np.stack(columns), n, log_level)
+
+    def _is_sign_test(
+        self, family: str, margin: float | None, low: float, high: float, binary: bool, *columns: Rows
+    ) -> bool:
+        """Whether a comparison is decided by the sign test: by what is declared, never by the values."""
+        arguments.choice("family", family, ("auto", "sign-test", *self._families()))
+        if family not in ("auto", "sign-test"):
+            return False
+        fits = (margin or 0.0) == 0.0 and (low, high) == (0.0, 1.0) and self._has_sign_test()
+        declared = binary or all(_is_bool(values) for values in columns)
+        if family == "sign-test" and not (fits and declared):
+            raise InvalidParameter("family must not be sign-test unless values are declared 0/1 and the margin is 0")
+        return fits and declared
+
+    def _ask_signs(
+        self, described: dict[str, Any], key: str | None, values_b: Rows, values_a: Rows, weighed: dict[str, Any]
+    ) -> Answer:
+        known = self._run.stored(described, key)
+        if known is not None:
+            return known
+        self._run.open()
+        won = lost = rows = 0
+        explored_b, explored_a = self._explored(values_b, "values_b"), self._explored(values_a, "values_a")
+        for gaps in differences(explored_b, explored_a, 0.0, 1.0):
+            won, lost, rows = won + int((gaps == 1).sum()), lost + int((gaps == -1).sum()), rows + gaps.size
+            if int((gaps == 0).sum()) + int((np.abs(gaps) == 1).sum()) != gaps.size:
+                raise InvalidParameter("values must be 0 or 1 for a sign test, and some are not")
+        if rows != self._n:
+            raise InvalidParameter(f"values must have one number a row, {self._rows_in_all} in all")
+        return self._run.ask(Ask(described, Signs(won, lost, rows).decide, key, **weighed))
+
+    # Where rows are not independent other intervals take the place of these.
 
     def _question(
         self, kind: str, family: str, spread: float | None, low: float, high: float, binary: bool
@@ -370,16 +1105,76 @@ class ReusableHoldout(Run):
         return MeanQuestion(kind, family, spread, low, high, binary, self._n)
 
     def _metric(self, procedure: Procedure) -> ProcedureQuestion:
+        if self._split is not None:
+            raise QuestionRefused("a metric is computed from all rows, and some of these are reserved; check means")
         return ProcedureQuestion(procedure, self._n)
 
+    def _families(self) -> tuple[str, ...]:
+        return self._question("compare", "auto", None, -1.0, 1.0, False).families
+
+    def _has_sign_test(self) -> bool:
+        return True
+
+    def _paired_family(self, family: str, spread: float | None) -> str:
+        """How differences are decided: by betting, unless something else is asked for."""
+        return "betting" if family == "auto" and spread is None else family
+
+    def _finalists(self, columns: npt.NDArray[np.float64], low: float, high: float, binary: bool) -> Finalists:
+        return Finalists.of_columns(columns, low, high, binary)
+
     def _ask(
-        self, question: dict[str, Any], key: str | None, read: Callable[[], _Readable], asked: Guess | OneSided
+        self,
+        question: dict[str, Any],
+        key: str | None,
+        read: Callable[[], _Readable],
+        asked: Guess | OneSided,
+        risk: Any = None,
+        stake: float | None = None,
     ) -> Answer:
         stored = self._run.stored(question, key)
         if stored is not None:
             return stored
         self._run.open()
-        return self._run.ask(question, key, read().decide(asked))
+        return self._run.ask(Ask(question, read().decide(asked), key, risk, stake))
+
+
+def _weighed(risk: Any, stake: Any) -> dict[str, Any]:
+    """How a question is weighed, checked: the analyst's risk, and a spending of its own."""
+    risk = None if risk is None else arguments.real("risk", risk, at_least=0, at_most=1)
+    stake = None if stake is None else arguments.real("stake", stake, above=0, at_most=1)
+    return {"risk": risk, "stake": stake}
+
+
+def _by_guess(names: Sequence[str], guesses: Mapping[str, float] | None, greater_is_better: bool) -> list[int]:
+    """The candidates in the order in which they are expected: by their guesses, ties and missing ones as listed."""
+    if guesses is None:
+        return list(range(len(names)))
+    unknown = set(guesses) - set(names)
+    if unknown:
+        raise InvalidParameter(f"guesses must name candidates, got {sorted(map(str, unknown))[0]!r}")
+    given = {name: arguments.real(f"guess of {name!r}", guess) for name, guess in guesses.items()}
+    sign = -1.0 if greater_is_better else 1.0
+    return sorted(range(len(names)), key=lambda i: (sign * given[names[i]] if names[i] in given else float("inf"), i))
+
+
+def _masked(values: Rows, inside: npt.NDArray[np.bool_], name: str) -> Iterator[npt.NDArray[Any]]:
+    """The chunks of a column without the rows that are not to be read."""
+    start = 0
+    for chunk in chunks(values, name):
+        part = inside[start : start + len(chunk)]
+        if len(part) != len(chunk):
+            raise InvalidParameter(f"{name} must have one number a row, {len(inside)} in all, got more")
+        start += len(chunk)
+        yield chunk[part]
+    if start != len(inside):
+        raise InvalidParameter(f"{name} must have one number a row, {len(inside)} in all, got {start}")
+
+
+def _is_bool(values: Any) -> bool:
+    """Whether a column declares itself 0/1 by its type."""
+    if isinstance(values, (list, tuple)):
+        return all(isinstance(value, (bool, np.bool_)) for value in values)
+    return getattr(getattr(values, "dtype", None), "kind", "") == "b" or str(getattr(values, "dtype", "")) == "Boolean"
 
 
 def refuse_weights(weights: object) -> None:
@@ -389,6 +1184,3 @@ def refuse_weights(weights: object) -> None:
             "weights must be None: the interval of a weighted mean needs a bound on the weights; "
             "holdfast.holdout.metrics.weighted_mean takes one, for check_metric"
         )
-
-
-__all__ = ["ReusableHoldout"]

@@ -34,6 +34,3 @@ def read_state(state: Any, kind: str, fields: tuple[str, ...]) -> dict[str, Any]
     if not isinstance(state, dict) or state.get("kind") != kind or set(state) != {"kind", "secret", *fields}:
         raise InvalidParameter(f"state must be what {kind}.state() gave")
     return state
-
-
-__all__ = ["read_state", "source_state"]

@@ -9,21 +9,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from holdfast import check
 from holdfast.accounting.costs import Bits
-from holdfast.bounds.exact import down, up
-from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.holdout.sparse_validate import sparse_validate_bits, sparse_validate_transcripts
+from holdfast.bounds.numerics.exact import down, up
+from holdfast.core import arguments
+from holdfast.core.copying import OneOwner
+from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.holdout.secret_state import read_state
 from holdfast.mechanisms.answer import Answer
-from holdfast.mechanisms.one_copy import OneCopy
 
 Validation = Callable[[Any], Any]
 """A procedure on the holdout that returns False or 0 for "fine", True or 1 (up to `values`) for "failed"."""
 
 
-class SparseValidate(OneCopy):
+class SparseValidate(OneOwner):
     """Runs any procedure on the holdout and says whether it failed, within two budgets (Dwork et al. 2015, 2.5).
 
     A validation takes the whole holdout and returns 0 ("fine") or 1 ("failed"), or, with `values = L`, one of
@@ -70,9 +70,9 @@ class SparseValidate(OneCopy):
             holdout = holdout.view()
             holdout.flags.writeable = False
         self._holdout = holdout
-        self._questions = check.whole("questions", questions, at_least=1, at_most=10**15)
-        self._budget = check.whole("budget", budget, at_least=1, at_most=self._questions)
-        self._values = check.whole("values", values, at_least=1, at_most=10**15)
+        self._questions = arguments.whole("questions", questions, at_least=1, at_most=10**15)
+        self._budget = arguments.whole("budget", budget, at_least=1, at_most=self._questions)
+        self._values = arguments.whole("values", values, at_least=1, at_most=10**15)
         self._asked = self._failed = 0
         self._running = False
 
@@ -139,7 +139,7 @@ class SparseValidate(OneCopy):
         method : str
             "best", "answered" or "paper".
         """
-        question = check.whole("question", question, at_least=1, at_most=self._questions)
+        question = arguments.whole("question", question, at_least=1, at_most=self._questions)
         return sparse_validate_transcripts(question, self._budget, self._values, method)
 
     def level(self, fixed: float, question: int | None = None) -> float:
@@ -155,7 +155,7 @@ class SparseValidate(OneCopy):
         question : int, optional
             Its number; the last one answered unless given.
         """
-        fixed = check.probability("fixed", fixed, zero=True, one=True)
+        fixed = arguments.probability("fixed", fixed, zero=True, one=True)
         bits = self._bits(max(1, self._asked) if question is None else question)
         if not fixed:
             return 0.0
@@ -174,13 +174,13 @@ class SparseValidate(OneCopy):
         question : int, optional
             The next one unless given.
         """
-        beta = check.probability("beta", beta)
+        beta = arguments.probability("beta", beta)
         following = min(self._asked + 1, self._questions)
         bits = self._bits(following if question is None else question)
         return down(beta / self._questions * 2.0**-bits, 8)
 
     def _bits(self, question: int) -> float:
-        question = check.whole("question", question, at_least=1, at_most=self._questions)
+        question = arguments.whole("question", question, at_least=1, at_most=self._questions)
         return sparse_validate_bits(question, self._budget, self._values)
 
     def _run(self, validation: Validation) -> int:
@@ -217,9 +217,9 @@ class SparseValidate(OneCopy):
         """Continue from `state()` on the same holdout."""
         kept = read_state(state, "sparse-validate", ("parameters", "asked", "failed"))
         validate = cls(holdout, **kept["parameters"])
-        validate._asked = check.whole("asked", kept["asked"], at_least=0, at_most=validate._questions)
+        validate._asked = arguments.whole("asked", kept["asked"], at_least=0, at_most=validate._questions)
         most = min(validate._asked, validate._budget)
-        validate._failed = check.whole("failed", kept["failed"], at_least=0, at_most=most)
+        validate._failed = arguments.whole("failed", kept["failed"], at_least=0, at_most=most)
         return validate
 
     def __repr__(self) -> str:
@@ -227,6 +227,3 @@ class SparseValidate(OneCopy):
             f"SparseValidate(questions={self._questions}, budget={self._budget}, values={self._values}, "
             f"asked={self._asked}, failed={self._failed})"
         )
-
-
-__all__ = ["SparseValidate", "Validation"]

@@ -1,23 +1,829 @@
-"""Thresholdout: answers with the candidate while it agrees with the holdout, with a noisy holdout value when not."""
+"""Thresholdout: answers with the candidate while it agrees with the holdout, with a noisy holdout value when not.
+
+`NoiseScales` are the three noises of a run, and `Claim` what a run certifies. `ThresholdRules` is the public half:
+parameters, their cost, and how input is checked. `ThresholdRun` is the secret half: the noisy threshold, the budget and
+the rule of Figure 1. `Thresholdout` is both.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, overload
 
+import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
-from holdfast.bounds.exact import left_to_chance
-from holdfast.data.values import Rows
-from holdfast.errors import InvalidParameter
-from holdfast.holdout.noise_scales import NoiseScales, Variant
-from holdfast.holdout.threshold_answers import ThresholdAnswers
-from holdfast.holdout.threshold_claim import Claim, Method, planned
-from holdfast.holdout.threshold_rules import Side, ThresholdRules
-from holdfast.holdout.threshold_run import Draws, ThresholdRun
+from holdfast.accounting.costs import PureDP
+from holdfast.bounds.holdout.accuracy import single_threshold_size
+from holdfast.bounds.holdout.ranges import laplace_scale
+from holdfast.bounds.holdout.thresholdout import (
+    split_size,
+    theorem25_parameters,
+    theorem25_size,
+    thresholdout_failure,
+    thresholdout_size,
+)
+from holdfast.bounds.numerics.exact import decimal_fraction, float_up, left_to_chance
+from holdfast.bounds.numerics.search import first_whole
+from holdfast.bounds.sparse_vector import numeric_sparse_scales, sparse_vector_split
+from holdfast.core import arguments
+from holdfast.core.copying import OneOwner
+from holdfast.core.guarantee import Guarantee
+from holdfast.data.values import Rows, Summary, column, summarise
+from holdfast.errors import GuaranteeUnavailable, InvalidParameter
+from holdfast.holdout.secret_state import read_state, source_state
 from holdfast.mechanisms.answer import Answer
-from holdfast.noise.entropy import Source, resolve
-from holdfast.noise.grid import Grid
+from holdfast.mechanisms.sparse_run import first_above
+from holdfast.noise.entropy import Seeded, Source, resolve
+from holdfast.noise.grid import Grid, check_grid, laplace_on_grid, upper_reading
+from holdfast.noise.inputs import fits_vector
+from holdfast.noise.laplace import discrete_laplace
+
+Variant = Literal["figure-1", "single-threshold", "numeric-sparse"]
+VARIANTS = ("figure-1", "single-threshold", "numeric-sparse")
+
+
+@dataclass(frozen=True)
+class NoiseScales:
+    """Laplace scales of threshold, comparison and released value, in the unit of the answers.
+
+    `refresh` says whether every overfit draws a fresh threshold (Figure 1) or one threshold serves the whole run.
+
+    Examples
+    --------
+    >>> NoiseScales.of("figure-1", sigma=0.01, budget=5, n=10_000)
+    NoiseScales(threshold=0.02, comparison=0.04, release=0.01, refresh=True)
+    >>> round(NoiseScales.of("single-threshold", sigma=0.01, budget=10, n=10_000).comparison, 5)
+    0.02271
+    """
+
+    threshold: float
+    comparison: float
+    release: float
+    refresh: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "comparison", "release"):
+            object.__setattr__(self, name, arguments.real(name, getattr(self, name), at_least=1e-100, at_most=1e100))
+        if not isinstance(self.refresh, bool):
+            raise InvalidParameter("refresh must be True or False")
+
+    @classmethod
+    def of(cls, variant: Variant, sigma: float, budget: int, n: int, unit: float = 1.0) -> NoiseScales:
+        """Scales that spend what Figure 1 spends with this sigma and budget, `2B/(sigma n)`, in three divisions.
+
+        - *figure-1*: `2 sigma`, `4 sigma`, `sigma`, a fresh threshold after each overfit (Dwork et al. 2015);
+        - *single-threshold*: half of epsilon for the values, so that they keep their noise `sigma`; the other half is
+          divided `1 : (2B)^(2/3)` between one threshold for the whole run and the comparisons (Lyu, Su, Li 2017;
+          scales `D/e1` and `2BD/e2`). Less noise on every comparison at the same cost;
+        - *numeric-sparse*: Dwork-Roth 2014, Algorithm 3: `9/8 sigma`, `9/4 sigma`, `9/2 sigma`. Comparisons are less
+          noisy, released values noisier.
+
+        Parameters
+        ----------
+        variant : str
+            One of the three.
+        sigma : float
+            Figure 1's Laplace scale for answers of range 1.
+        budget, n : int
+            Overfits and holdout rows.
+        unit : float
+            Length of the range of the answers; all scales are multiplied by it.
+        """
+        kind = arguments.choice("variant", variant, VARIANTS)
+        if kind == "figure-1":
+            return cls(2 * sigma * unit, 4 * sigma * unit, sigma * unit)
+        epsilon = 2 * budget / (sigma * n)
+        if kind == "numeric-sparse":
+            return cls(*numeric_sparse_scales(epsilon, budget, unit / n))
+        share = sparse_vector_split(epsilon / 2, budget)
+        return cls(unit / n / share.threshold, 2 * budget * unit / n / share.questions, sigma * unit, refresh=False)
+
+    def times(self, factor: float) -> NoiseScales:
+        """All three scales multiplied."""
+        factor = arguments.real("factor", factor, above=0)
+        return NoiseScales(self.threshold * factor, self.comparison * factor, self.release * factor, self.refresh)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ScalesOnGrid:
+    """Scales in whole steps, and what the discrete noise on the grid spends, exactly.
+
+    A statistic that neighbours move by `D` moves its index by at most `sensitivity = ceil(D/step)` steps. Each scale is
+    rounded up so that `sensitivity/scale` is at most `D/scale` as asked for: the grid never spends more than the
+    continuous noise would, and pays with at most one part in a thousand more noise on the default grid.
+    """
+
+    grid: Grid
+    sensitivity: int
+    threshold: int
+    comparison: int
+    release: int
+    refresh: bool
+
+    @classmethod
+    def of(
+        cls, scales: NoiseScales, sensitivity: Fraction, slack: Fraction = Fraction(0), grid: Grid | None = None
+    ) -> ScalesOnGrid:
+        """Put scales on a grid; `slack` is how far floating-point sums may add to the sensitivity.
+
+        Examples
+        --------
+        >>> on = ScalesOnGrid.of(NoiseScales(0.02, 0.04, 0.01), Fraction(1, 10_000))
+        >>> on.run_cost(5), float(on.first), float(on.overfit)
+        (PureDP(epsilon=0.1), 0.005, 0.015)
+        """
+        asked = [decimal_fraction(scale) for scale in (scales.threshold, scales.comparison, scales.release)]
+        if grid is None:
+            grid = Grid(min(laplace_on_grid(sensitivity, sensitivity / scale).grid.exponent for scale in asked))
+        steps = grid.sensitivity_steps(sensitivity + slack)
+        whole = [math.ceil(scale / sensitivity * steps) for scale in asked]
+        for scale in whole:
+            fits_vector("noise scale", scale)
+        return cls(grid, steps, whole[0], whole[1], whole[2], scales.refresh)
+
+    @property
+    def first(self) -> Fraction:
+        """Epsilon of the comparisons that say "no overfit": paid once for each threshold, whatever their number."""
+        return Fraction(self.sensitivity, self.threshold)
+
+    @property
+    def overfit(self) -> Fraction:
+        """Epsilon that an overfit adds: its comparison and its released value."""
+        return 2 * Fraction(self.sensitivity, self.comparison) + Fraction(self.sensitivity, self.release)
+
+    def run_cost(self, budget: int) -> PureDP:
+        """What a whole run may spend."""
+        thresholds = budget if self.refresh else 1
+        return PureDP(float_up(thresholds * self.first + budget * self.overfit))
+
+    @property
+    def realised(self) -> NoiseScales:
+        """The scales that are drawn, in the unit of the answers."""
+        step = self.grid.step
+        threshold, comparison, release = (float_up(w * step) for w in (self.threshold, self.comparison, self.release))
+        return NoiseScales(threshold, comparison, release, self.refresh)
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdAnswers:
+    """One entry a question, in order.
+
+    Attributes
+    ----------
+    values : array of float
+        The answers; NaN where the answer is bottom, because the budget was gone.
+    overfit : array of bool
+        Where the holdout spoke: the value is the noisy holdout mean. Elsewhere it is the candidate.
+    answered : int
+        How many questions came before bottom.
+    """
+
+    values: npt.NDArray[np.float64]
+    overfit: npt.NDArray[np.bool_]
+    answered: int
+    _replay: Callable[[], Iterator[Answer]] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Answer]:
+        """The same answers as asking one by one."""
+        return self._replay()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; bottom is None."""
+        values: list[Any] = self.values.tolist()
+        values[self.answered :] = [None] * (len(values) - self.answered)
+        return {"values": values, "overfit": self.overfit.tolist(), "answered": self.answered}
+
+
+Method = Literal["best", "single-threshold", "theorem-25", "paper"]
+METHODS = ("best", "single-threshold", "theorem-25", "paper")
+#: Steps that the grid may add to a noise: |discrete Laplace| is at most |Laplace| plus a step in law, for two noises,
+#: and threshold, mean and candidate are each off by half a step; rounded up to whole steps.
+_ROUNDING_STEPS = 4
+#: The default grid makes scales larger by less than this, so a plan asks for that much less noise.
+_GRID_ROOM = 2.0**-9
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Every one of the first `questions` answers is within `tau` of the truth, with probability at least `1 - beta`.
+
+    `certified=False` marks a claim that rests on printed constants without a proof.
+
+    Examples
+    --------
+    >>> from holdfast.holdout import Thresholdout
+    >>> wanted = Claim(tau=0.1, beta=0.05, questions=1000)
+    >>> Thresholdout(n=10_000, threshold=0.075, sigma=0.001, budget=10, claim=wanted).certified
+    False
+    """
+
+    tau: float
+    beta: float
+    questions: int
+    certified: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", arguments.real("tau", self.tau, above=0))
+        object.__setattr__(self, "beta", arguments.probability("beta", self.beta))
+        object.__setattr__(self, "questions", arguments.whole("questions", self.questions, at_least=1, at_most=10**18))
+        if not isinstance(self.certified, bool):
+            raise InvalidParameter("certified must be True or False")
+
+    def holds(self, rules: ThresholdRules) -> bool:
+        """Whether the run's public parameters satisfy a theorem that gives this claim.
+
+        Either `holdout.thresholdout-failure` with the noise that is really drawn, grid included, or Theorem 25 itself:
+        its threshold and at most its sigma in Figure 1's form, and its number of rows. The proof of Theorem 25 uses
+        Laplace tails `e^(-t/2)` where `e^(-t)` is true, which more than covers the grid.
+        """
+        if not self.certified:
+            return False
+        on_grid, scales = rules.on_grid, rules.on_grid.realised
+        failure = thresholdout_failure(
+            rules.n,
+            self.tau,
+            self.questions,
+            rules.budget,
+            rules.threshold,
+            scales.threshold,
+            scales.comparison,
+            scales.release,
+            "refresh" if scales.refresh else "single",
+            rules.unit,
+            _ROUNDING_STEPS * float(on_grid.grid.step),
+            rules.cost.epsilon,
+        )
+        return failure <= self.beta or self._theorem25(rules)
+
+    def _theorem25(self, rules: ThresholdRules) -> bool:
+        tau = self.tau / rules.unit
+        if not 1e-50 <= tau < 1 or not rules.budget <= self.questions:
+            return False
+        threshold, sigma = theorem25_parameters(tau, self.beta, self.questions)
+        asked = NoiseScales.of("figure-1", rules.sigma, rules.budget, rules.n, rules.unit)
+        room = 1 + _GRID_ROOM
+        drawn = rules.on_grid.realised
+        figure = drawn.refresh and all(
+            a <= b <= room * a
+            for a, b in (
+                (asked.threshold, drawn.threshold),
+                (asked.comparison, drawn.comparison),
+                (asked.release, drawn.release),
+            )
+        )
+        near = math.isclose(rules.threshold, threshold * rules.unit, rel_tol=1e-9)
+        near = near and math.isclose(rules.sigma, sigma, rel_tol=1e-9)
+        return figure and near and rules.n >= theorem25_size(tau, self.beta, self.questions, rules.budget, "exact")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+class Planned(NamedTuple):
+    """Parameters of a run and its claim."""
+
+    n: int
+    threshold: float
+    sigma: float
+    budget: int
+    scales: NoiseScales | None
+    claim: Claim
+
+
+class _Design(NamedTuple):
+    """A planner's result for answers of range 1: the rows it needs, and whether they leave the grid no room."""
+
+    n: int
+    threshold: float
+    sigma: float
+    scales: NoiseScales | None
+    certified: bool
+    tight: bool
+
+    @property
+    def least(self) -> int:
+        """Rows with room for the grid."""
+        return math.ceil(self.n * (1 + _GRID_ROOM)) if self.tight else self.n
+
+
+def planned(
+    tau: float, beta: float, questions: int, budget: int | None, n: int | None, method: Method, low: float, high: float
+) -> Planned:
+    """Parameters for `Thresholdout.plan`: those of the planners in `bounds`, with room for the grid."""
+    low, high = arguments.value_range(low, high)
+    arguments.choice("method", method, METHODS)
+    unit = high - low
+    share = arguments.real("tau", tau, above=0) / unit
+    if n is not None:
+        n = arguments.whole("n", n, at_least=1, at_most=10**15)
+    if budget is None:
+        if n is None:
+            raise InvalidParameter("budget or n must be given: the most overfits, or the rows that pay for them")
+        budget = max(1, _most(n, share, beta, questions, method))
+    design = _design(share, beta, questions, budget, method)
+    if n is not None and n < design.least:
+        raise GuaranteeUnavailable(
+            f"{n} rows are too few for Thresholdout to certify {tau:g} at {100 * (1 - beta):.6g}% for {questions} "
+            f"questions and {budget} overfits: it needs {design.least}. Splitting the rows needs "
+            f"{math.ceil(split_size(share, beta, questions, budget))}; ReusableHoldout and SparseValidate need fewer "
+            "still"
+        )
+    quieter = (1 - _GRID_ROOM if design.tight else 1) * unit
+    scales = None if design.scales is None else design.scales.times(quieter)
+    claim = Claim(tau, beta, questions, design.certified)
+    rows = design.least if n is None else n
+    return Planned(rows, design.threshold * unit, design.sigma * quieter / unit, budget, scales, claim)
+
+
+def _design(share: float, beta: float, questions: int, budget: int, method: Method) -> _Design:
+    if method == "single-threshold":
+        one = single_threshold_size(share, beta, questions, budget)
+        scales = NoiseScales(one.threshold_scale, one.question_scale, one.release_scale, refresh=False)
+        return _Design(one.n, one.threshold, one.release_scale, scales, certified=True, tight=True)
+    plan = thresholdout_size(share, beta, questions, budget, method)
+    assert plan.sigma is not None
+    assert plan.threshold is not None
+    return _Design(plan.n, plan.threshold, plan.sigma, None, plan.certified, plan.branch == "tight")
+
+
+def _most(n: int, share: float, beta: float, questions: int, method: Method) -> int:
+    """The largest budget whose design fits into `n` rows; 0 if none does. Rows grow with the budget."""
+
+    def fits(budget: int) -> bool:
+        return _design(share, beta, questions, budget, method).least <= n
+
+    too_many = first_whole(lambda budget: not fits(budget), limit=questions)
+    return questions if too_many is None else too_many - 1
+
+
+Side = Literal["two-sided", "holdout_above", "train_above"]
+SIDES = ("two-sided", "holdout_above", "train_above")
+
+
+@dataclass(frozen=True)
+class ThresholdRules:
+    """Everything about a Thresholdout run that anyone may know; parameters as for `Thresholdout`.
+
+    Examples
+    --------
+    >>> rules = ThresholdRules(n=10_000, threshold=0.04, sigma=0.001, budget=3)
+    >>> rules.cost, rules.certified
+    (PureDP(epsilon=0.6), False)
+    """
+
+    n: int
+    threshold: float
+    sigma: float
+    budget: int
+    side: Side = "two-sided"
+    low: float = 0.0
+    high: float = 1.0
+    sensitivity: float | Fraction | None = None
+    clamp: bool = False
+    variant: Variant = "figure-1"
+    claim: Claim | None = None
+    scales: NoiseScales | None = None
+    grid: Grid | None = None
+
+    def __post_init__(self) -> None:
+        low, high = arguments.value_range(self.low, self.high)
+        clean = {
+            "n": arguments.whole("n", self.n, at_least=1, at_most=10**15),
+            "threshold": arguments.real("threshold", self.threshold, at_least=0),
+            "sigma": laplace_scale(self.sigma),
+            "budget": arguments.whole("budget", self.budget, at_least=1, at_most=10**15),
+            "side": arguments.choice("side", self.side, SIDES),
+            "low": low,
+            "high": high,
+            "grid": check_grid(self.grid),
+        }
+        for name, value in clean.items():
+            object.__setattr__(self, name, value)
+        if not isinstance(self.clamp, bool):
+            raise InvalidParameter("clamp must be True or False")
+        if self.sensitivity is not None:
+            upper_reading("sensitivity", self.sensitivity)
+            if self.clamp:
+                raise InvalidParameter("clamp must be False when a sensitivity is declared: there is no range")
+        _ = self.on_grid, self.index, self.certified  # refuse now what could not run
+
+    # What it costs ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _moved(self) -> Fraction:
+        """How far replacing a row moves an answer."""
+        if self.sensitivity is not None:
+            return upper_reading("sensitivity", self.sensitivity)
+        return (decimal_fraction(self.high) - decimal_fraction(self.low)) / self.n
+
+    @cached_property
+    def unit(self) -> float:
+        """Length of the answers' range, or sensitivity times n."""
+        return float_up(self._moved * self.n)
+
+    @cached_property
+    def on_grid(self) -> ScalesOnGrid:
+        """Grid, sensitivity and noise scales in whole steps."""
+        slack = Fraction(0)
+        if self.sensitivity is None:  # two sums of neighbouring rows may each be rounded
+            slack = 2 * Fraction(Summary(self.n, self.low, self.high, 0, 0, False).slack)
+        wanted = self.scales
+        if wanted is None:
+            wanted = NoiseScales.of(self.variant, self.sigma, self.budget, self.n, self.unit)
+        return ScalesOnGrid.of(wanted, self._moved, slack, self.grid)
+
+    @cached_property
+    def index(self) -> int:
+        """The threshold in steps."""
+        return self.on_grid.grid.near_index(self.threshold, "threshold")
+
+    @property
+    def cost(self) -> PureDP:
+        """What the whole run may spend."""
+        return self.on_grid.run_cost(self.budget)
+
+    @cached_property
+    def costs(self) -> dict[tuple[bool, bool], PureDP]:
+        """What an answer spends: first of its epoch or not, overfit or not."""
+        first, overfit = self.on_grid.first, self.on_grid.overfit
+        return {(a, b): PureDP(float_up(a * first + b * overfit)) for a in (False, True) for b in (False, True)}
+
+    # What it certifies ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def certified(self) -> bool:
+        """Whether the parameters satisfy the theorem behind the claim."""
+        return self.claim is not None and self.claim.holds(self)
+
+    @cached_property
+    def _guarantees(self) -> dict[bool, Guarantee]:
+        public = {"n": self.n, "threshold": self.threshold, "sigma": self.sigma, "budget": self.budget}
+        words = "the run is private; no accuracy is certified"
+        found = {False: Guarantee("holdout.thresholdout-epsilon", public, words, certified=False)}
+        if self.claim is not None:
+            wanted = {"tau": self.claim.tau, "beta": self.claim.beta, "questions": self.claim.questions}
+            found[True] = Guarantee("holdout.thresholdout-failure", wanted | public, "holdout rows i.i.d.")
+        return found
+
+    def answer(self, value: float | None, over: bool, first: bool, asked: int, left: int) -> Answer:
+        """The answer to question number `asked`; None for bottom."""
+        remaining: dict[str, float] = {"overfits": left}
+        certified = self.certified
+        if self.claim is not None:
+            remaining["questions"] = max(0, self.claim.questions - asked)
+            certified = certified and asked <= self.claim.questions
+        guarantee, cost = self._guarantees[certified], self.costs[first, over]
+        if value is None:
+            return Answer(None, None, guarantee, cost, remaining, None)
+        interval = self._interval(value, over) if certified else None
+        return Answer(value, interval, guarantee, cost, remaining, not over)
+
+    def _interval(self, value: float, over: bool) -> tuple[float, float]:
+        """Within tau on the sides that were checked; within the range where there is one."""
+        assert self.claim is not None
+        low, high = (self.low, self.high) if self.sensitivity is None else (-math.inf, math.inf)
+        tau = self.claim.tau
+        below = low if not over and self.side == "holdout_above" else max(low, value - tau)
+        above = high if not over and self.side == "train_above" else min(high, value + tau)
+        return min(below, high), max(above, low)
+
+    # What may come in -------------------------------------------------------------------------------------------------
+
+    def mean(self, values: Rows, n: int | None, name: str) -> float:
+        """Mean of checked per-row values; `n` rows, or as many as the array has."""
+        if self.sensitivity is not None:
+            raise InvalidParameter("a declared sensitivity takes query_means: the statistic is not a mean over rows")
+        rows = _length(values, name) if n is None else n
+        return summarise(values, n=rows, low=self.low, high=self.high, name=name).mean
+
+    def number(self, name: str, value: Any, *, hide: bool = False) -> float:
+        """One number in the range; with `hide` an error does not show it."""
+        low, high = (None, None) if self.sensitivity is not None else (self.low, self.high)
+        try:
+            return arguments.real(name, value, at_least=low, at_most=high)
+        except InvalidParameter:
+            if hide:  # the value may be an exact statistic
+                where = "a finite number" if low is None else f"a number in [{low:g}, {high:g}]"
+                raise InvalidParameter(f"{name} must be {where}") from None
+            raise
+
+    def numbers(self, name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """One number a question, each in the range."""
+        numbers = column(values, name).astype(np.float64)
+        low, high = (-1e300, 1e300) if self.sensitivity is not None else (self.low, self.high)
+        if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
+            raise InvalidParameter(f"{name} must lie in [{low:g}, {high:g}], without missing values, and some do not")
+        return numbers
+
+    def means(self, holdout: npt.ArrayLike, questions: int) -> npt.NDArray[np.float64]:
+        """One holdout mean a question, given as such or as one row of values a question."""
+        try:
+            array = np.asanyarray(holdout)  # a mask is kept, to be refused
+        except (TypeError, ValueError):
+            raise InvalidParameter("holdout must be means or a matrix with one row a question") from None
+        if array.ndim == 2:
+            found = np.array([self.mean(row, self.n, "holdout") for row in array], dtype=np.float64)
+        else:
+            found = self.numbers("holdout", array)
+        if len(found) != questions:
+            raise InvalidParameter(f"holdout must have one entry a question, {questions}, got {len(found)}")
+        return found
+
+    # Saving -----------------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back exactly."""
+        moved = self.sensitivity
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return plain | {
+            "sensitivity": [moved.numerator, moved.denominator] if isinstance(moved, Fraction) else moved,
+            "claim": None if self.claim is None else self.claim.to_dict(),
+            "scales": None if self.scales is None else self.scales.to_dict(),
+            "grid": self.on_grid.grid.exponent,  # the default may change; a stored threshold is in these steps
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> Self:
+        """Read back from `to_dict()`."""
+        if not isinstance(plain, dict) or set(plain) != set(cls.__dataclass_fields__):
+            raise InvalidParameter("parameters must be what ThresholdRules.to_dict() gave")
+        claim, scales, moved, grid = (plain[name] for name in ("claim", "scales", "sensitivity", "grid"))
+        built = {
+            "claim": None if claim is None else Claim(**claim),
+            "scales": None if scales is None else NoiseScales(**scales),
+            "sensitivity": Fraction(*moved) if isinstance(moved, list) else moved,
+            "grid": Grid(grid),
+        }
+        return cls(**plain | built)
+
+
+def _length(values: Any, name: str) -> int:
+    """Number of rows of an array; an iterator has none that could be known beforehand."""
+    if isinstance(values, Iterator):
+        raise InvalidParameter(f"{name} in chunks needs train_n, the number of training rows")
+    try:
+        rows = len(values)
+    except TypeError:
+        raise InvalidParameter(f"{name} must be one number a row") from None
+    return arguments.whole(f"rows of {name}", rows, at_least=1)
+
+
+class ThresholdView:
+    """The public side of a run; the other side holds the noisy threshold."""
+
+    _rules: ThresholdRules
+    _asked: int
+    _left: int
+    _fresh: bool  # no question since the threshold was drawn
+
+    @property
+    def rules(self) -> ThresholdRules:
+        """All public parameters."""
+        return self._rules
+
+    @property
+    def n(self) -> int:
+        """Rows in the holdout."""
+        return self._rules.n
+
+    @property
+    def threshold(self) -> float:
+        """The public threshold; the noisy one is secret."""
+        return self._rules.threshold
+
+    @property
+    def sigma(self) -> float:
+        """Laplace scale for answers of range 1."""
+        return self._rules.sigma
+
+    @property
+    def budget(self) -> int:
+        """Overfits in all."""
+        return self._rules.budget
+
+    @property
+    def claim(self) -> Claim | None:
+        """The accuracy asked for."""
+        return self._rules.claim
+
+    @property
+    def certified(self) -> bool:
+        """Whether the parameters satisfy the theorem behind the claim."""
+        return self._rules.certified
+
+    @property
+    def scales_on_grid(self) -> ScalesOnGrid:
+        """Grid, sensitivity and noise scales in whole steps."""
+        return self._rules.on_grid
+
+    @property
+    def left(self) -> int:
+        """Overfits that are left."""
+        return self._left
+
+    @property
+    def asked(self) -> int:
+        """Questions answered so far; bottom does not count."""
+        return self._asked
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every further answer is bottom."""
+        return self._left < 1
+
+    @property
+    def cost(self) -> PureDP:
+        """What the whole run may spend: `2B/(sigma n)`."""
+        return self._rules.cost
+
+    @property
+    def spent(self) -> PureDP:
+        """What has been spent: the sum of the answers' costs.
+
+        The first question of an epoch pays for the threshold, an overfit for its comparison and its value; what lies
+        between is free. On every transcript the privacy loss is at most this sum, so it may be charged as it is, by
+        basic composition. Whether an overfit happens depends on the data: a filter must reserve it beforehand.
+        """
+        on_grid = self._rules.on_grid
+        overfits = self._rules.budget - self._left
+        thresholds = overfits + (not self._fresh) if on_grid.refresh else int(not self._fresh or overfits > 0)
+        return PureDP(float_up(thresholds * on_grid.first + overfits * on_grid.overfit))
+
+
+class Draws(Protocol):
+    """Integer noise of a scale in steps: one int, or an array of `size`. Tests inject their own."""
+
+    @overload
+    def __call__(self, scale: int, size: None = None, /) -> int: ...
+    @overload
+    def __call__(self, scale: int, size: int, /) -> npt.NDArray[np.int64]: ...
+
+
+class ThresholdRun(ThresholdView, OneOwner):
+    """A run of Figure 1 on numbers that were checked at the door; `Thresholdout` is the door."""
+
+    #: What reads the parameters back from a state; a run whose claim rests on another theorem has rules of its own.
+    _rules_type: ClassVar[type[ThresholdRules]] = ThresholdRules
+
+    def _begin(self, rules: ThresholdRules, source: Source, draws: Draws | None = None) -> None:
+        OneOwner.__init__(self)
+        self._rules, self._source, self._injected = rules, source, draws is not None
+        self._draws: Draws = self._noise if draws is None else draws
+        self._asked, self._left, self._fresh = 0, rules.budget, True
+        self._known: dict[str, tuple[float, bool, int]] = {}
+        self._secret = 0
+
+    def _recall(self, key: str | None) -> Answer | None:
+        """The answer that a named question got; it was public then and costs nothing now."""
+        if key is None:
+            return None
+        if not isinstance(key, str):
+            raise InvalidParameter(f"key must be a text, got a {type(key).__name__}")
+        with self._alone():
+            if key not in self._known:
+                return None
+            value, over, asked = self._known[key]
+            told = self._rules.answer(value, over, False, asked, self._left)
+            remaining = self._rules.answer(None, False, False, self._asked, self._left).remaining
+            return replace(told, cost=self._rules.costs[False, False], remaining=remaining)
+
+    def _ask(self, candidate: float, mean: float, key: str | None = None) -> Answer:
+        on_grid, side = self._rules.on_grid, self._rules.side
+        grid = on_grid.grid
+        guess, index = grid.near_index(candidate, "candidate"), grid.near_index(mean, "holdout mean")
+        with self._alone():
+            if (known := self._recall(key)) is not None:  # another thread may have asked since the first look
+                return known
+            if self._left < 1:
+                return self._rules.answer(None, False, False, self._asked, 0)
+            gap = index - guess if side == "holdout_above" else guess - index
+            if side == "two-sided":
+                gap = abs(gap)
+            over = gap > self._secret + self._draws(on_grid.comparison)
+            first, self._asked, self._fresh = self._fresh, self._asked + 1, False
+            value = self._release(index) if over else candidate
+            if key is not None:
+                self._known[key] = (value, over, self._asked)
+            return self._rules.answer(value, over, first, self._asked, self._left)
+
+    def _ask_all(self, guesses: npt.NDArray[np.float64], means: npt.NDArray[np.float64]) -> ThresholdAnswers:
+        on_grid = self._rules.on_grid
+        grid = on_grid.grid
+        with self._alone():
+            state = (self._asked, self._left, self._fresh)
+            values, overfit = guesses.copy(), np.zeros(len(guesses), dtype=np.bool_)
+            at = 0
+            if self._left > 0 and len(guesses):
+                indices = grid.indices(means)
+                noisy = self._gaps(indices, grid.indices(guesses))
+                noisy -= self._draws(on_grid.comparison, len(guesses))
+                while at < len(guesses) and self._left > 0:
+                    hit = first_above(noisy, at, len(guesses), self._secret)
+                    stop = len(guesses) if hit is None else hit + 1
+                    self._asked, self._fresh = self._asked + stop - at, False
+                    if hit is not None:
+                        overfit[hit], values[hit] = True, self._release(int(indices[hit]))
+                    at = stop
+            values[at:] = np.nan
+        return ThresholdAnswers(values, overfit, at, lambda: self._replay(values, overfit, at, state))
+
+    def _release(self, index: int) -> float:
+        """Book an overfit and show the noisy value; a failure in between loses budget and never gains any."""
+        rules, on_grid = self._rules, self._rules.on_grid
+        self._left -= 1
+        value = on_grid.grid.value(index + self._draws(on_grid.release))
+        if on_grid.refresh:
+            self._fresh = True
+            self._secret = rules.index + self._draws(on_grid.threshold)
+        return min(max(value, rules.low), rules.high) if rules.clamp else value
+
+    def _gaps(self, means: npt.NDArray[np.int64], guesses: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        gaps: npt.NDArray[np.int64] = means - guesses if self._rules.side == "holdout_above" else guesses - means
+        return np.abs(gaps, out=gaps) if self._rules.side == "two-sided" else gaps
+
+    def _noise(self, scale: int, size: int | None = None, /) -> Any:
+        return discrete_laplace(scale, size, source=self._source)
+
+    def _replay(
+        self,
+        values: npt.NDArray[np.float64],
+        overfit: npt.NDArray[np.bool_],
+        answered: int,
+        state: tuple[int, int, bool],
+    ) -> Iterator[Answer]:
+        asked, left, fresh = state
+        for i, value in enumerate(values.tolist()):
+            if i >= answered:
+                yield self._rules.answer(None, False, False, asked, left)
+                continue
+            over = bool(overfit[i])
+            asked, left = asked + 1, left - over
+            yield self._rules.answer(value, over, fresh, asked, left)
+            fresh = over and self._rules.on_grid.refresh
+
+    # Saving -----------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """The run as plain data, the noisy threshold among it. Store it as a secret and never serve it.
+
+        With `noise.Seeded` it holds the generator too. Resume once: two runs from one state answer twice what was paid.
+        """
+        if self._injected:
+            raise InvalidParameter("draws that a test injected cannot be saved")
+        with self._alone():
+            return {
+                "kind": "thresholdout",
+                "secret": True,
+                "parameters": self._rules.to_dict(),
+                "asked": self._asked,
+                "left": self._left,
+                "fresh": self._fresh,
+                "noisy_threshold": self._secret,
+                "known": {key: list(entry) for key, entry in self._known.items()},
+                "source": source_state(self._source),
+            }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Continue from `state()`.
+
+        Examples
+        --------
+        >>> from holdfast.holdout import Thresholdout
+        >>> holdout = Thresholdout(n=100, threshold=0.1, sigma=0.01, budget=2)
+        >>> Thresholdout.from_state(holdout.state()).state() == holdout.state()
+        True
+        """
+        fields = ("parameters", "asked", "left", "fresh", "noisy_threshold", "known", "source")
+        kept = read_state(state, "thresholdout", fields)
+        rules = cls._rules_type.from_dict(kept["parameters"])
+        fresh, noisy, known = kept["fresh"], kept["noisy_threshold"], kept["known"]
+        whole = isinstance(noisy, int) and not isinstance(noisy, bool)
+        if not isinstance(fresh, bool) or not whole or not isinstance(known, dict):
+            raise InvalidParameter("state must be what thresholdout.state() gave")
+        left = arguments.whole("left", kept["left"], at_least=0, at_most=rules.budget)
+        asked = arguments.whole(
+            "asked", kept["asked"], at_least=rules.budget - left + (not fresh and left == rules.budget)
+        )
+        source = resolve(None if kept["source"] is None else Seeded.from_state(kept["source"]))
+        holdout = cls.__new__(cls)
+        holdout._begin(rules, source)
+        holdout._asked, holdout._left, holdout._fresh, holdout._secret = asked, left, fresh, noisy
+        holdout._known = {str(key): (float(value), bool(over), int(at)) for key, (value, over, at) in known.items()}
+        return holdout
 
 
 class Thresholdout(ThresholdRun):
@@ -183,7 +989,7 @@ class Thresholdout(ThresholdRun):
         ...
         holdfast.errors.GuaranteeUnavailable: 10000 rows are too few for Thresholdout to certify 0.1 at 95% for 1000 ...
         """
-        beta = left_to_chance(check.probability("confidence", confidence))
+        beta = left_to_chance(arguments.probability("confidence", confidence))
         found = planned(tau, beta, questions, budget, n, method, low, high)
         return cls(
             found.n,
@@ -278,6 +1084,3 @@ class Thresholdout(ThresholdRun):
             f"{type(self).__name__}(n={rules.n}, threshold={rules.threshold:g}, budget={rules.budget}, "
             f"asked={self._asked}, overfits={rules.budget - self._left})"
         )
-
-
-__all__ = ["Draws", "Thresholdout"]

@@ -1,89 +1,149 @@
-"""The public transcript of a guess-and-check run: what was asked, what was shown, and what that leaves.
+"""The public transcript of a run: what was asked, what was shown, and what that leaves of the error budget.
 
-Nothing in it is secret. One lock makes each question take its share alone.
+What a reveal will show, the exact value and interval of each question, is kept beside it and is secret until then. One
+lock makes each question take its share alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting.costs import Bits
-from holdfast.bounds.exact import up
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.bounds.numerics.exact import up
+from holdfast.core import arguments
+from holdfast.core.copying import OneOwner
+from holdfast.core.guarantee import Guarantee
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
-from holdfast.holdout.shares import Shares
+from holdfast.holdout.error_budget import Course, ErrorBudget, Message
 from holdfast.mechanisms.answer import Answer
-from holdfast.mechanisms.one_copy import OneCopy
 
 ASSUMPTION = "rows independent and identically distributed; the holdout was not used before"
+THEOREM = "holdout.error-allocation"
+_LN_2 = math.log(2)
+ENDED = "this run has ended: exact values were shown, so nothing more is certified on these rows"
+
+
+@dataclass(frozen=True)
+class Exact:
+    """What a reveal shows of one question: its exact value, and the interval that was certified all along.
+
+    The value of a `best` question stays the winner's name.
+    """
+
+    value: float | str | None
+    interval: tuple[float, float] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data. Secret until the run ends."""
+        return {"value": self.value, "interval": None if self.interval is None else list(self.interval)}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one question shows. `shown` counts what this failure could have shown; 1 for a pass."""
+    """What one question shows. `log_weight` is `ln` of the prior weight of what is shown besides pass and fail.
 
-    passed: bool
-    value: float | None
+    `value` is a number, or for a `best` batch the name of its winner. `exact` is secret until the run ends.
+    """
+
+    passed: bool | None
+    value: Any
     interval: tuple[float, float] | None
-    shown: int
     family: str
+    log_weight: float = 0.0
+    exact: Exact | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question of a batch: its public description, what decides it at a share, and how it is weighed.
+
+    `risk` is the analyst's probability that it fails, or a function of the share that says so. `stake` is a spending of
+    its own. A question that claims nothing (`spends` False) spends nothing.
+    """
+
+    question: Mapping[str, Any]
+    decide: Callable[[float], Outcome] = field(repr=False)
+    key: str | None = None
+    risk: float | Callable[[float], float | None] | None = None
+    stake: float | None = None
+    spends: bool = True
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One question as it was put, what it showed, and the answer made of that."""
+    """One question as it was put, what it showed, how that was weighed, and the answer made of it.
+
+    `joined` says that it was asked in one batch with the question before it.
+    """
 
     question: Mapping[str, Any]
     key: str | None
     outcome: Outcome
     answer: Answer
+    log_share: float
+    extra: float
+    risk: float | None
+    spends: bool
+    joined: bool = False
 
 
-class Transcript(OneCopy):
-    """A run of questions, each given its share of the failure probability by the transcript before it.
+class Transcript(OneOwner):
+    """A run of questions, each given its share of the failure probability by the course before it.
 
     `assumption` is what the intervals rest on, in words, and `terms` gives the public numbers that an interval's name
     stands for. Both are given where rows are not independent.
     """
 
     def __init__(
-        self, shares: Shares, assumption: str = ASSUMPTION, terms: Callable[[str], Mapping[str, Any]] | None = None
+        self,
+        budget: ErrorBudget,
+        failures: int | None = None,
+        assumption: str = ASSUMPTION,
+        terms: Callable[[str], Mapping[str, Any]] | None = None,
     ) -> None:
         super().__init__()
-        self.shares = shares
+        self.budget, self.failures = budget, failures
         self._assumption, self._terms = assumption, terms
+        self.course = Course()
         self.entries: list[Entry] = []
-        self.failed = 0
-        self._log_shown = 0.0
+        self.ended = False
         self._keys: dict[str, int] = {}
         self._deciding = False
 
     @property
     def asked(self) -> int:
-        """Questions so far."""
+        """Questions so far, those that claim nothing included."""
         return len(self.entries)
 
     @property
+    def failed(self) -> int:
+        """Failed checks so far."""
+        return self.course.failed
+
+    @property
     def log_share(self) -> float:
-        """Logarithm of the share that the next question gets."""
+        """Logarithm of the share that the next question gets; minus infinity where nothing is left."""
         with self._lock:
-            return self.shares.log_share(self.asked + 1, self.failed, self._log_shown)
+            return self.budget.log_share(self.course)
 
     def left(self) -> dict[str, float]:
         """Questions and failures that are left."""
         with self._lock:
-            return self.shares.left(self.asked, self.failed)
+            if self.ended or self._capped:
+                return {"questions": 0, "failures": 0}
+            course = self.course
+            return {
+                "questions": self.budget.questions_left(course),
+                "failures": math.inf if self.failures is None else self.failures - course.failed,
+            }
 
-    def most_bits(self, shown: int) -> float:
-        """Length of the next answer if it fails and could show `shown` things, or passes, whichever is longer."""
-        with self._lock:
-            t, f = self.asked + 1, self.failed
-            last = self.shares.failures is not None and f >= self.shares.failures
-            return max(description_bits(t, f, True, 1), description_bits(t, f, False, 1 if last else shown))
+    @property
+    def _capped(self) -> bool:
+        return self.failures is not None and self.course.failed > self.failures
 
     def stored(self, question: Mapping[str, Any], key: str | None) -> Answer | None:
         """The answer that was released under `key`; a key stands for one question."""
@@ -99,128 +159,200 @@ class Transcript(OneCopy):
                 raise InvalidParameter(f"key {key!r} was used for another question: {self.entries[index].question}")
             return self.entries[index].answer
 
-    def open(self) -> None:
-        """Raise unless one more question may be asked."""
+    def open(self, questions: int = 1) -> None:
+        """Raise unless so many more questions may be asked."""
         self._check_owner()
-        plan = self.shares
         with self._lock:
-            if plan.failures is not None and self.failed > plan.failures:
+            if self.ended:
+                raise BudgetExhausted(ENDED)
+            if self._capped:
                 raise BudgetExhausted(
-                    f"failures were capped at {plan.failures} and one more came: this holdout answers nothing further"
+                    f"failures were capped at {self.failures} and one more came: this holdout answers nothing further"
                 )
-            if plan.questions is not None and self.asked >= plan.questions:
-                raise BudgetExhausted(f"all {plan.questions} planned questions were asked")
+            left = self.budget.questions_left(self.course)
+            if questions > left:
+                few = f"all {self.budget.questions} planned questions were asked" if left <= 0 else f"{left} are left"
+                if left <= 0 and self.course.asked < (self.budget.questions or 0):
+                    few = "nothing of the failure probability is left for exploring; ask for the final"
+                raise BudgetExhausted(few if questions == 1 else f"{questions} questions do not fit: {few}")
 
-    def ask(self, question: Mapping[str, Any], key: str | None, decide: Callable[[float], Outcome]) -> Answer:
-        """Give `decide` this question's share and record what it shows; if it raises, nothing has changed."""
+    def ask(self, ask: Ask) -> Answer:
+        """Give a question its share and record what it shows; if it raises, nothing has changed."""
         with self._lock:
-            known = self.stored(question, key)
-            if known is not None:
-                return known
-            self.open()
+            known = self.stored(ask.question, ask.key)
+            return known if known is not None else self.ask_batch([ask])[0]
+
+    def ask_batch(self, asks: Sequence[Ask]) -> list[Answer]:
+        """Decide questions that were fixed together: each at the prior from before the batch.
+
+        Their messages are charged to later questions only.
+        """
+        with self._lock:
+            self.open(sum(ask.spends for ask in asks))
             if self._deciding:  # it sees the rows and would get the share of the question that it is part of
                 raise QuestionRefused("a question must not ask questions itself while it is decided")
             self._deciding = True
             try:
-                outcome = decide(self.log_share)
+                decided = self._decide(asks)
             finally:
                 self._deciding = False
-            return self._record(question, key, outcome)
+            found = enumerate(zip(asks, decided, strict=True))
+            return [self._record(ask, *one, joined=place > 0) for place, (ask, one) in found]
 
-    def _record(self, question: Mapping[str, Any], key: str | None, outcome: Outcome) -> Answer:
-        t, f, plan = self.asked + 1, self.failed, self.shares
-        log_share = self.log_share
-        if not outcome.passed and plan.failures is not None and f >= plan.failures:
+    def _decide(self, asks: Sequence[Ask]) -> list[tuple[Outcome, float, float, float | None]]:
+        """The outcome, share, extra spending and risk of each question of a batch. Nothing is recorded."""
+        budget, course = self.budget, self.course
+        log_prior, decided = budget.log_prior(course), []
+        for ask in asks:
+            spent = 0.0
+            if ask.spends:
+                spent = budget.spending(course) if ask.stake is None else budget.require_stake(course, ask.stake)
+            share = -math.inf if spent <= 0 else budget.log_beta + math.log(spent) + log_prior - 1e-12
+            risk = ask.risk(share) if callable(ask.risk) else ask.risk
+            extra = 0.0 if ask.stake is None or not ask.spends else budget.extra(course, spent)
+            decided.append((ask.decide(share), share, extra, risk))
+            if len(asks) > 1:
+                course = course.spent(int(ask.spends), extra)
+        return decided
+
+    def _record(
+        self, ask: Ask, outcome: Outcome, log_share: float, extra: float, risk: float | None, *, joined: bool = False
+    ) -> Answer:
+        budget, before = self.budget, self.course
+        if outcome.passed is False and self.failures is not None and before.failed >= self.failures:
             # The cap is passed: the run ends here and shows nothing more than that.
-            outcome = Outcome(False, None, None, 1, outcome.family)
-        failed = f + (not outcome.passed)
-        parameters = {
-            "confidence": plan.confidence,
-            "question": t,
-            "failures": f,
-            "log_share": round(log_share, 6),
-            "interval": outcome.family,
-        }
-        if self._terms is not None:
-            parameters |= self._terms(outcome.family)
+            outcome = replace(outcome, value=None, interval=None, log_weight=0.0)
+        message = Message(outcome.passed, outcome.log_weight, risk)
+        self.course = budget.after(before, [message], asked=None if ask.spends else 0, extra=extra)
+        nats = max(0.0, budget.log_prior(before) - budget.log_prior(self.course))
         answer = Answer(
             outcome.value,
             outcome.interval,
-            Guarantee("holdout.guess-and-check-share", parameters, self._assumption),
-            Bits(description_bits(t, f, outcome.passed, outcome.shown)),
-            plan.left(t, failed),
+            self.guarantee(log_share, outcome.family, before),
+            Bits(up(nats / _LN_2)),
+            self.left(),
             outcome.passed,
+            widening=_widening(log_share, nats),
         )
-        self.entries.append(Entry(dict(question), key, outcome, answer))
-        self.failed = failed
-        if not outcome.passed:
-            self._log_shown = up(self._log_shown + up(math.log(outcome.shown)))
-        if key is not None:
-            self._keys[key] = t - 1
+        entry = Entry(dict(ask.question), ask.key, outcome, answer, log_share, extra, risk, ask.spends, joined)
+        self.entries.append(entry)
+        if ask.key is not None:
+            self._keys[ask.key] = len(self.entries) - 1
         return answer
 
-    def state(self) -> list[dict[str, Any]]:
-        """What was asked and shown, in order; everything else follows from it."""
+    def guarantee(self, log_share: float, family: str, course: Course) -> Guarantee:
+        """What a claim at a share rests on."""
+        parameters: dict[str, Any] = {
+            "confidence": self.budget.confidence,
+            "question": course.asked + 1,
+            "failures": course.failed,
+            "interval": family,
+        }
+        if log_share > -math.inf:  # a question that claims nothing has no share
+            parameters["log_share"] = round(log_share, 6)
+        if self._terms is not None:
+            parameters |= self._terms(family)
+        return Guarantee(THEOREM, parameters, self._assumption)
+
+    def most_bits(self, log_weight: float, risk: float | None = None) -> float:
+        """Length of the next answer if it passes, or fails and shows what has this weight, whichever is longer."""
         with self._lock:
-            return [
-                {
+            last = self.failures is not None and self.course.failed >= self.failures
+            messages = (Message(True, risk=risk), Message(False, 0.0 if last else log_weight, risk))
+            nats = max(-self.budget.log_message_weight(self.course, message) for message in messages)
+            return up(max(0.0, nats) / math.log(2))
+
+    def reveal(self) -> tuple[Answer, ...]:
+        """End the run, and show every earlier answer with the exact interval of its own share."""
+        with self._lock:
+            self._check_owner()
+            self.ended = True
+            return tuple(self._revealed(entry) for entry in self.entries)
+
+    def _revealed(self, entry: Entry) -> Answer:
+        exact = entry.outcome.exact
+        if exact is None:
+            return entry.answer
+        return replace(entry.answer, value=exact.value, interval=exact.interval, widening=None)
+
+    # --- Stored form --------------------------------------------------------------------------------------------------
+
+    def state(self, secrets: bool) -> list[dict[str, Any]]:
+        """What was asked and shown, in order; with `secrets`, also what a reveal would show."""
+        with self._lock:
+            found = []
+            for entry in self.entries:
+                outcome = entry.outcome
+                line = {
                     "question": dict(entry.question),
                     "key": entry.key,
-                    "passed": entry.outcome.passed,
-                    "value": entry.outcome.value,
-                    "interval": None if entry.outcome.interval is None else list(entry.outcome.interval),
-                    "shown": entry.outcome.shown,
-                    "family": entry.outcome.family,
+                    "passed": outcome.passed,
+                    "value": outcome.value,
+                    "interval": None if outcome.interval is None else list(outcome.interval),
+                    "family": outcome.family,
+                    "log_weight": outcome.log_weight,
+                    "log_share": entry.log_share if entry.log_share > -math.inf else None,
+                    "extra": entry.extra,
+                    "risk": entry.risk,
+                    "spends": entry.spends,
+                    "joined": entry.joined,
                 }
-                for entry in self.entries
-            ]
+                if secrets and outcome.exact is not None:
+                    line["exact"] = outcome.exact.to_dict()
+                found.append(line)
+            return found
 
-    def replay(self, entries: list[dict[str, Any]]) -> None:
+    def replay(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Record what `state()` gave, in order, without asking anything."""
         for entry in entries:
-            self.open()
             key = entry["key"]
             if not isinstance(entry["question"], Mapping) or not (key is None or isinstance(key, str)):
                 raise InvalidParameter("a question in the state must be a dict, and its key a text or None")
             if key in self._keys:
                 raise InvalidParameter(f"a key in the state must stand for one question, got {key!r} twice")
-            self._record(entry["question"], key, _outcome(entry))
+            extra = arguments.real("extra in the state", entry["extra"], at_least=0, at_most=1)
+            share = entry["log_share"]
+            log_share = -math.inf if share is None else arguments.real("log_share in the state", share, at_most=0)
+            risk = None if entry["risk"] is None else arguments.real("risk in the state", entry["risk"])
+            outcome = _outcome(entry)
+            ask = Ask(entry["question"], partial(_as_it_was, outcome), key, spends=bool(entry["spends"]))
+            joined = bool(entry.get("joined", False)) and bool(self.entries)
+            if not (joined and self._capped):  # a batch is answered as a whole, also where the cap comes inside it
+                self.open(int(ask.spends))
+            self._record(ask, outcome, log_share, extra, risk, joined=joined)
+
+
+def _widening(log_share: float, nats: float) -> float | None:
+    """By what part later intervals are wider because of what was shown: a half-width goes by the root of this."""
+    depth = _LN_2 - log_share
+    return None if depth == math.inf else math.sqrt((depth + nats) / depth) - 1
+
+
+def _as_it_was(outcome: Outcome, _: float) -> Outcome:
+    """What was decided before is not decided again."""
+    return outcome
 
 
 def _outcome(entry: Mapping[str, Any]) -> Outcome:
     """Read back what one question showed."""
-    if not isinstance(entry["passed"], bool) or not isinstance(entry["family"], str):
+    if entry["passed"] not in (True, False, None) or not isinstance(entry["family"], str):
         raise InvalidParameter("an answer in the state must say whether it passed, and by which family")
-    value = None if entry["value"] is None else check.real("value in the state", entry["value"])
-    interval = None
-    if entry["interval"] is not None:
-        ends = check.reals("interval in the state", entry["interval"])
-        if len(ends) != 2:
-            raise InvalidParameter(f"interval in the state must have two ends, got {len(ends)}")
-        interval = (ends[0], ends[1])
-    shown = check.whole("shown in the state", entry["shown"], at_least=1)
-    return Outcome(entry["passed"], value, interval, shown, entry["family"])
+    value = entry["value"]
+    if value is not None and not isinstance(value, str):
+        value = arguments.real("value in the state", value)
+    weight = arguments.real("log_weight in the state", entry["log_weight"], at_most=0)
+    exact = entry.get("exact")
+    known = None
+    if exact is not None:
+        kept = None if exact["value"] is None else arguments.real("exact value in the state", exact["value"])
+        known = Exact(kept, _ends("exact interval", exact["interval"]))
+    return Outcome(entry["passed"], value, _ends("interval", entry["interval"]), entry["family"], weight, known)
 
 
-def description_bits(question: int, failures: int, passed: bool, shown: int) -> float:
-    """Length of what a question showed, in the prefix-free code that the past fixes; rounded up.
-
-    A failure at question `t` after `f` failures has code probability `(f + 1/2)/t` (Krichevsky and Trofimov 1981),
-    split evenly over what it could show, and a pass the rest. So the lengths of a run add up to the logarithm of the
-    number of transcripts with as many failures, plus about half a logarithm of the number of questions; passes are
-    nearly free once passes are the rule. By Kraft's inequality at most `2^b` transcripts have total length at most
-    `b`. The length depends on the answer, so a filter must first admit the length of a failure.
-
-    Examples
-    --------
-    >>> round(description_bits(1, 0, True, 40), 6), round(description_bits(100, 0, True, 40), 6)
-    (1.0, 0.007232)
-    >>> round(description_bits(100, 0, False, 40), 3)
-    12.966
-    """
-    if passed:
-        return up(math.log2(question) - math.log2(question - failures - 0.5), 16) + 1e-15
-    return up(math.log2(question) - math.log2(failures + 0.5) + math.log2(shown), 16) + 1e-15
-
-
-__all__ = ["ASSUMPTION", "Entry", "Outcome", "Transcript", "description_bits"]
+def _ends(name: str, interval: Any) -> tuple[float, float] | None:
+    if interval is None:
+        return None
+    ends = arguments.reals(f"{name} in the state", interval)
+    if len(ends) != 2:
+        raise InvalidParameter(f"{name} in the state must have two ends, got {len(ends)}")
+    return ends[0], ends[1]

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import bdtrc
 
 import holdfast as hf
+from holdfast.holdout.intervals.procedure import OnRows
 from holdfast.holdout.metrics import auc, f1, precision
-from holdfast.holdout.procedure import OnRows
 
 ROWS, QUESTIONS, RUNS, BETA = 200, 100, 20, 0.05
 TRUTH = 0.5  # labels and predictions are independent fair coins, whatever the analyst builds from predictions alone

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as reference  # type: ignore[import-untyped]
 
 from holdfast.errors import InvalidParameter
+from holdfast.holdout.intervals.procedure import Procedure
 from holdfast.holdout.metrics import (
     auc,
     f1,
@@ -26,9 +27,8 @@ from holdfast.holdout.metrics import (
     weighted_mean,
     win_share,
 )
-from holdfast.holdout.metrics.auc import _area
-from holdfast.holdout.metrics.ratio import Moments, _bernstein_limit, _kl_limit
-from holdfast.holdout.procedure import Procedure
+from holdfast.holdout.metrics.classification import _area
+from holdfast.holdout.metrics.means import Moments, _bernstein_limit, _kl_limit
 from tests.bounds.one_question.coverage import miss_probability
 
 #: (label, prediction) of the four cells of a table of counts
@@ -219,8 +219,8 @@ def test_no_candidate_below_the_limit_survives(rows: list[tuple[float, float]], 
     num, den = np.array([v * w for v, w in rows]), np.array([w for _, w in rows])
     m = Moments.of(num, den)
 
-    from holdfast.bounds.divergence import binary_kl
-    from holdfast.bounds.one_question.variance_bound import bernstein_half_width
+    from holdfast.bounds.numerics.binomial import binary_kl
+    from holdfast.bounds.one_question.means import bernstein_half_width
 
     limit = _kl_limit(m, log_share)
     for c in np.linspace(1e-9, 1 - 1e-9, 60):
@@ -353,9 +353,8 @@ def test_a_ratio_to_one_is_a_mean(side: Any) -> None:
 
 def test_a_metric_is_described_in_public_words() -> None:
     """What the transcript keeps of a question: its words, its range and what was claimed."""
-    from holdfast.holdout.decisions import OneSided
-    from holdfast.holdout.procedure import OnRows
-    from holdfast.holdout.procedure_question import ProcedureQuestion
+    from holdfast.holdout.intervals.procedure import OnRows
+    from holdfast.holdout.questions import OneSided, ProcedureQuestion
 
     asked = ProcedureQuestion(OnRows(-1.0, 2.0, 100, "a constant", lambda log_share, side: (0.25, 0.5)), 100)
     assert asked.describe(OneSided(0.1, True)) == {
@@ -372,7 +371,7 @@ def test_a_metric_is_described_in_public_words() -> None:
 
 
 def test_a_mean_by_bets_is_the_interval_of_its_bets() -> None:
-    from holdfast.holdout.betting import Bets
+    from holdfast.holdout.intervals.betting import Bets
     from holdfast.holdout.metrics import mean
 
     column = np.random.default_rng(4).beta(2, 5, 400)

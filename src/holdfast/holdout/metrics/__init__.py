@@ -3,14 +3,8 @@
 `ReusableHoldout.check_metric` and `ReusableHoldout.claim` take any of them.
 """
 
-from holdfast.holdout.metrics.auc import auc
-from holdfast.holdout.metrics.f1 import f1, f_beta
-from holdfast.holdout.metrics.group import group_mean
-from holdfast.holdout.metrics.mean import mean
-from holdfast.holdout.metrics.precision_recall import precision, recall
-from holdfast.holdout.metrics.ratio import ratio
-from holdfast.holdout.metrics.weighted import weighted_mean
-from holdfast.holdout.metrics.win_share import win_share
+from holdfast.holdout.metrics.classification import auc, f1, f_beta, precision, recall, win_share
+from holdfast.holdout.metrics.means import group_mean, mean, ratio, weighted_mean
 
 __all__ = [
     "auc",
