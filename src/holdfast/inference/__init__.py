@@ -7,48 +7,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.lazy import lazy
+from holdfast.core.lazy import lazy
 
 _PACKAGES = ("online", "private_tests")
 #: Each name and the module of this package that it lives in.
 _HOME = {
-    "AfterLooking": "after_looking",
-    "AnswerPlan": "answer_planning",
-    "Correction": "correction",
-    "FilteredAnswers": "filtered_answers",
-    "GaussianAnswers": "gaussian_answers",
-    "LaplaceAnswers": "laplace_answers",
-    "LowSensitivityAnswers": "low_sensitivity_answers",
-    "MinimisationAnswer": "minimisation_answers",
-    "MinimisationAnswers": "minimisation_answers",
-    "Scores": "scores",
-    "Selected": "selection",
-    "SmallVarianceAnswers": "small_variance_answers",
-    "SplitAnswers": "split_answers",
-    "alternatives": "selection",
-    "answer_plan": "answer_planning",
-    "choose": "selection",
-    "covariances": "scores",
-    "from_add_remove": "neighbours",
-    "mean_differences": "scores",
-    "products": "scores",
+    "AfterLooking": "after_looking.record",
+    "AnswerPlan": "answers.planning",
+    "Correction": "after_looking.correction",
+    "FilteredAnswers": "answers.horizon",
+    "GaussianAnswers": "answers.noisy",
+    "LaplaceAnswers": "answers.noisy",
+    "LowSensitivityAnswers": "answers.low_sensitivity",
+    "MinimisationAnswer": "answers.low_sensitivity",
+    "MinimisationAnswers": "answers.low_sensitivity",
+    "Scores": "after_looking.selection",
+    "Selected": "after_looking.selection",
+    "SmallVarianceAnswers": "answers.horizon",
+    "SplitAnswers": "answers.splitting",
+    "alternatives": "after_looking.selection",
+    "answer_plan": "answers.planning",
+    "choose": "after_looking.selection",
+    "covariances": "after_looking.selection",
+    "from_add_remove": "after_looking.spent",
+    "mean_differences": "after_looking.selection",
+    "products": "after_looking.selection",
 }
 
 if TYPE_CHECKING:
     from holdfast.inference import online, private_tests
-    from holdfast.inference.after_looking import AfterLooking
-    from holdfast.inference.answer_planning import AnswerPlan, answer_plan
-    from holdfast.inference.correction import Correction
-    from holdfast.inference.filtered_answers import FilteredAnswers
-    from holdfast.inference.gaussian_answers import GaussianAnswers
-    from holdfast.inference.laplace_answers import LaplaceAnswers
-    from holdfast.inference.low_sensitivity_answers import LowSensitivityAnswers
-    from holdfast.inference.minimisation_answers import MinimisationAnswer, MinimisationAnswers
-    from holdfast.inference.neighbours import from_add_remove
-    from holdfast.inference.scores import Scores, covariances, mean_differences, products
-    from holdfast.inference.selection import Selected, alternatives, choose
-    from holdfast.inference.small_variance_answers import SmallVarianceAnswers
-    from holdfast.inference.split_answers import SplitAnswers
+    from holdfast.inference.after_looking.correction import Correction
+    from holdfast.inference.after_looking.record import AfterLooking
+    from holdfast.inference.after_looking.selection import (
+        Scores,
+        Selected,
+        alternatives,
+        choose,
+        covariances,
+        mean_differences,
+        products,
+    )
+    from holdfast.inference.after_looking.spent import from_add_remove
+    from holdfast.inference.answers.horizon import FilteredAnswers, SmallVarianceAnswers
+    from holdfast.inference.answers.low_sensitivity import (
+        LowSensitivityAnswers,
+        MinimisationAnswer,
+        MinimisationAnswers,
+    )
+    from holdfast.inference.answers.noisy import GaussianAnswers, LaplaceAnswers
+    from holdfast.inference.answers.planning import AnswerPlan, answer_plan
+    from holdfast.inference.answers.splitting import SplitAnswers
 
 
 __getattr__, __dir__ = lazy(__name__, _HOME, _PACKAGES)

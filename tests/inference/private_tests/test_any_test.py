@@ -16,8 +16,7 @@ from scipy import stats
 from holdfast.accounting.costs import ApproxDP, PureDP
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.binomial_test import release_count
-from holdfast.inference.private_tests.group_plan import GroupPlan, plan_groups, whole_power
-from holdfast.inference.private_tests.test_of_tests import any_test
+from holdfast.inference.private_tests.test_of_tests import GroupPlan, any_test, plan_groups, whole_power
 from holdfast.mechanisms.auditor import audit
 from holdfast.noise.entropy import Seeded
 

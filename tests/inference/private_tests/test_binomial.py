@@ -17,14 +17,15 @@ from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.binomial_power import power, rows_for_power
 from holdfast.inference.private_tests.binomial_test import (
     NoisyCount,
+    Tulap,
+    acceptance,
+    critical_count,
     interval,
     noisy_p_value,
     p_value,
     proportion,
     release_count,
 )
-from holdfast.inference.private_tests.noisy_binomial import acceptance, critical_count
-from holdfast.inference.private_tests.tulap import Tulap
 from holdfast.noise.entropy import Seeded
 
 SETTINGS = [

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.accounting import ZCDP, PureDP
-from holdfast.bounds.chi_square_mixture import mixture_sf
+from holdfast.bounds.numerics.chi_square import mixture_sf
 from holdfast.errors import InvalidParameter
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests import asympt_gof, classical, mc_gof, new_stat_gof
-from holdfast.inference.private_tests.gof_methods import METHODS
+from holdfast.inference.private_tests import classical, goodness_of_fit
+from holdfast.inference.private_tests.goodness_of_fit import METHODS
 from holdfast.noise import Seeded
 from holdfast.noise.entropy import Source
 
@@ -82,8 +82,8 @@ def test_statistics_against_dense_inverses(d: int, seed: int, variance: float, n
     inverse = np.linalg.inv(np.diag(p0) - np.outer(p0, p0) + c * np.eye(d))
     projection = np.eye(d) - 1 / d
     rtol = 1e-9 + 1e-14 / c  # the dense inverse loses 1/c digits; the closed form does not
-    plain = new_stat_gof.nonprojected_statistic(noisy, n, p0, variance)
-    projected = new_stat_gof.projected_statistic(noisy, n, p0, variance)
+    plain = goodness_of_fit.nonprojected_statistic(noisy, n, p0, variance)
+    projected = goodness_of_fit.projected_statistic(noisy, n, p0, variance)
     assert plain == pytest.approx(v @ inverse @ v, rel=rtol)
     u = projection @ v
     assert projected == pytest.approx(u @ inverse @ u, rel=10 * rtol, abs=10 * rtol * plain)
@@ -95,8 +95,8 @@ def test_projected_tends_to_pearson_of_recentred_counts() -> None:
     p0 = np.array(S4)
     recentred = noisy - (noisy.sum() - 1000) / 4
     limit = classical.pearson(recentred, 1000, p0)
-    assert new_stat_gof.projected_statistic(noisy, 1000, p0, 1e-12) == pytest.approx(limit, rel=1e-12)
-    assert new_stat_gof.projected_statistic(noisy, 1000, p0, 0.0) == pytest.approx(limit, rel=1e-14)
+    assert goodness_of_fit.projected_statistic(noisy, 1000, p0, 1e-12) == pytest.approx(limit, rel=1e-12)
+    assert goodness_of_fit.projected_statistic(noisy, 1000, p0, 0.0) == pytest.approx(limit, rel=1e-14)
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)
@@ -112,7 +112,7 @@ def test_weights_are_those_of_the_printed_form(d: int, seed: int, variance: floa
     noise = np.diag(np.sqrt(variance / n / p0))
     form = np.block([[np.eye(d), noise], [noise, noise @ noise]])
     printed = np.sort(np.linalg.eigvalsh(big.T @ form @ big))[-d:]
-    found = asympt_gof.weights(p0, n, variance)
+    found = goodness_of_fit.asymptotic_weights(p0, n, variance)
     np.testing.assert_allclose(found, printed, rtol=1e-8, atol=1e-10 * printed[-1])
     assert found.sum() == pytest.approx(d - 1 + variance / n * (1 / p0).sum(), rel=1e-10)  # E T
 
@@ -132,7 +132,10 @@ def test_one_release_and_two_streams() -> None:
         assert np.array_equal(found.details["noisy_counts"], expected)
         assert found.cost == ZCDP(0.1)
     # the Monte Carlo stream changes the p-value's grid point, never the release
-    others = [mc_gof.gof(counts, S4, rho=0.1, m=99, source=Seeded(5), rng=np.random.default_rng(s)) for s in range(8)]
+    others = [
+        goodness_of_fit.monte_carlo_gof(counts, S4, rho=0.1, m=99, source=Seeded(5), rng=np.random.default_rng(s))
+        for s in range(8)
+    ]
     assert len({tuple(o.details["noisy_counts"]) for o in others}) == 1
     assert len({o.critical_value for o in others}) > 1
 
@@ -180,7 +183,7 @@ def test_wrong_input_draws_nothing(method: Any, wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize("method", ["projected", "nonprojected", "asymptotic"])
 @pytest.mark.parametrize("noise", [pt.laplace(1), pt.discrete_laplace(1)])
 def test_limits_refuse_laplace_noise(method: Any, noise: pt.NoiseLaw) -> None:
-    with pytest.raises(InvalidParameter, match=r"\.079.*mc_gof"):
+    with pytest.raises(InvalidParameter, match=r'\.079.*method="monte-carlo"'):
         pt.gof([520, 150, 170, 160], S4, noise=noise, method=method, source=Untouchable())
 
 
@@ -194,8 +197,8 @@ def test_nonprojected_refuses_a_lattice() -> None:
 def test_monte_carlo_needs_enough_replicates() -> None:
     with pytest.raises(InvalidParameter, match="at least 19"):
         pt.gof([520, 150, 170, 160], S4, rho=1, method="monte-carlo", m=18, source=Untouchable())
-    assert "power" in mc_gof.gof([520, 150, 170, 160], S4, rho=1, m=19).warnings[0]
-    assert mc_gof.gof([520, 150, 170, 160], S4, rho=1).warnings == ()
+    assert "power" in goodness_of_fit.monte_carlo_gof([520, 150, 170, 160], S4, rho=1, m=19).warnings[0]
+    assert goodness_of_fit.monte_carlo_gof([520, 150, 170, 160], S4, rho=1).warnings == ()
 
 
 @pytest.mark.parametrize("method", ["projected", "nonprojected", "asymptotic"])
@@ -216,7 +219,7 @@ def test_three_records_are_null_and_spend_nothing(method: Any) -> None:
 
 def test_three_records_are_exact_with_monte_carlo() -> None:
     for law in (pt.discrete_laplace(0.5), pt.laplace(0.5), pt.discrete_gaussian(1), pt.gaussian(1)):
-        found = mc_gof.gof([1, 2, 0], [0.2, 0.4, 0.4], noise=law, m=99)
+        found = goodness_of_fit.monte_carlo_gof([1, 2, 0], [0.2, 0.4, 0.4], noise=law, m=99)
         assert found.level == "exact"
         assert 0 < (found.p_value or 0) <= 1
 
@@ -282,10 +285,10 @@ def test_p_values_are_never_nan_at_the_ends() -> None:
 def test_two_cells_d_200_and_a_zero_statistic() -> None:
     assert 0 <= (pt.gof([60, 40], [0.5, 0.5], rho=1, method="asymptotic").p_value or 0) <= 1
     p0 = np.arange(1, 201) / np.arange(1, 201).sum()
-    assert asympt_gof.gof(np.full(200, 500), p0, rho=1).reject is True
+    assert goodness_of_fit.asymptotic_gof(np.full(200, 500), p0, rho=1).reject is True
     zero = pt.NoisyCounts(np.array([25.0] * 4), 100, pt.discrete_gaussian(1))
-    assert asympt_gof.gof(zero, U4).p_value == 1.0
-    assert mc_gof.gof(zero, U4, m=19).p_value == 1.0
+    assert goodness_of_fit.asymptotic_gof(zero, U4).p_value == 1.0
+    assert goodness_of_fit.monte_carlo_gof(zero, U4, m=19).p_value == 1.0
 
 
 def test_classical_tests() -> None:
@@ -310,7 +313,7 @@ def test_batch_and_single_agree() -> None:
             assert many.p_value is not None
             assert many.p_value[i] == pytest.approx(one.p_value, rel=1e-9)
             assert many.reject[i] == one.reject
-    weights = asympt_gof.weights(S4, 1000, LAW.variance)
+    weights = goodness_of_fit.asymptotic_weights(S4, 1000, LAW.variance)
     assert pt.gof(NOISY_B, S4, method="asymptotic").p_value == pytest.approx(mixture_sf(27.03525, weights), rel=1e-12)
     with pytest.raises(InvalidParameter, match="shape"):
         pt.gof_batch(noisy[:, :3], 1000, S4, LAW)
@@ -325,7 +328,7 @@ def test_errata_of_the_uniform_formulas() -> None:
     right = (rho / (rho + d)) * (d * np.eye(d) + rho / d * ones)
     assert np.abs(inverse - printed).max() == pytest.approx(0.129, abs=5e-4)
     assert np.abs(inverse - right).max() < 1e-15
-    weights = asympt_gof.weights([0.25] * d, 1, 1 / rho)  # n = 1: the ratio is 1/rho
+    weights = goodness_of_fit.asymptotic_weights([0.25] * d, 1, 1 / rho)  # n = 1: the ratio is 1/rho
     assert 2 * np.square(weights).sum() == pytest.approx(45.68, rel=1e-12)
 
 

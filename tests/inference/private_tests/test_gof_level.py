@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests import mc_gof
+from holdfast.inference.private_tests import goodness_of_fit
 from holdfast.noise import Seeded
 
 U4 = np.full(4, 0.25)
@@ -98,7 +98,7 @@ def _null_law(n: int, p0: NDArray[np.float64], law: pt.NoiseLaw, statistic: str)
     h, a, b = np.meshgrid(first, np.arange(noise.size), np.arange(noise.size), indexing="ij")
     noisy = np.stack([h + noise[a], n - h + noise[b]], axis=-1).reshape(-1, 2).astype(float)
     chance = (stats.binom.pmf(h, n, p0[0]) * pmf[a] * pmf[b]).ravel()
-    values = mc_gof.kernel(statistic)(noisy, n, p0, law.variance)  # type: ignore[arg-type]
+    values = goodness_of_fit.kernel(statistic)(noisy, n, p0, law.variance)  # type: ignore[arg-type]
     distinct, inverse = np.unique(values, return_inverse=True)
     return distinct, np.bincount(inverse, weights=chance)
 
@@ -150,7 +150,10 @@ def test_the_released_test_rejects_as_enumerated() -> None:
     rng, source = np.random.default_rng(9), Seeded(10)
     first = rng.binomial(n, p0[0], trials)
     hits = sum(
-        bool(mc_gof.gof([h, n - h], p0, noise=law, alpha=alpha, m=m, source=source, rng=rng).reject) for h in first
+        bool(
+            goodness_of_fit.monte_carlo_gof([h, n - h], p0, noise=law, alpha=alpha, m=m, source=source, rng=rng).reject
+        )
+        for h in first
     )
     assert abs(hits / trials - expected) < 5 * math.sqrt(expected * (1 - expected) / trials)
     assert expected <= alpha

@@ -13,8 +13,7 @@ from scipy import integrate, stats
 from holdfast.accounting import ZCDP
 from holdfast.errors import InvalidParameter
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests.gwas import sensitivity, statistic, tail, threshold
-from holdfast.inference.private_tests.gwas_power import shifted_tail
+from holdfast.inference.private_tests.gwas import sensitivity, shifted_tail, statistic, tail, threshold
 from holdfast.noise import Seeded
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from holdfast.accounting import ZCDP, PureDP
 from holdfast.errors import InvalidParameter
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests import asympt_indep, mc_indep
-from holdfast.inference.private_tests.independence_methods import INDEPENDENCE_METHODS
-from holdfast.inference.private_tests.two_step_mle import two_step_mle
+from holdfast.inference.private_tests import independence_tests
+from holdfast.inference.private_tests.independence_tests import INDEPENDENCE_METHODS
+from holdfast.inference.private_tests.null_models import two_step_mle
 from holdfast.noise import Seeded
 
 Y = pt.NoisyCounts(np.array([[260.3, 198.1], [305.6, 255.2]]), 1000, pt.gaussian(0.00125))
@@ -51,7 +51,7 @@ def test_vector_29_end_to_end() -> None:
 
 
 def test_critical_values_25_and_27() -> None:
-    from holdfast.bounds.chi_square_quantile import mixture_quantile
+    from holdfast.bounds.numerics.chi_square import mixture_quantile
 
     cases: list[tuple[Any, Any, int, int, Any, float]] = [
         ([0.5, 0.5], [2 / 3, 1 / 3], 2000, 800, "printed", 20.31982596),
@@ -60,7 +60,7 @@ def test_critical_values_25_and_27() -> None:
         ([0.2, 0.3, 0.5], [0.6, 0.4], 5000, 100, "corrected", 7.097879614),
     ]
     for rows, columns, n, variance, kind, tau in cases:
-        lam = asympt_indep.weights(rows, columns, n, variance, kind)
+        lam = independence_tests.weights(rows, columns, n, variance, kind)
         assert mixture_quantile(0.05, lam) == pytest.approx(tau, rel=1e-8)
 
 
@@ -76,12 +76,12 @@ def test_printed_weights_are_those_of_the_printed_block_matrix() -> None:
             jacobian[2 * i + j, 2] = a[i] * ((j == 0) - (j == 1))
     g = jacobian / np.sqrt(p)[:, None]
     sigma = np.eye(6) - np.outer(np.sqrt(p), np.sqrt(p)) - g @ np.linalg.inv(g.T @ g) @ g.T
-    np.testing.assert_allclose(asympt_indep.residual_covariance(a, b), sigma, atol=1e-14)
+    np.testing.assert_allclose(independence_tests.residual_covariance(a, b), sigma, atol=1e-14)
     block = np.block([[sigma, np.zeros((6, 6))], [np.zeros((6, 6)), np.eye(6)]])
     scale = np.diag(1 / np.sqrt(p)) * math.sqrt(variance / n)
     whole = np.block([[np.eye(6), scale], [scale, scale @ scale]])
     found = np.sort(np.linalg.eigvals(whole @ block).real)[-6:]
-    np.testing.assert_allclose(asympt_indep.weights(a, b, n, variance, "printed"), found, rtol=1e-9)
+    np.testing.assert_allclose(independence_tests.weights(a, b, n, variance, "printed"), found, rtol=1e-9)
 
 
 def test_corrected_weights_are_the_delta_method() -> None:
@@ -103,7 +103,7 @@ def test_corrected_weights_are_the_delta_method() -> None:
         expected = np.linalg.eigvalsh(scale @ k @ covariance @ k.T @ scale)
         keep = (r - 1) * (c - 1) + 1
         assert np.abs(expected[:-keep]).max() < 1e-7
-        np.testing.assert_allclose(asympt_indep.weights(a, b, n, variance), expected[-keep:], rtol=1e-6)
+        np.testing.assert_allclose(independence_tests.weights(a, b, n, variance), expected[-keep:], rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", INDEPENDENCE_METHODS)
@@ -143,7 +143,12 @@ WRONG: list[Any] = [
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_wrong_tables_are_refused(wrong: Any) -> None:
-    for run in (pt.independence, pt.homogeneity, mc_indep.independence, asympt_indep.independence):
+    for run in (
+        pt.independence,
+        pt.homogeneity,
+        independence_tests.monte_carlo_independence,
+        independence_tests.asymptotic_independence,
+    ):
         with pytest.raises(InvalidParameter):
             run(wrong, rho=0.1)
 
@@ -261,12 +266,12 @@ def test_one_test_and_a_batch_agree() -> None:
 
 def test_what_an_inconclusive_resample_does() -> None:
     near = pt.NoisyCounts(np.array([[60.0, 40.0], [55.0, 45.0]]), 200, pt.gaussian(1 / 900))
-    failed = mc_indep.independence(near, on_null="fail", rng=np.random.default_rng(1))
+    failed = independence_tests.monte_carlo_independence(near, on_null="fail", rng=np.random.default_rng(1))
     assert failed.inconclusive
-    redrawn = mc_indep.independence(near, rng=np.random.default_rng(1))
+    redrawn = independence_tests.monte_carlo_independence(near, rng=np.random.default_rng(1))
     assert not redrawn.inconclusive
     assert redrawn.details["drawn"] - redrawn.details["inconclusive"] >= 999
-    skipped = mc_indep.independence(near, on_null="skip", rng=np.random.default_rng(1))
+    skipped = independence_tests.monte_carlo_independence(near, on_null="skip", rng=np.random.default_rng(1))
     assert any("left out" in w for w in skipped.warnings)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holdfast.errors import InvalidParameter
 from holdfast.inference import private_tests as pt
 from holdfast.inference.private_tests.classical import chi_square_sf
-from holdfast.inference.private_tests.independence_simulation import bootstrap
+from holdfast.inference.private_tests.independence_tests import bootstrap
 from holdfast.inference.private_tests.minimum_chi_square import degrees_of_freedom, fit_model
 from holdfast.inference.private_tests.null_models import NullModel
 

@@ -12,11 +12,9 @@ import pytest
 
 from holdfast.accounting.costs import ZCDP, PureDP
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests import permutation, t_test
-from holdfast.inference.private_tests.anova import anova, between_statistic, sensitivity
-from holdfast.inference.private_tests.permutation import RESOLUTION, whole_values
-from holdfast.inference.private_tests.statistic_noise import StatisticNoise
-from holdfast.inference.private_tests.t_test import one_sample, two_sample
+from holdfast.inference.private_tests import statistic_noise, t_test
+from holdfast.inference.private_tests.statistic_noise import RESOLUTION, StatisticNoise, whole_values
+from holdfast.inference.private_tests.t_test import anova, anova_sensitivity, between_statistic, one_sample, two_sample
 from holdfast.mechanisms.auditor import audit
 from holdfast.noise.entropy import Seeded
 
@@ -32,7 +30,7 @@ def test_between_sensitivity_by_brute_force(sizes: tuple[int, ...]) -> None:
     known = np.array(sizes)
     found = {row: int(between_statistic(np.array(row), known)) for row in itertools.product(range(3), repeat=5)}
     worst = max(abs(found[a] - found[b]) for a, b in _neighbours(5, 3))
-    assert worst * RESOLUTION / 2 == sensitivity(known)  # the values here go to 2, the library's to RESOLUTION
+    assert worst * RESOLUTION / 2 == anova_sensitivity(known)  # the values here go to 2, the library's to RESOLUTION
 
 
 def _between(labels: Any, values: Any) -> float:
@@ -80,8 +78,8 @@ def test_distance_to_the_threshold_moves_by_at_most_twice_the_sensitivity() -> N
             copies = np.sort([int(between_statistic(data[order], sizes)) for order in orders] + noise)
             gaps.append(int(between_statistic(data, sizes)) - int(copies[18]))
         worst = max(worst, abs(gaps[0] - gaps[1]))
-    assert worst <= 2 * sensitivity(sizes)
-    assert worst > sensitivity(sizes)  # once the sensitivity would not do
+    assert worst <= 2 * anova_sensitivity(sizes)
+    assert worst > anova_sensitivity(sizes)  # once the sensitivity would not do
 
 
 TESTS: dict[str, Callable[..., Any]] = {
@@ -125,8 +123,8 @@ def test_audit_of_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not audit(simulate, [(first, second)], 0.25, runs=2_000).caught
 
     class Weak(StatisticNoise):
-        def __init__(self, sensitivity: int, epsilon: Any, rho: Any) -> None:
-            super().__init__(sensitivity // 20, epsilon, rho)
+        def __init__(self, anova_sensitivity: int, epsilon: Any, rho: Any) -> None:
+            super().__init__(anova_sensitivity // 20, epsilon, rho)
 
     monkeypatch.setattr(t_test, "StatisticNoise", Weak)
     assert audit(simulate, [(first, second)], 0.25, runs=2_000).caught
@@ -168,7 +166,7 @@ def test_whole_values() -> None:
     assert found.max() == RESOLUTION
     assert np.all(np.abs(found / RESOLUTION * 2 - 1 - np.clip(values, -1, 1)) <= 1.01 / RESOLUTION)
     # Statistics are exact in 64 bits at the largest n.
-    assert 2 * permutation.LARGEST_N**2 * RESOLUTION < 2**62
+    assert 2 * statistic_noise.LARGEST_PERMUTED_N**2 * RESOLUTION < 2**62
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.minimum_chi_square import degrees_of_freedom, fit_model
-from holdfast.inference.private_tests.new_stat_gof import nonprojected_statistic, projected_statistic
+from holdfast.inference.private_tests.goodness_of_fit import nonprojected_statistic, projected_statistic
+from holdfast.inference.private_tests.minimum_chi_square import UserModel, degrees_of_freedom, fit_model
 from holdfast.inference.private_tests.null_models import (
     HardyWeinberg,
     Homogeneity,
@@ -20,7 +20,6 @@ from holdfast.inference.private_tests.null_models import (
     Simple,
     Symmetry,
 )
-from holdfast.inference.private_tests.user_model import UserModel
 
 MODELS = [Independence(2, 2), Independence(3, 4), Homogeneity(3, 4), HardyWeinberg(2), HardyWeinberg(3), Symmetry(3)]
 

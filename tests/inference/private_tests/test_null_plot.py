@@ -28,8 +28,8 @@ def drawn() -> np.random.Generator:
 @pytest.mark.parametrize(
     "result",
     [
-        *(pt.gof(FOUR, S4, method=method, rng=drawn()) for method in pt.gof_methods.METHODS),
-        *(pt.independence(EVEN, method=method, rng=drawn()) for method in pt.independence_methods.INDEPENDENCE_METHODS),
+        *(pt.gof(FOUR, S4, method=method, rng=drawn()) for method in pt.goodness_of_fit.METHODS),
+        *(pt.independence(EVEN, method=method, rng=drawn()) for method in pt.independence_tests.INDEPENDENCE_METHODS),
         pt.gwas([[250, 250], [125, 125], [125, 125]], rho=0.5, source=Seeded(1)),
     ],
     ids=lambda result: result.test,

@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests import asympt_gof, asympt_indep, local
-from holdfast.inference.private_tests.composite_power import _residual
-from holdfast.inference.private_tests.gwas import tail
-from holdfast.inference.private_tests.gwas_power import shifted_tail
-from holdfast.inference.private_tests.power_kernel import (
+from holdfast.inference.private_tests import goodness_of_fit, independence_tests, local
+from holdfast.inference.private_tests.gwas import shifted_tail, tail
+from holdfast.inference.private_tests.power import (
     Quadratic,
+    _residual,
     critical,
     multinomial,
     quadratic_law,
@@ -221,14 +220,16 @@ def test_kernel_has_the_weights_of_the_tests() -> None:
     null, n, variance = np.array(S4), 1000, 800.0
     test = Quadratic(np.diag(np.sqrt(n / null)), multinomial(null) / n + np.eye(4) * variance / n**2)
     law = quadratic_law(test, np.zeros(4), test.null)
-    np.testing.assert_allclose(law.weights, asympt_gof.weights(S4, n, variance), rtol=1e-10)
-    assert critical(law.weights, 0.05) == pytest.approx(asympt_gof.critical_value(S4, n, variance), rel=1e-10)
+    np.testing.assert_allclose(law.weights, goodness_of_fit.asymptotic_weights(S4, n, variance), rtol=1e-10)
+    assert critical(law.weights, 0.05) == pytest.approx(
+        goodness_of_fit.asymptotic_critical_value(S4, n, variance), rel=1e-10
+    )
     rows, columns = np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4])
     p = np.outer(rows, columns).ravel()
     root = np.sqrt(5000 / p)[:, None] * _residual(rows, columns)
     spread = multinomial(p) / 5000 + np.eye(6) * 100 / 5000**2
     law = quadratic_law(Quadratic(root, spread), np.zeros(6), spread)
-    np.testing.assert_allclose(law.weights, asympt_indep.weights(rows, columns, 5000, 100), rtol=1e-9)
+    np.testing.assert_allclose(law.weights, independence_tests.weights(rows, columns, 5000, 100), rtol=1e-9)
 
 
 def test_an_alternative_that_empties_a_cell() -> None:

@@ -7,7 +7,7 @@ import pytest
 from holdfast.inference import private_tests as pt
 from holdfast.inference.private_tests import classical
 from holdfast.inference.private_tests.counts import histogram, probabilities
-from holdfast.inference.private_tests.goodness_of_fit import Setting
+from holdfast.inference.private_tests.question import Setting
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 10, 100])

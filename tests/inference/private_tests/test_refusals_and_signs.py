@@ -14,8 +14,8 @@ import pytest
 from holdfast.accounting.costs import PureDP
 from holdfast.errors import InvalidParameter
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests import asympt_indep, classical, t_test
-from holdfast.inference.private_tests.group_plan import plan_groups
+from holdfast.inference.private_tests import classical, independence_tests, t_test
+from holdfast.inference.private_tests.test_of_tests import plan_groups
 from holdfast.noise import Secure, Seeded
 
 S4 = [1 / 2, 1 / 6, 1 / 6, 1 / 6]
@@ -24,10 +24,10 @@ TABLE = [[300, 200], [150, 350]]
 X, Y = np.linspace(0, 1, 60), np.linspace(0.2, 1.4, 50)
 
 RELEASES: dict[str, Callable[..., pt.TestResult]] = {
-    **{f"gof {m}": lambda m=m, **k: pt.gof(COUNTS, S4, rho=0.1, method=m, **k) for m in pt.gof_methods.METHODS},
+    **{f"gof {m}": lambda m=m, **k: pt.gof(COUNTS, S4, rho=0.1, method=m, **k) for m in pt.goodness_of_fit.METHODS},
     **{
         f"independence {m}": lambda m=m, **k: pt.independence(TABLE, rho=0.1, method=m, **k)
-        for m in pt.independence_methods.INDEPENDENCE_METHODS
+        for m in pt.independence_tests.INDEPENDENCE_METHODS
     },
     "gof epsilon": lambda **k: pt.gof(COUNTS, S4, epsilon=1, **k),
     "homogeneity": lambda **k: pt.homogeneity(TABLE, rho=0.1, **k),
@@ -63,7 +63,7 @@ def test_every_result_is_strict_json(name: str) -> None:
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["test"] == found.test
 
 
-@pytest.mark.parametrize("method", pt.independence_methods.INDEPENDENCE_METHODS)
+@pytest.mark.parametrize("method", pt.independence_tests.INDEPENDENCE_METHODS)
 def test_counts_released_with_seeded_noise_say_so_when_they_are_tested(method: Any) -> None:
     noisy = pt.release(TABLE, rho=0.1, source=Seeded(1))
     assert any("protects nobody" in w for w in pt.independence(noisy, method=method).warnings)
@@ -120,7 +120,7 @@ def test_two_cells_are_sent_to_the_better_test_where_it_is_better() -> None:
             "the smallest expected count is 3, below 5: the limit is rough",
         ),
         (
-            lambda: asympt_indep.independence(TABLE, rho=0.1, minimum_count=2),
+            lambda: independence_tests.asymptotic_independence(TABLE, rho=0.1, minimum_count=2),
             "minimum_count = 2 is below 5, where no level was measured",
         ),
     ],
@@ -128,7 +128,7 @@ def test_two_cells_are_sent_to_the_better_test_where_it_is_better() -> None:
 def test_a_limit_that_was_not_measured_is_said(run: Callable[[], pt.TestResult], warning: str) -> None:
     assert warning in run().warnings
     assert not any("below 5" in w for w in classical.gof(COUNTS, S4).warnings)
-    assert not any("below 5" in w for w in asympt_indep.independence(TABLE, rho=0.1).warnings)
+    assert not any("below 5" in w for w in independence_tests.asymptotic_independence(TABLE, rho=0.1).warnings)
 
 
 def test_undeclared_values_can_be_counted_without_an_error() -> None:

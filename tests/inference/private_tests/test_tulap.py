@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.accounting.costs import ApproxDP, PureDP
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.tulap import Tulap
+from holdfast.inference.private_tests.binomial_test import Tulap
 from holdfast.mechanisms.auditor import audit
 from holdfast.noise.entropy import Seeded
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.two_step_mle import (
+from holdfast.inference.private_tests.null_models import (
     independence_statistic,
     simplex_projection,
     two_step_mle,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.which_test import which_gof, which_independence
+from holdfast.inference.private_tests import independence_power
+from holdfast.inference.private_tests.planning import which_gof, which_independence
 
 
 @pytest.mark.parametrize(
@@ -43,3 +46,14 @@ def test_where_no_budget_is_enough_none_is_given() -> None:
     found = which_gof(50, d=2, epsilon=1, effect=0.1, target=0.9)
     assert {candidate.budget_needed for candidate in found.candidates} == {None}
     assert all(candidate.n_needed is not None and candidate.n_needed > 50 for candidate in found.candidates)
+
+
+def test_small_cells_are_told_in_the_plan_with_how_often_they_decide_nothing() -> None:
+    """Six by six categories at rho .01: expected counts of 14.7 look large enough; two tests in five say nothing."""
+    told = independence_power(np.full((6, 6), 1 / 36), 530, rho=0.01).warnings
+    assert len(told) == 1
+    found = re.search(r"inconclusive with probability about (0\.\d+)", told[0])
+    assert found is not None
+    assert 0.25 < float(found[1]) < 0.52
+    assert "fewer categories" in told[0]
+    assert independence_power(np.full((6, 6), 1 / 36), 1060, rho=0.01).warnings == ()

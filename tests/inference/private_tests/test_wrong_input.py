@@ -11,13 +11,13 @@ import pytest
 
 from holdfast.errors import InvalidParameter
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests import asympt_indep, binomial_power, local, ranks, t_test
-from holdfast.inference.private_tests.independence_simulation import independence_batch, simulate_tables
+from holdfast.inference.private_tests import binomial_power, independence_tests, local, statistic_noise, t_test
+from holdfast.inference.private_tests.independence_tests import independence_batch, simulate_tables
 from holdfast.inference.private_tests.local.collected import shaped
 from holdfast.inference.private_tests.minimum_chi_square import fit_model, independence_fit
 from holdfast.inference.private_tests.null_models import NullModel
-from holdfast.inference.private_tests.permutation import LARGEST_N
 from holdfast.inference.private_tests.power import gof_moments
+from holdfast.inference.private_tests.statistic_noise import LARGEST_PERMUTED_N
 from holdfast.mechanisms.local import RandomizedResponse
 from holdfast.noise.entropy import Source
 
@@ -28,7 +28,7 @@ NOISY = pt.NoisyCounts(np.array([[250.0, 260.0], [240.0, 250.0]]), 1000, LAW)
 NOISY_ROW = pt.NoisyCounts(np.array([500.0, 500.0]), 1000, LAW)
 LOCAL = local.Collected(np.array([400.0, 200.0, 400.0]), 1000, RandomizedResponse(3, 2))
 HARDY_WEINBERG = pt.HardyWeinberg()
-MANY = np.zeros(LARGEST_N + 1)
+MANY = np.zeros(LARGEST_PERMUTED_N + 1)
 
 
 class Untouchable(Source):
@@ -74,11 +74,11 @@ RELEASES: dict[str, tuple[Callable[..., Any], str]] = {
         r"counts must be a table of at least 2 by 2 cells, got shape \(2,\)",
     ),
     "a noisy row for a table, by its method": (
-        lambda **k: asympt_indep.independence(NOISY_ROW, **k),
+        lambda **k: independence_tests.asymptotic_independence(NOISY_ROW, **k),
         r"counts must be a table of at least 2 by 2 cells, got shape \(2,\)",
     ),
     "noisy counts of another unit": (
-        lambda **k: asympt_indep.independence(NOISY, public_margins="both", unit="swap", **k),
+        lambda **k: independence_tests.asymptotic_independence(NOISY, public_margins="both", unit="swap", **k),
         "the noisy counts protect a person, but the test is about a swap",
     ),
     "no model": (
@@ -99,15 +99,15 @@ RELEASES: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "too many records for an analysis of variance": (
         lambda **k: pt.anova(MANY[1:], MANY[:1], low=0, high=1, epsilon=1, **k),
-        f"samples must hold at most {LARGEST_N} records in all, got {LARGEST_N + 1}",
+        f"samples must hold at most {LARGEST_PERMUTED_N} records in all, got {LARGEST_PERMUTED_N + 1}",
     ),
     "too many records for one mean": (
         lambda **k: t_test.one_sample(MANY, half_range=1, epsilon=1, **k),
-        f"at most {LARGEST_N} records are taken, got {LARGEST_N + 1}",
+        f"at most {LARGEST_PERMUTED_N} records are taken, got {LARGEST_PERMUTED_N + 1}",
     ),
     "too many records for two means": (
         lambda **k: t_test.two_sample(MANY[1:], MANY[:1], low=0, high=1, epsilon=1, **k),
-        f"at most {LARGEST_N} records are taken, got {LARGEST_N + 1}",
+        f"at most {LARGEST_PERMUTED_N} records are taken, got {LARGEST_PERMUTED_N + 1}",
     ),
 }
 
@@ -121,8 +121,8 @@ def test_a_test_refuses_before_it_draws_noise(name: str) -> None:
 
 def test_rank_tests_have_a_largest_number_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit itself would need gigabytes, so it is lowered here."""
-    monkeypatch.setattr(ranks, "LARGEST_N", 10)
-    monkeypatch.setattr(import_module("holdfast.inference.private_tests.signed_rank"), "LARGEST_N", 10)
+    monkeypatch.setattr(statistic_noise, "LARGEST_N", 10)
+    monkeypatch.setattr(import_module("holdfast.inference.private_tests.rank_tests"), "LARGEST_N", 10)
     x, y, source = np.arange(6.0), np.arange(5.0), Untouchable()
     for run in (pt.mann_whitney, pt.kruskal_wallis, pt.kolmogorov_smirnov):
         with pytest.raises(InvalidParameter, match="samples must hold at most 10 records in all, got 11"):
@@ -195,11 +195,11 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
         r"noisy must have shape \(trials, r, c\), got \(2, 2\)",
     ),
     "weights: one row": (
-        lambda: asympt_indep.weights([1.0], [0.5, 0.5], 100, 1),
+        lambda: independence_tests.weights([1.0], [0.5, 0.5], 100, 1),
         "rows must be positive margins of at least two entries",
     ),
     "weights: an empty column": (
-        lambda: asympt_indep.weights([0.5, 0.5], [1.0, 0.0], 100, 1),
+        lambda: independence_tests.weights([0.5, 0.5], [1.0, 0.0], 100, 1),
         "columns must be positive margins of at least two entries",
     ),
     "fit: n and sizes": (

@@ -4,12 +4,8 @@
 - `LordPlusPlus`, `Saffron` and `Addis` keep the false discovery rate below alpha for independent p-values.
 """
 
-from holdfast.inference.online.addis import Addis
 from holdfast.inference.online.discount import LORD, SAFFRON, Discount, power_law
-from holdfast.inference.online.lord import LordPlusPlus
-from holdfast.inference.online.saffron import Saffron
-from holdfast.inference.online.spending import AlphaSpending
-from holdfast.inference.online.stream import Decision, Stream
+from holdfast.inference.online.stream import Addis, AlphaSpending, Decision, LordPlusPlus, Saffron, Stream
 
 __all__ = [
     "LORD",

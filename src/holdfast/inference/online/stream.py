@@ -1,4 +1,8 @@
-"""What all online tests share: a level before each p-value, a decision after it, and a state that can be stored."""
+"""Online tests: a level before each p-value, a decision after it, and a state that can be stored.
+
+`AlphaSpending` controls the probability of any false rejection; `LordPlusPlus`, `Saffron` and `Addis` control the false
+discovery rate of independent p-values.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
-from holdfast.inference.online.discount import Discount
-from holdfast.inference.online.memory import Memory
+from holdfast.inference.online.discount import LORD, SAFFRON, Discount, Memory
 
 
 class Decision(NamedTuple):
@@ -41,7 +44,7 @@ class Stream(ABC):
     controls: ClassVar[str]
 
     def __init__(self, alpha: float, discount: Discount) -> None:
-        self._alpha = check.probability("alpha", alpha)
+        self._alpha = arguments.probability("alpha", alpha)
         if not isinstance(discount, Discount):
             raise InvalidParameter(f"discount must be a Discount, got a {type(discount).__name__}")
         self._discount = discount
@@ -79,7 +82,7 @@ class Stream(ABC):
 
     def test(self, p: float) -> Decision:
         """Test the next p-value, in [0, 1]; a wrong one raises and changes nothing. Constant time."""
-        p = check.probability("p", p, zero=True, one=True)
+        p = arguments.probability("p", p, zero=True, one=True)
         level = self.level
         rejected = p <= level
         self._after(p, level, rejected)
@@ -90,7 +93,7 @@ class Stream(ABC):
 
     def test_all(self, p_values: Iterable[float]) -> list[Decision]:
         """Test p-values one after the other; all are checked first."""
-        checked = [check.probability(f"p_values[{i}]", p, zero=True, one=True) for i, p in enumerate(p_values)]
+        checked = [arguments.probability(f"p_values[{i}]", p, zero=True, one=True) for i, p in enumerate(p_values)]
         return [self.test(p) for p in checked]
 
     def state(self) -> dict[str, Any]:
@@ -122,9 +125,9 @@ class Stream(ABC):
             made = cls(**state["parameters"], discount=Discount(**state["discount"]))
         except TypeError:
             raise InvalidParameter(f"a stored {cls.kind} stream has wrong parameters") from None
-        made._tests = check.whole("tests", state["tests"], at_least=0)
-        made._rejections = check.whole("rejections", state["rejections"], at_least=0, at_most=made._tests)
-        made._spent = check.real("spent", state["spent"], at_least=0)
+        made._tests = arguments.whole("tests", state["tests"], at_least=0)
+        made._rejections = arguments.whole("rejections", state["rejections"], at_least=0, at_most=made._tests)
+        made._spent = arguments.real("spent", state["spent"], at_least=0)
         made._restore(state["memory"])
         return made
 
@@ -154,7 +157,7 @@ class RewardedStream(Stream):
 
     def __init__(self, alpha: float, wealth: float | None, discount: Discount) -> None:
         super().__init__(alpha, discount)
-        start = self._alpha / 2 if wealth is None else check.real("wealth", wealth, above=0, below=self._alpha)
+        start = self._alpha / 2 if wealth is None else arguments.real("wealth", wealth, above=0, below=self._alpha)
         self._start = start
         self._memory = Memory(discount)
         self._memory.add(start)
@@ -176,4 +179,207 @@ class RewardedStream(Stream):
         self._memory.restore(memory)
 
 
-__all__ = ["Decision", "RewardedStream", "Stream"]
+class AlphaSpending(Stream):
+    """Test `t` at `alpha gamma(t)`: the levels sum to at most `alpha`.
+
+    The probability of any false rejection stays below `alpha` by the union bound. Nothing is asked of the dependence
+    between p-values, so this is the one for corrected p-values of tests on the same rows.
+
+    Parameters
+    ----------
+    alpha : float
+        The probability of any false rejection, in (0, 1).
+    discount : Discount
+        How alpha is shared out; LORD's sequence by default.
+
+    Examples
+    --------
+    >>> stream = AlphaSpending(0.05)
+    >>> [d.rejected for d in stream.test_all([0.001, 0.2, 0.0001])], round(stream.level, 6)
+    ([True, False, True], 0.000412)
+    """
+
+    kind: ClassVar[str] = "alpha-spending"
+    controls: ClassVar[str] = "probability of any false rejection, any dependence"
+
+    def __init__(self, alpha: float, discount: Discount = LORD) -> None:
+        super().__init__(alpha, discount)
+
+    @property
+    def wealth(self) -> float:
+        """What is left of alpha; never negative."""
+        return max(self._alpha - self._spent, 0.0)
+
+    def _level(self) -> float:
+        return self._alpha * self._discount.value(self._tests + 1)
+
+    def _after(self, p: float, level: float, rejected: bool) -> None:
+        self._spent += level
+
+    def _parameters(self) -> dict[str, float]:
+        return {"alpha": self._alpha}
+
+
+class LordPlusPlus(RewardedStream):
+    """LORD++ (Ramdas, Yang, Wainwright and Jordan 2017; Javanmard and Montanari 2018 for the sequence).
+
+    The level of test `t`, after rejections at `t_1 < t_2 < ...`, is
+
+        wealth gamma(t) + (alpha - wealth) gamma(t - t_1) + alpha sum over j >= 2 of gamma(t - t_j).
+
+    The false discovery rate stays below `alpha` at every time when null p-values are independent of each other and of
+    the rest; the modified rate (expected false over expected all) when each is super-uniform given the decisions
+    before. Constant time and memory a test; see `discount.Memory`.
+
+    Parameters
+    ----------
+    alpha : float
+        The false discovery rate to keep, in (0, 1).
+    wealth : float, optional
+        What may be spent before the first rejection, in (0, alpha); `alpha/2` by default.
+    discount : Discount
+        The sequence gamma; LORD's own by default.
+
+    Examples
+    --------
+    >>> stream = LordPlusPlus(0.05)
+    >>> [d.rejected for d in stream.test_all([0.001, 0.2, 0.0001, 0.6])]
+    [True, False, True, False]
+    >>> round(stream.level, 6)
+    0.000963
+    """
+
+    kind: ClassVar[str] = "lord++"
+    controls: ClassVar[str] = "false discovery rate, independent p-values"
+
+    def __init__(self, alpha: float, wealth: float | None = None, discount: Discount = LORD) -> None:
+        super().__init__(alpha, wealth, discount)
+
+    def _level(self) -> float:
+        return self._memory.value
+
+    def _after(self, p: float, level: float, rejected: bool) -> None:
+        self._memory.age()
+        self._spent += level
+        if rejected:
+            self._reward()
+
+    def _parameters(self) -> dict[str, float]:
+        return {"alpha": self._alpha, "wealth": self._start}
+
+
+class Saffron(RewardedStream):
+    """SAFFRON (Ramdas, Zrnic, Wainwright and Jordan 2018) with a constant candidate threshold.
+
+    A p-value at most `candidate` is a candidate and costs nothing; rewards age only at tests that are no candidates.
+    With `a_j` the number of such tests since rejection `j`, plus one, the level is
+
+        min(candidate, (1 - candidate) (wealth gamma(a_0) + (alpha - wealth) gamma(a_1) + alpha sum_{j>=2} gamma(a_j))).
+
+    The false discovery rate stays below `alpha` when p-values are independent; the modified rate when each null p-value
+    is super-uniform given the decisions before. Constant time and memory a test, however many rejections there were;
+    see `discount.Memory`.
+
+    Parameters
+    ----------
+    alpha : float
+        The false discovery rate to keep, in (0, 1).
+    wealth : float, optional
+        What may be spent before the first rejection, in (0, alpha); `alpha/2` by default.
+    candidate : float
+        The candidate threshold, in (0, 1); 0.5 by default.
+    discount : Discount
+        The sequence gamma; `j^-1.6` by default.
+
+    Examples
+    --------
+    >>> stream = Saffron(0.05)
+    >>> [d.rejected for d in stream.test_all([0.001, 0.9, 0.0001, 0.6])]
+    [True, False, True, False]
+    >>> round(stream.level, 6), stream.wealth > 0
+    (0.005494, True)
+    """
+
+    kind: ClassVar[str] = "saffron"
+    controls: ClassVar[str] = "false discovery rate, independent p-values"
+
+    def __init__(
+        self, alpha: float, wealth: float | None = None, candidate: float = 0.5, discount: Discount = SAFFRON
+    ) -> None:
+        super().__init__(alpha, wealth, discount)
+        self._candidate = arguments.probability("candidate", candidate)
+
+    def _level(self) -> float:
+        return min(self._candidate, (1 - self._candidate) * self._memory.value)
+
+    def _after(self, p: float, level: float, rejected: bool) -> None:
+        if p > self._candidate:
+            self._spent += level / (1 - self._candidate)
+            self._memory.age()
+        elif rejected:
+            self._reward()
+
+    def _parameters(self) -> dict[str, float]:
+        return {"alpha": self._alpha, "wealth": self._start, "candidate": self._candidate}
+
+
+class Addis(RewardedStream):
+    """ADDIS (Tian and Ramdas 2019) with constant thresholds.
+
+    A p-value above `discard` is not counted at all; otherwise as SAFFRON, with `discard - candidate` in place of
+    `1 - candidate`. It gains where null p-values are conservative. They must be independent and *uniformly*
+    conservative: super-uniform also given that they are at most any bound. An adjusted p-value of `AfterLooking` is
+    only known to be super-uniform, so give those to `AlphaSpending` or `Saffron`.
+
+    Parameters
+    ----------
+    alpha : float
+        The false discovery rate to keep, in (0, 1).
+    wealth : float, optional
+        What may be spent before the first rejection, in (0, alpha); `alpha/2` by default.
+    candidate, discard : float
+        The thresholds, `0 < candidate < discard <= 1`; 0.25 and 0.5 by default.
+    discount : Discount
+        The sequence gamma; `j^-1.6` by default.
+
+    Examples
+    --------
+    >>> stream = Addis(0.05)
+    >>> [d.rejected for d in stream.test_all([0.001, 0.9, 0.0001, 0.3])]
+    [True, False, True, False]
+    """
+
+    kind: ClassVar[str] = "addis"
+    controls: ClassVar[str] = "false discovery rate, independent and uniformly conservative p-values"
+
+    def __init__(
+        self,
+        alpha: float,
+        wealth: float | None = None,
+        candidate: float = 0.25,
+        discard: float = 0.5,
+        discount: Discount = SAFFRON,
+    ) -> None:
+        super().__init__(alpha, wealth, discount)
+        self._discard = arguments.probability("discard", discard, one=True)
+        self._candidate = arguments.real("candidate", candidate, above=0, below=self._discard)
+
+    def _level(self) -> float:
+        return min(self._candidate, (self._discard - self._candidate) * self._memory.value)
+
+    def _after(self, p: float, level: float, rejected: bool) -> None:
+        if p > self._discard:
+            return
+        if p > self._candidate:
+            self._spent += level / (self._discard - self._candidate)
+            self._memory.age()
+        elif rejected:
+            self._reward()
+
+    def _parameters(self) -> dict[str, float]:
+        return {
+            "alpha": self._alpha,
+            "wealth": self._start,
+            "candidate": self._candidate,
+            "discard": self._discard,
+        }

@@ -22,14 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
 from holdfast.accounting.costs import ZCDP
-from holdfast.accounting.filters.base import Filter
-from holdfast.accounting.filters.zcdp import ZCDPFilter
-from holdfast.bounds.holm import holm
+from holdfast.accounting.filters import Filter, ZCDPFilter
+from holdfast.bounds.p_value import holm
+from holdfast.core import arguments
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.inference.private_tests.counts import codes, column, cross_codes, histogram
-from holdfast.inference.private_tests.independence_methods import IndependenceMethod, independence
+from holdfast.inference.private_tests.independence_tests import IndependenceMethod, independence
 from holdfast.inference.private_tests.noise_law import discrete_gaussian
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.noise.entropy import Source
@@ -220,9 +219,9 @@ def all_pairs(
     """
     if not isinstance(columns, Mapping) or len(columns) < 2:
         raise InvalidParameter("columns must be a mapping of at least two columns to their declared categories")
-    alpha = check.probability("alpha", alpha)
-    total = check.real("rho", rho, above=0)
-    share = check.probability("merge", merge, zero=True)
+    alpha = arguments.probability("alpha", alpha)
+    total = arguments.real("rho", rho, above=0)
+    share = arguments.probability("merge", merge, zero=True)
     if method not in ("projected", "nonprojected", "asymptotic", "asymptotic-printed", "monte-carlo"):
         raise InvalidParameter(f"method must be one of independence's methods for Gaussian noise, got {method!r}")
     report = progress or (lambda done, what: None)
@@ -334,6 +333,3 @@ def _effect(result: TestResult, shape: tuple[int, ...]) -> float | None:
 def _down(x: float) -> float:
     """`x` to ten digits, never more, so that equal shares never add up to more than the whole."""
     return float(Context(prec=10, rounding=ROUND_DOWN).create_decimal(Decimal(repr(x)) * (1 - Decimal("1e-9"))))
-
-
-__all__ = ["AllPairs", "Pair", "all_pairs", "holm", "merge_map"]

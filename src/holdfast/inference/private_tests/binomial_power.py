@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 
-from holdfast import check
-from holdfast.bounds.search import first_whole
+from holdfast.bounds.numerics.search import first_whole
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.binomial_test import ALTERNATIVES, LARGEST_N, Alternative
-from holdfast.inference.private_tests.noisy_binomial import Masses, critical_count
-from holdfast.inference.private_tests.tulap import Tulap
+from holdfast.inference.private_tests.binomial_test import (
+    ALTERNATIVES,
+    LARGEST_N,
+    Alternative,
+    Masses,
+    Tulap,
+    critical_count,
+)
 from holdfast.noise.inputs import Rational
 
 
@@ -30,10 +35,10 @@ def power(
     >>> round(power(1000, 0.5, 0.55, epsilon=1), 4), round(power(1000, 0.5, 0.5, epsilon=1), 10)
     (0.884, 0.05)
     """
-    n = check.whole("n", n, at_least=1, at_most=LARGEST_N)
-    theta0, alpha = check.probability("theta0", theta0), check.probability("alpha", alpha)
-    theta1 = check.probability("theta1", theta1, zero=True, one=True)
-    check.choice("alternative", alternative, ALTERNATIVES)
+    n = arguments.whole("n", n, at_least=1, at_most=LARGEST_N)
+    theta0, alpha = arguments.probability("theta0", theta0), arguments.probability("alpha", alpha)
+    theta1 = arguments.probability("theta1", theta1, zero=True, one=True)
+    arguments.choice("alternative", alternative, ALTERNATIVES)
     noise = Tulap(epsilon, delta)
     share, total = (alpha / 2 if alternative == "two-sided" else alpha), 0.0
     for sign, null, truth in ((1, theta0, theta1), (-1, 1 - theta0, 1 - theta1)):
@@ -63,7 +68,7 @@ def rows_for_power(
     >>> rows_for_power(0.5, 0.55, epsilon=1), rows_for_power(0.5, 0.55, epsilon=0.1)
     (790, 1267)
     """
-    target = check.probability("target", target)
+    target = arguments.probability("target", target)
     if theta0 == theta1:
         raise InvalidParameter("theta1 must differ from theta0: no number of records tells equal proportions apart")
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc, chdtri
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.inference.private_tests.counts import histogram, probabilities, table
 from holdfast.inference.private_tests.result import TestResult
 
@@ -73,7 +73,7 @@ def gof(counts: Any, p0: Any, *, alpha: float = 0.05, n: int | None = None) -> T
       level asymptotic; not private
       warning: not private: the exact counts decide; publish nothing of it
     """
-    alpha = check.probability("alpha", alpha)
+    alpha = arguments.probability("alpha", alpha)
     checked = histogram(counts, n=n)
     vector = probabilities("p0", p0, checked.cells)
     statistic = float(pearson(checked.values, checked.n, vector))
@@ -106,8 +106,8 @@ def independence(counts: Any, *, alpha: float = 0.05, minimum_count: float = 5, 
     >>> independence([[0, 0], [30, 31]]).null_returned
     'a cell holds fewer than 5 records'
     """
-    alpha = check.probability("alpha", alpha)
-    least = check.real("minimum_count", minimum_count, at_least=0)
+    alpha = arguments.probability("alpha", alpha)
+    least = arguments.real("minimum_count", minimum_count, at_least=0)
     checked = table(counts, n=n)
     values, total = checked.values, checked.n
     r, c = checked.shape
@@ -133,6 +133,3 @@ def _result(name: str, statistic: float, degrees: int, alpha: float, n: int, war
     return TestResult(
         name, statistic, p, critical, alpha, p <= alpha, None, None, "asymptotic", warnings, n, {"degrees": degrees}
     )
-
-
-__all__ = ["chi_square_critical", "chi_square_sf", "gof", "independence", "pearson"]

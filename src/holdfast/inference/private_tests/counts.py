@@ -1,4 +1,4 @@
-"""The door for counts: a histogram, a table, or columns with declared categories. What it holds is secret.
+"""Counts: a secret histogram, table or columns with declared categories; and their noisy release, all that tests see.
 
 `n`, the number of records, is public and exact in every test here, and neighbours replace one record. Categories are
 declared, never discovered: which values occur is itself private.
@@ -13,10 +13,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.accounting.costs import Cost
+from holdfast.core import arguments
+from holdfast.core.copying import NoCopy
 from holdfast.data.frames import Frame
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.noise_law import UNITS, Unit
+from holdfast.inference.private_tests.noise_law import UNITS, NoiseLaw, Unit, noise_of, unprotected
+from holdfast.noise.entropy import Source
+from holdfast.noise.inputs import Rational
 
 #: Beyond this a count is no longer exact as a float.
 LARGEST_COUNT = 2**53
@@ -28,7 +32,7 @@ Margins = Literal["none", "rows", "columns", "both"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Counts:
+class Counts(NoCopy):
     """Exact counts of `n` records over cells. Secret: no repr and no error shows them, and they do not pickle.
 
     Examples
@@ -37,12 +41,14 @@ class Counts:
     Counts(n=1000, shape=(4,))
     """
 
+    _not_copied = "exact counts are private and do not pickle; keep the records, or the noisy counts of a result"
+
     values: NDArray[np.int64]
     n: int
 
     def __post_init__(self) -> None:
         clean = _whole(self.values)
-        if clean.ndim not in (1, 2) or check.whole("n", self.n, at_least=1) != int(clean.sum()):
+        if clean.ndim not in (1, 2) or arguments.whole("n", self.n, at_least=1) != int(clean.sum()):
             raise InvalidParameter("counts must be a histogram or a table whose cells sum to n")
         object.__setattr__(self, "values", clean)
 
@@ -58,9 +64,6 @@ class Counts:
 
     def __repr__(self) -> str:
         return f"Counts(n={self.n}, shape={self.shape})"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("exact counts are private and do not pickle; keep the records, or the noisy counts of a result")
 
 
 def histogram(counts: Any, *, n: int | None = None, neighbours: str = "replace-one") -> Counts:
@@ -238,7 +241,7 @@ def probabilities(name: str, values: Any, cells: int | None = None) -> NDArray[n
     if hasattr(values, "__len__") and any(isinstance(v, (list, tuple, np.ndarray)) for v in values):
         values = [entry for row in values for entry in row]
     try:
-        vector = np.array(check.reals(name, values, above=0))
+        vector = np.array(arguments.reals(name, values, above=0))
     except InvalidParameter as error:
         more = (
             "; leave a cell that cannot occur out of the counts too"
@@ -273,8 +276,8 @@ def protected_unit(public_margins: Margins, unit: Unit) -> Unit:
         ...
     holdfast.errors.InvalidParameter: unit must be 'swap' where both margins are public, got 'person': ...
     """
-    check.choice("public_margins", public_margins, ("none", "rows", "columns", "both"))
-    check.choice("unit", unit, UNITS)
+    arguments.choice("public_margins", public_margins, ("none", "rows", "columns", "both"))
+    arguments.choice("unit", unit, UNITS)
     if public_margins == "both" and unit != "swap":
         raise InvalidParameter(
             f"unit must be 'swap' where both margins are public, got {unit!r}: no replacement of one record keeps both "
@@ -310,14 +313,14 @@ def _counts(counts: Any, n: Any, neighbours: str, *, table: bool) -> Counts:
                 f"n must be a public whole number, got {n!r}: every test here takes n as known and exact. With a "
                 "private total the statistics, their limits and the sensitivities are others, and none is proved here"
             )
-        if check.whole("n", n, at_least=1) != total:
+        if arguments.whole("n", n, at_least=1) != total:
             raise InvalidParameter(f"n must be the public number of records, the sum of the counts, and {n} is not")
     return Counts(array, total)
 
 
 def replace_one_only(neighbours: str) -> None:
     """Refuse add/remove neighbours, and say why."""
-    check.choice("neighbours", neighbours, ("replace-one", "add-remove"))
+    arguments.choice("neighbours", neighbours, ("replace-one", "add-remove"))
     if neighbours == "add-remove":
         raise InvalidParameter(
             "neighbours must be replace-one, got add-remove: every test here takes n as public, and adding or removing "
@@ -365,17 +368,98 @@ def _list(values: Any, name: str) -> list[Any]:
     return found
 
 
-__all__ = [
-    "Counts",
-    "Margins",
-    "codes",
-    "column",
-    "cross",
-    "cross_codes",
-    "histogram",
-    "probabilities",
-    "protected_unit",
-    "replace_one_only",
-    "table",
-    "tally",
-]
+@dataclass(frozen=True, eq=False)
+class NoisyCounts:
+    """Counts with noise of a declared law, released already: everything computed from them is free.
+
+    Attributes
+    ----------
+    values : array
+        The noisy counts; `(d,)` or `(r, c)`. They may be negative and need not be whole.
+    n : int
+        The public number of records.
+    noise : NoiseLaw
+        The law of the noise on each cell. Its cost was paid by the release.
+    secure : bool
+        False where the noise came from a seeded source; every test of such counts says so.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests import gaussian
+    >>> NoisyCounts([253.5, 234.75, 279.0, 251.25], 1000, gaussian(0.00125)).shape
+    (4,)
+    """
+
+    values: NDArray[np.float64]
+    n: int
+    noise: NoiseLaw
+    secure: bool = True
+
+    def __post_init__(self) -> None:
+        try:
+            values = np.array(self.values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidParameter("values must be noisy counts: numbers") from None
+        if values.ndim not in (1, 2) or values.size < 2 or not np.all(np.isfinite(values)):
+            raise InvalidParameter("values must be finite noisy counts of at least two cells")
+        if not isinstance(self.noise, NoiseLaw):
+            raise InvalidParameter(f"noise must be a NoiseLaw, got a {type(self.noise).__name__}")
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "n", arguments.whole("n", self.n, at_least=1))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """`(d,)` for a histogram, `(r, c)` for a table."""
+        return tuple(self.values.shape)
+
+    @property
+    def cost(self) -> Cost:
+        """What the release spent."""
+        return self.noise.cost
+
+
+def release(
+    counts: Any,
+    *,
+    rho: Rational | None = None,
+    epsilon: Rational | None = None,
+    noise: NoiseLaw | None = None,
+    unit: Unit = "person",
+    n: int | None = None,
+    neighbours: str = "replace-one",
+    source: Source | None = None,
+) -> NoisyCounts:
+    """Release a histogram or a table once, with exact noise; the tests take the result at no further cost.
+
+    Parameters
+    ----------
+    counts : Counts or array of whole numbers
+        See `histogram` and `table`.
+    rho, epsilon, noise
+        Exactly one: `rho` for discrete Gaussian noise, `epsilon` for discrete Laplace noise, or any `NoiseLaw`.
+    unit : {"person", "swap"}
+        What neighbours change; "swap" only where both margins of a table are public.
+    n, neighbours
+        As in `histogram`.
+    source : Source, optional
+        None for the operating system.
+
+    Examples
+    --------
+    >>> noisy = release([520, 150, 170, 160], rho=0.01)
+    >>> noisy.shape, noisy.cost
+    ((4,), ZCDP(rho=0.01))
+    """
+    law = noise_of(rho=rho, epsilon=epsilon, noise=noise, unit=unit)
+    replace_one_only(neighbours)
+    shape = counts.shape if isinstance(counts, (Counts, np.ndarray)) else np.shape(counts)
+    checked = histogram(counts, n=n, neighbours=neighbours)
+    return NoisyCounts(law.release(checked.values.reshape(shape), source), checked.n, law, not unprotected(source))
+
+
+def source_warnings(counts: Counts | NoisyCounts, source: Source | None) -> tuple[str, ...]:
+    """What a result must say about where the noise of its counts came from."""
+    if isinstance(counts, NoisyCounts):
+        return () if counts.secure else ("the counts were released with noise that protects nobody: for tests only",)
+    return unprotected(source)

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
+from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter
-from holdfast.extras import named_extras
 from holdfast.inference.private_tests.monte_carlo import DEFAULT_REPLICATES
 from holdfast.inference.private_tests.noise_law import NoiseLaw
-from holdfast.inference.private_tests.two_step_mle import MINIMUM_COUNT
+from holdfast.inference.private_tests.null_models import MINIMUM_COUNT
 
 #: Cells drawn at once: about two gigabytes with all intermediate arrays.
 _BLOCK_CELLS = 1 << 25
@@ -74,8 +74,8 @@ def independence_p_values(
     tables = np.asarray(noisy, dtype=np.float64)
     if tables.ndim != 3 or min(tables.shape[1:]) < 2:
         raise InvalidParameter(f"noisy must have shape (tables, r, c), got {tables.shape}")
-    n, m = check.whole("n", n, at_least=1), check.whole("m", m, at_least=1)
-    least = check.real("minimum", minimum, above=0)
+    n, m = arguments.whole("n", n, at_least=1), arguments.whole("m", m, at_least=1)
+    least = arguments.real("minimum", minimum, above=0)
     torch = _torch()
     generator = torch.Generator(device=device)
     generator.seed() if seed is None else generator.manual_seed(seed)
@@ -143,6 +143,3 @@ def _torch() -> Any:
     """PyTorch, which only this module needs; found by name, so that type checks do not depend on it."""
     with named_extras():
         return importlib.import_module("torch")
-
-
-__all__ = ["independence_p_values"]

@@ -1,4 +1,4 @@
-"""Association of a genotype with a disease by output perturbation: noise on the statistic itself (section 7.3.2).
+"""Association of a genotype with a disease by noise on the statistic itself (section 7.3.2), and its power.
 
 A baseline. Noise on the counts and `homogeneity` need about 25 times less budget for the same power from n = 1,000 on.
 """
@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
-from scipy.special import erfcx, ndtr
+from scipy.special import chndtr, erfcx, ndtr
 
-from holdfast import check
 from holdfast.accounting.costs import ZCDP
-from holdfast.bounds.exact import float_up
+from holdfast.bounds.numerics.exact import float_up
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.counts import table
 from holdfast.inference.private_tests.monte_carlo import rejects
-from holdfast.inference.private_tests.noise_law import unprotected
+from holdfast.inference.private_tests.noise_law import noise_of, unprotected
+from holdfast.inference.private_tests.power import At, Power, distribution, homogeneity_power
 from holdfast.inference.private_tests.question import small_alpha
 from holdfast.inference.private_tests.result import TestResult
-from holdfast.noise.calibrate import gaussian_on_grid
 from holdfast.noise.entropy import Source
+from holdfast.noise.grid import gaussian_on_grid
 from holdfast.noise.inputs import Rational, rational
 
 
@@ -48,7 +50,7 @@ def sensitivity(cases: int, controls: int) -> Fraction:
     >>> print(float(sensitivity(6, 3)))
     3.857142857142857
     """
-    first, second = check.whole("cases", cases, at_least=1), check.whole("controls", controls, at_least=1)
+    first, second = arguments.whole("cases", cases, at_least=1), arguments.whole("controls", controls, at_least=1)
     n, most = first + second, max(first, second)
     return Fraction(n * n, first * second) * Fraction(most, most + 1)
 
@@ -101,7 +103,7 @@ def threshold(sd: float, alpha: float) -> float:
     """
     from scipy.optimize import brentq  # here, since every server and command that guards rows loads this module
 
-    sd, alpha = check.real("sd", sd, above=0), check.probability("alpha", alpha)
+    sd, alpha = arguments.real("sd", sd, above=0), arguments.probability("alpha", alpha)
     goal = math.log(alpha)
 
     def excess(t: float) -> float:
@@ -119,8 +121,8 @@ def output_sd(n: int, rho: float) -> float:
     >>> print(f"{output_sd(1000, 0.05):.8f}")
     12.62386291
     """
-    n = check.whole("n", n, at_least=2)
-    return 4 * n / (n + 2) / math.sqrt(2 * check.real("rho", rho, above=0))
+    n = arguments.whole("n", n, at_least=2)
+    return 4 * n / (n + 2) / math.sqrt(2 * arguments.real("rho", rho, above=0))
 
 
 def gwas(
@@ -167,8 +169,8 @@ def gwas(
         ...
     holdfast.errors.InvalidParameter: labels must be fixed, got private: with private labels the sensitivity of ...
     """
-    alpha = check.probability("alpha", alpha)
-    check.choice("labels", labels, ("fixed", "private"))
+    alpha = arguments.probability("alpha", alpha)
+    arguments.choice("labels", labels, ("fixed", "private"))
     if labels == "private":
         raise InvalidParameter(
             "labels must be fixed, got private: with private labels the sensitivity of the statistic is larger and not "
@@ -205,4 +207,94 @@ def gwas(
     )
 
 
-__all__ = ["gwas", "output_sd", "sensitivity", "statistic", "tail", "threshold"]
+GwasMethod = Literal["projected", "output-perturbation", "classical"]
+GWAS_METHODS: tuple[GwasMethod, ...] = ("projected", "output-perturbation", "classical")
+
+#: Standard deviations beyond which a normal has less than 1e-32.
+_FAR = 12.0
+
+
+def gwas_power(
+    cases: Any,
+    controls: Any,
+    n: int,
+    *,
+    rho: Rational | None = None,
+    share: float = 0.5,
+    method: GwasMethod = "projected",
+    alpha: float = 0.05,
+    at: At = "alternative",
+) -> Power:
+    """The probability of finding that cases and controls have different genotypes.
+
+    "projected" is `homogeneity` with noise on the counts. "output-perturbation" is `gwas`: in the limit its statistic
+    is `chi2(2, v) + N(0, sd^2)` with `v = sum (n1 (a - p)^2 + n2 (b - p)^2) / p`, `p` the pooled law (section 7.3.2
+    for the null; the noncentral form is derived here).
+
+    Parameters
+    ----------
+    cases, controls : list
+        Probabilities of the three genotypes in each group.
+    n : int
+        Number of people in all.
+    rho : float
+        The zCDP cost; none for "classical".
+    share : float
+        Of cases among the people; rounded to whole people.
+    method : {"projected", "output-perturbation", "classical"}
+        Which test.
+    alpha : float
+        The level.
+    at : {"alternative", "null"}
+        As in `gof_power`; the output-perturbed statistic is always taken at the null.
+
+    Examples
+    --------
+    >>> genotypes = [1 / 2, 1 / 4, 1 / 4], [1 / 3, 1 / 3, 1 / 3]
+    >>> for method, rho in (("output-perturbation", 0.05), ("projected", 0.002)):           # Figure 23
+    ...     print(f"{method}, rho {rho}: {gwas_power(*genotypes, 1000, rho=rho, method=method).power:.2f}")
+    output-perturbation, rho 0.05: 0.67
+    projected, rho 0.002: 0.70
+    """
+    arguments.choice("method", method, GWAS_METHODS)
+    a, b = distribution("cases", cases), distribution("controls", controls)
+    if a.size != 3 or b.size != 3:
+        raise InvalidParameter("cases and controls must list the probabilities of three genotypes each")
+    total = arguments.whole("n", n, at_least=2)
+    first = min(total - 1, max(1, round(total * arguments.probability("share", share))))
+    sizes = (first, total - first)
+    if method != "output-perturbation":
+        options: dict[str, Any] = {"alpha": alpha, "at": at, "method": method}
+        return homogeneity_power([a, b], sizes, rho=rho, **options)
+    law = noise_of(rho=rho)
+    alpha = arguments.probability("alpha", alpha)
+    sd = float(sensitivity(*sizes)) / math.sqrt(2 * float(law.parameter))
+    pooled = (sizes[0] * a + sizes[1] * b) / total
+    seen = pooled > 0
+    v = float(((sizes[0] * (a - pooled) ** 2 + sizes[1] * (b - pooled) ** 2)[seen] / pooled[seen]).sum())
+    found = shifted_tail(threshold(sd, alpha), sd, v)
+    cost = ZCDP(law.cost.rho) if isinstance(law.cost, ZCDP) else law.cost
+    return Power("GWAS output perturbation", found, total, alpha, cost, v, "limit", "asymptotic")
+
+
+def shifted_tail(t: float, sd: float, noncentrality: float) -> float:
+    """`P(chi2(2, v) + N(0, sd^2) > t)` by quadrature over the normal, cut where the chi-square begins.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests.gwas import tail
+    >>> print(f"{shifted_tail(10.0, 3.0, 0.0):.10f} {tail(10.0, 3.0):.10f}")
+    0.0204906909 0.0204906909
+    """
+    cut = t / sd
+    whole = float(ndtr(-cut))  # beyond the cut the normal alone exceeds t
+    if cut <= -_FAR:
+        return whole
+    x, w = np.polynomial.legendre.leggauss(64)
+    edges = np.linspace(-_FAR, min(cut, _FAR), 33)
+    for left, right in pairwise(edges):
+        z = 0.5 * (right - left) * x + 0.5 * (right + left)
+        density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+        upper = 1 - chndtr(np.maximum(t - sd * z, 0.0), 2, noncentrality)
+        whole += float(0.5 * (right - left) * (w * density * upper).sum())
+    return min(1.0, max(0.0, whole))

@@ -1,33 +1,414 @@
-"""The general minimum chi-square test of noisy counts: any null model, projected or not (Algorithm 15)."""
+"""Minimum chi-square tests of noisy counts for any null model: by its limit law (Algorithm 15) or by Monte Carlo.
+
+Weighted fits
+-------------
+The statistic of Algorithm 15 is `T(theta) = sum_g n_g v' N v`, `v = h~_g / n_g - p_g(theta)`, with
+`N = Pi (Diag(p) - p p' + c I)^-1 Pi` at the first estimate `p = p(phi)` and `Pi` the centring. In closed form
+
+    v' N w = sum u_i x_i / a_i + (c / lam) (g . u)(g . x),      u = v - mean(v),  x = w - mean(w),
+    a_i = p_i + c,   g_i = mean(1/a) - 1/a_i,   lam = sum p_i / a_i,
+
+which has no cancellation as `c -> 0` (derived, reviewed: spec, Algorithm 14). So `T` is the squared length of a vector
+that is linear in `v`, and the fit is a least-squares problem.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.classical import chi_square_critical, chi_square_sf
-from holdfast.inference.private_tests.counts import Counts, Margins
+from holdfast.inference.private_tests.counts import Counts, Margins, NoisyCounts, source_warnings
+from holdfast.inference.private_tests.monte_carlo import (
+    DEFAULT_REPLICATES,
+    OnNull,
+    blocks,
+    critical_value,
+    generator,
+    p_value,
+    rank,
+    resample,
+)
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit
 from holdfast.inference.private_tests.null_models import Independence, NullModel, Simple
 from holdfast.inference.private_tests.question import (
     Question,
+    few_replicates,
     need_gaussian,
     question,
     refuse_lattice,
     small_alpha,
 )
-from holdfast.inference.private_tests.released import NoisyCounts, source_warnings
-from holdfast.inference.private_tests.result import TestResult
-from holdfast.inference.private_tests.user_model import UserModel, fit_user
-from holdfast.inference.private_tests.weighted_fit import Fit, fit
+from holdfast.inference.private_tests.result import Level, TestResult
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
 
 Array = NDArray[np.float64]
+
+#: A search ends where the statistic falls by less than this part of itself, or of one: below lies rounding.
+_CONVERGED = 1e-13
+_STEPS = 200
+_HALVINGS = 30
+
+
+class Fit(NamedTuple):
+    """A fitted null model; with a batch each field has its leading axes.
+
+    Attributes
+    ----------
+    projected : float or array
+        The minimum of the projected statistic; NaN where the rule of thumb fired.
+    excess : float or array
+        `sum_g (sum h~_g - n_g)^2 / (cells variance)`: what the nonprojected statistic has in addition.
+    theta : array
+        The minimiser.
+    probabilities : array
+        Cell probabilities there, `(..., groups, cells)`.
+    conclusive : bool or array
+        Whether every expected count at the first estimate exceeded the minimum.
+    """
+
+    projected: Any
+    excess: Any
+    theta: Array
+    probabilities: Array
+    conclusive: Any
+
+    @property
+    def nonprojected(self) -> Any:
+        """The minimum of the nonprojected statistic, which has the same minimiser (both laws sum to one)."""
+        return self.projected + self.excess
+
+
+class Whitening(NamedTuple):
+    """The square root of `N` at a first estimate, for residuals of shape `(..., groups, cells)`."""
+
+    root: Array  # sqrt(n_g / a)
+    tilt: Array  # sqrt(n_g c_g / lam) g
+
+    def apply(self, v: Array) -> Array:
+        """A vector of length `groups (cells + 1)` whose squared length is `sum_g n_g v' N v`."""
+        u = v - v.mean(axis=-1, keepdims=True)
+        whole = np.concatenate([u * self.root, (u * self.tilt).sum(axis=-1, keepdims=True)], axis=-1)
+        return whole.reshape(*whole.shape[:-2], -1)
+
+    def columns(self, jacobian: Array) -> Array:
+        """The same for each column of a Jacobian `(..., groups, cells, k)`."""
+        return np.moveaxis(self.apply(np.moveaxis(jacobian, -1, 0)), 0, -1)
+
+    def rows(self, keep: Any) -> Whitening:
+        """Some of a batch."""
+        return Whitening(self.root[keep], self.tilt[keep])
+
+
+def whitening(p: Array, sizes: Array, variance: float) -> Whitening:
+    """The whitening at cell probabilities `p` `(..., groups, cells)` for groups of public `sizes`."""
+    n = sizes[:, None]
+    c = variance / n
+    inverse = 1 / (p + c)
+    lam = (p * inverse).sum(axis=-1, keepdims=True)
+    tilt = (inverse.mean(axis=-1, keepdims=True) - inverse) * np.sqrt(n * c / lam)
+    return Whitening(np.sqrt(n * inverse), tilt)
+
+
+def fit(noisy: Array, sizes: Array, variance: float, model: NullModel, minimum_expected: float) -> Fit:
+    """Minimise the statistic over the model for noisy counts of shape `(..., groups, cells)`.
+
+    Gauss-Newton from the first estimate with step halving, batched; where it leaves the parameter space, spectral
+    projected gradient inside it. NULL where an expected count `n_g p(phi)` is at most `minimum_expected`, which at 0
+    still refuses what is not a positive law.
+    """
+    batch = noisy.shape[:-2]
+    flat = noisy.reshape(-1, *noisy.shape[-2:])
+    total = flat.sum(axis=(-2, -1))
+    known = total > 0
+    first = model.start(np.where(known[:, None, None], flat, 1.0))
+    p = model.probabilities(first)
+    conclusive = known & ((p * sizes[:, None]).min(axis=(-2, -1)) > minimum_expected)
+    theta, projected = first.copy(), np.full(total.size, np.nan)
+    good = np.flatnonzero(conclusive)
+    for part in blocks(good.size, model.groups * model.cells * (model.coordinates + 4)):
+        rows = good[part]
+        white = whitening(p[rows], sizes, variance)
+        theta[rows], projected[rows] = _minimise(flat[rows] / sizes[:, None], first[rows], white, model)
+        if not batch:  # the statistic is flat where it is least; an estimate that is shown gets its last digits
+            theta[rows] = _polish(flat[rows] / sizes[:, None], theta[rows], white, model)
+    excess = total_excess(flat, sizes, variance)
+    fitted = model.probabilities(theta)
+    if not batch:
+        return Fit(float(projected[0]), float(excess[0]), theta[0], fitted[0], bool(conclusive[0]))
+    return Fit(
+        projected.reshape(batch),
+        excess.reshape(batch),
+        theta.reshape(*batch, -1),
+        fitted.reshape(*batch, *fitted.shape[1:]),
+        conclusive.reshape(batch),
+    )
+
+
+def total_excess(noisy: Array, sizes: Array, variance: float) -> Array:
+    """`sum_g (sum h~_g - n_g)^2 / (cells variance)`; without noise 0 where the totals fit, else infinite."""
+    off = np.square(noisy.sum(axis=-1) - sizes).sum(axis=-1)
+    if variance == 0:
+        return np.where(off > 0, np.inf, 0.0)
+    found: Array = off / (noisy.shape[-1] * variance)
+    return found
+
+
+def _minimise(x: Array, theta: Array, white: Whitening, model: NullModel) -> tuple[Array, Array]:
+    theta, value = gauss_newton(x, theta, white, model)
+    outside = np.flatnonzero(theta.min(axis=-1, initial=0.0) < 0)
+    if outside.size:
+        inside = model.project(theta[outside])
+        theta[outside], value[outside] = _spectral(x[outside], inside, white.rows(outside), model)
+    return theta, value
+
+
+def gauss_newton(x: Array, theta: Array, white: Whitening, model: NullModel) -> tuple[Array, Array]:
+    """Minimise `|white(x - p(theta))|^2` with sums of one and no sign constraint, from `theta`; batched.
+
+    Returns the minimisers, whose entries may be negative, and the minima. The local tests want exactly this: a sign
+    constraint that binds adds to the statistic what its chi-square limit does not know.
+    """
+    theta = theta.copy()
+    residual = white.apply(x - model.probabilities(theta))
+    value = np.square(residual).sum(axis=-1)
+    if model.parameters == 0:
+        return theta, value
+    active = np.arange(len(theta))
+    for _ in range(_STEPS):
+        part, here = white.rows(active), theta[active]
+        slopes = part.columns(model.jacobian(here) @ model.tangent)
+        move = _least_squares(slopes, residual[active]) @ model.tangent.T
+        length, before = np.ones(active.size), value[active]
+        slack = _CONVERGED * (1 + before)
+        for _ in range(_HALVINGS):
+            trial = here + length[:, None] * move
+            r = part.apply(x[active] - model.probabilities(trial))
+            now = np.square(r).sum(axis=-1)
+            worse = now > before + slack
+            if not worse.any():
+                break
+            length = np.where(worse, length / 2, length)
+        better = now < before
+        gained = active[better]
+        theta[gained], residual[gained], value[gained] = trial[better], r[better], now[better]
+        active = active[before - now > slack]
+        if not active.size:
+            break
+    return theta, value
+
+
+def _polish(x: Array, theta: Array, white: Whitening, model: NullModel) -> Array:
+    """A few full steps at the minimum, where the statistic no longer sees them. Not on the boundary."""
+    if model.parameters == 0 or theta.min() <= 0:
+        return theta
+    for _ in range(8):
+        slopes = white.columns(model.jacobian(theta) @ model.tangent)
+        move = _least_squares(slopes, white.apply(x - model.probabilities(theta))) @ model.tangent.T
+        if np.abs(move).max() > 1e-5:
+            return theta
+        theta = theta + move
+    return theta
+
+
+def _least_squares(slopes: Array, residual: Array) -> Array:
+    """The Gauss-Newton step by normal equations; a speck of ridge keeps a degenerate one solvable."""
+    gram = np.swapaxes(slopes, -1, -2) @ slopes
+    size = gram.shape[-1]
+    ridge = 1e-14 * np.trace(gram, axis1=-2, axis2=-1)[:, None, None] * np.eye(size)
+    right = np.swapaxes(slopes, -1, -2) @ residual[..., None]
+    step: Array = np.linalg.solve(gram + ridge, right)[..., 0]
+    return step
+
+
+def _spectral(x: Array, theta: Array, white: Whitening, model: NullModel) -> tuple[Array, Array]:
+    """Spectral projected gradient (Barzilai and Borwein's step, Armijo's rule) on the product of simplices."""
+
+    def evaluate(at: Array, part: Whitening, data: Array) -> tuple[Array, Array]:
+        r = part.apply(data - model.probabilities(at))
+        slope = part.columns(model.jacobian(at))
+        return np.square(r).sum(axis=-1), -2 * (np.swapaxes(slope, -1, -2) @ r[..., None])[..., 0]
+
+    theta = theta.copy()
+    value, gradient = evaluate(theta, white, x)
+    pace = 1 / np.maximum(np.abs(gradient).max(axis=-1), 1e-300)
+    active = np.arange(len(theta))
+    for _ in range(_STEPS):
+        part, data, here = white.rows(active), x[active], theta[active]
+        move = model.project(here - pace[active, None] * gradient[active]) - here
+        fall = (gradient[active] * move).sum(axis=-1)
+        length = np.ones(active.size)
+        for _ in range(_HALVINGS):
+            now, slope = evaluate(here + length[:, None] * move, part, data)
+            short = now > value[active] + 1e-4 * length * fall
+            if not short.any():
+                break
+            length = np.where(short, length / 2, length)
+        better = now < value[active]
+        gained, step = active[better], (length[:, None] * move)[better]
+        turned = ((slope[better] - gradient[gained]) * step).sum(axis=-1)
+        curved = turned > 0
+        pace[gained[curved]] = np.square(step[curved]).sum(axis=-1) / turned[curved]
+        done = ~better | (value[active] - now <= _CONVERGED * (1 + value[active]))
+        theta[gained], value[gained], gradient[gained] = here[better] + step, now[better], slope[better]
+        active = active[~done]
+        if not active.size:
+            break
+    return theta, value
+
+
+_SUM_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class UserModel:
+    """A null model on `cells` cells with `parameters` free parameters.
+
+    Attributes
+    ----------
+    probabilities : callable
+        From `parameters` numbers to `cells` positive numbers that sum to one; continuously differentiable, one to one,
+        with a Jacobian of full rank (Assumption 7.1.1 of the dissertation).
+    start : callable
+        From noisy counts to a consistent estimate of the parameters. Noisy counts may be negative; give NaN where
+        there is no estimate, which makes the test NULL.
+    cells, parameters : int
+        `parameters` at most `cells - 2`, so that something is left to test.
+    bounds : (lower, upper), optional
+        Numbers or lists; the estimate is clipped to them and the fit stays inside.
+    jacobian : callable, optional
+        `cells` by `parameters`; finite differences if None.
+    more_starts : sequence, optional
+        Other points to begin the search from. The best fit counts.
+    name : str
+        For people.
+
+    Examples
+    --------
+    Two independent coins with one bias:
+
+    >>> coins = UserModel(
+    ...     probabilities=lambda t: np.outer([t[0], 1 - t[0]], [t[0], 1 - t[0]]).ravel(),
+    ...     start=lambda h: [(2 * h[0] + h[1] + h[2]) / (2 * h.sum())],
+    ...     cells=4, parameters=1, bounds=(0, 1), name="two coins of one bias",
+    ... )
+    >>> coins
+    two coins of one bias
+    """
+
+    probabilities: Callable[[Array], Any]
+    start: Callable[[Array], Any]
+    cells: int
+    parameters: int
+    bounds: tuple[Any, Any] = (-np.inf, np.inf)
+    jacobian: Callable[[Array], Any] | None = None
+    more_starts: Sequence[Any] = ()
+    name: str = "a user's model"
+
+    groups = 1
+
+    def __post_init__(self) -> None:
+        d = arguments.whole("cells", self.cells, at_least=3)
+        s = arguments.whole("parameters", self.parameters, at_least=1, at_most=d - 2)
+        try:
+            low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), (s,)) for b in self.bounds)
+        except (TypeError, ValueError):
+            raise InvalidParameter(f"bounds must be a pair of numbers or of lists of {s} numbers") from None
+        if not np.all(low < high):
+            raise InvalidParameter("bounds must have every lower end below its upper end")
+        object.__setattr__(self, "bounds", (low, high))
+        # A model that cannot be evaluated must fail here, before a release is spent on it.
+        theta = self.first(np.full(d, 1000.0))
+        if not np.isfinite(theta).all():
+            raise InvalidParameter("start must give finite numbers for equal counts")
+        self.law(theta)
+        if self.jacobian is not None and np.shape(self.jacobian(theta)) != (d, s):
+            raise InvalidParameter(f"jacobian must give an array of shape ({d}, {s})")
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def first(self, noisy: Array) -> Array:
+        """The first estimate, inside the bounds."""
+        theta = np.asarray(self.start(noisy), dtype=np.float64).reshape(-1)
+        if theta.shape != (self.parameters,):
+            raise InvalidParameter(f"start must give {self.parameters} numbers")
+        return np.clip(theta, *self.bounds)
+
+    def law(self, theta: Array) -> Array:
+        """Cell probabilities, checked to sum to one: without that projection and centring disagree (spec, Alg. 15)."""
+        p = np.asarray(self.probabilities(theta), dtype=np.float64).reshape(-1)
+        if p.shape != (self.cells,) or not abs(p.sum() - 1) <= _SUM_SLACK:
+            raise InvalidParameter(f"probabilities must give {self.cells} numbers that sum to one")
+        return p
+
+
+def fit_user(noisy: Array, n: int, variance: float, model: UserModel, minimum_expected: float) -> Fit:
+    """Fit a user's model to noisy counts `(..., 1, cells)`, one after the other, by bounded nonlinear least squares.
+
+    Time: a few milliseconds each.
+    """
+    batch = noisy.shape[:-2]
+    flat = noisy.reshape(-1, model.cells)
+    size = len(flat)
+    projected, conclusive = np.full(size, np.nan), np.zeros(size, dtype=bool)
+    theta, fitted = np.full((size, model.parameters), np.nan), np.full((size, 1, model.cells), np.nan)
+    for i, counts in enumerate(flat):
+        if counts.sum() > 0:
+            first = model.first(counts)
+            if not np.isfinite(first).all():  # no estimate from such counts: NULL, not an error after the release
+                continue
+            p = model.law(first)
+            conclusive[i] = n * p.min() > minimum_expected
+            if conclusive[i]:
+                white = whitening(p[None, :], np.array([float(n)]), variance)
+                theta[i], projected[i] = minimise_user(counts / n, first, white, model)
+                fitted[i, 0] = model.law(theta[i])
+    excess = total_excess(flat[:, None, :], np.array([float(n)]), variance)
+    if not batch:
+        return Fit(float(projected[0]), float(excess[0]), theta[0], fitted[0], bool(conclusive[0]))
+    shaped = (a.reshape(*batch, *a.shape[1:]) for a in (projected, excess, theta, fitted, conclusive))
+    return Fit(*shaped)
+
+
+def minimise_user(x: Array, first: Array, white: Whitening, model: UserModel) -> tuple[Array, float]:
+    """Minimise `|white(x - p(theta))|^2` inside the bounds, from `first` and the model's other starts."""
+    from scipy.optimize import least_squares
+
+    slope = model.jacobian
+
+    def residual(theta: Array) -> Array:
+        return white.apply((x - model.law(theta))[None, :])
+
+    def derivative(theta: Array) -> Array:
+        assert slope is not None
+        return -white.columns(np.asarray(slope(theta), dtype=np.float64)[None, :, :])
+
+    best: tuple[Array, float] | None = None
+    for begin in (first, *(np.asarray(s, dtype=np.float64).reshape(-1) for s in model.more_starts)):
+        found = least_squares(
+            residual,
+            np.clip(begin, *model.bounds),
+            jac="3-point" if slope is None else derivative,
+            bounds=model.bounds,
+            x_scale="jac",
+            xtol=1e-14,
+            ftol=1e-14,
+            gtol=1e-14,
+        )
+        if best is None or 2 * found.cost < best[1]:
+            best = found.x, float(2 * found.cost)
+    assert best is not None
+    return best
+
+
 Model = NullModel | UserModel
 
 MINIMUM_EXPECTED = 5.0
@@ -99,8 +480,8 @@ def fit_model(
         counts = counts[..., None, :] if counts.shape[-1] == model.cells else counts.reshape(1, -1)
     if counts.shape[-2:] != (model.groups, model.cells):
         raise InvalidParameter(f"noisy must have {model.groups} by {model.cells} counts for {model.name}")
-    spread = check.real("variance", variance, at_least=0)
-    least = check.real("minimum_expected", minimum_expected, at_least=0)
+    spread = arguments.real("variance", variance, at_least=0)
+    least = arguments.real("minimum_expected", minimum_expected, at_least=0)
     if isinstance(model, UserModel):
         return fit_user(counts, int(totals[0]), spread, model, least)
     return fit(counts, totals, spread, model, least)
@@ -199,7 +580,7 @@ def minimum_chi_square(
         `Independence`, `Homogeneity`, `HardyWeinberg`, `Symmetry`, `Simple`, or your own.
     rho, epsilon, noise
         Exactly one, none with noisy counts; the noise must be Gaussian. With Laplace noise use
-        `mc_gen_chi.mc_minimum_chi_square`.
+        `mc_minimum_chi_square`.
     alpha : float
         The level asked for.
     projected : bool
@@ -210,7 +591,7 @@ def minimum_chi_square(
     minimum_expected : float
         NULL where an expected count at the first estimate is at most this; 5 as printed.
     n, neighbours, public_margins, unit
-        As in `mc_indep.independence`.
+        As in `monte_carlo_independence`.
     source : Source, optional
         Of the privacy noise; None for the operating system.
 
@@ -243,7 +624,7 @@ def minimum_chi_square(
     need_gaussian(found.noise, name)
     if not projected:
         refuse_lattice(found.noise)
-    least = check.real("minimum_expected", minimum_expected, at_least=0)
+    least = arguments.real("minimum_expected", minimum_expected, at_least=0)
     if isinstance(model, Simple) and found.n * model.probabilities(np.zeros(0)).min() <= least:
         raise InvalidParameter(
             f"counts are too few for a given law: an expected count, which is public, is at most {least:g}; use gof"
@@ -272,7 +653,7 @@ def group_sizes(found: Question, model: Model, sizes: Any, whole: Array) -> Arra
         if sizes is not None:
             raise InvalidParameter("sizes are for models of several groups; one group has size n")
         return whole
-    declared = None if sizes is None else np.array(check.reals("sizes", sizes, at_least=1))
+    declared = None if sizes is None else np.array(arguments.reals("sizes", sizes, at_least=1))
     if declared is not None and np.any(declared != np.floor(declared)):
         raise InvalidParameter("sizes must be whole numbers: the public size of each group")
     if isinstance(found.counts, NoisyCounts):
@@ -289,12 +670,113 @@ def group_sizes(found: Question, model: Model, sizes: Any, whole: Array) -> Arra
     return totals
 
 
-__all__ = [
-    "MINIMUM_EXPECTED",
-    "Model",
-    "degrees_of_freedom",
-    "fit_model",
-    "group_sizes",
-    "independence_fit",
-    "minimum_chi_square",
-]
+#: Statistics this close, relatively, are ties.
+_TIE = 1e-12
+
+
+def mc_minimum_chi_square(
+    counts: Any,
+    model: Model,
+    *,
+    rho: Rational | None = None,
+    epsilon: Rational | None = None,
+    noise: NoiseLaw | None = None,
+    alpha: float = 0.05,
+    m: int = DEFAULT_REPLICATES,
+    projected: bool = True,
+    on_null: OnNull = "redraw",
+    sizes: Any = None,
+    minimum_expected: float = MINIMUM_EXPECTED,
+    n: int | None = None,
+    neighbours: str = "replace-one",
+    public_margins: Margins = "none",
+    unit: Unit = "person",
+    source: Source | None = None,
+    rng: np.random.Generator | None = None,
+) -> TestResult:
+    """Test privately whether counts follow a null model, ranking the statistic among simulated ones (MC-GenChiTest).
+
+    As `minimum_chi_square`, but the null is simulated: `m` tables from the fitted law with fresh noise of the same law,
+    and the whole statistic (first estimate, weights, fit) computed on each.
+
+    Parameters
+    ----------
+    counts, model, alpha, projected, sizes, minimum_expected, n, neighbours, public_margins, unit, source
+        As in `minimum_chi_square`.
+    rho, epsilon, noise
+        Exactly one, none with noisy counts; any law.
+    m : int
+        Replicates.
+    on_null : {"redraw", "skip", "fail"}
+        What an inconclusive resample does; see `monte_carlo_independence`. Ranked as minus infinity it gave the worst
+        level of all composite tests (.134 for .05), so that is not offered.
+    rng : numpy Generator, optional
+        Of the replicates, never of the privacy noise.
+
+    Returns
+    -------
+    TestResult
+        For a `Simple` model the level is exact (Theorem 7.4.1) and no rule of thumb applies. Otherwise it is a
+        parametric bootstrap: level empirical, at most .057 (s.e. .003) for .05 over 100 settings with redraw.
+        Time: about 10 ms at m = 999, 2 by 2.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests.null_models import Independence
+    >>> result = mc_minimum_chi_square([[300, 200], [150, 350]], Independence(2, 2), epsilon=1)
+    >>> result.reject, result.level
+    (True, 'empirical')
+    """
+    found, totals = ask(
+        counts,
+        model,
+        rho=rho,
+        epsilon=epsilon,
+        noise=noise,
+        alpha=alpha,
+        n=n,
+        neighbours=neighbours,
+        public_margins=public_margins,
+        unit=unit,
+    )
+    rank(m, found.alpha)
+    arguments.choice("on_null", on_null, ("redraw", "skip", "fail"))
+    simple = isinstance(model, Simple)
+    least = 0.0 if simple else arguments.real("minimum_expected", minimum_expected, at_least=0)
+    totals = group_sizes(found, model, sizes, totals)
+    level: Level = "exact" if simple else "empirical"
+    name = f"MC {'projected' if projected else 'nonprojected'} minimum chi-square"
+    stream, warnings = generator(rng), few_replicates(m) + source_warnings(found.counts, source)
+    noisy = found.noisy(source)
+    shape = (model.groups, model.cells)
+    whole = totals.astype(np.int64)
+
+    def statistics(tables: Any) -> Any:
+        fitted = fit_model(tables, model, sizes=totals, variance=found.noise.variance, minimum_expected=least)
+        return fitted, fitted.projected if projected else fitted.nonprojected
+
+    fitted, values = statistics(noisy.reshape(1, *shape))
+    known: dict[str, Any] = {"model": model.name, "degrees": degrees_of_freedom(model, projected)}
+    known |= {"m": m, "on_null": on_null, "noisy_counts": noisy}
+    if not fitted.conclusive[0]:
+        return found.null(name, f"an expected count is at most {least:g}", level, warnings, known)
+    p = np.maximum(fitted.probabilities[0], 0.0)
+    p = p / p.sum(axis=-1, keepdims=True)
+    # The exact law of the release where the level is a theorem; elsewhere its continuous ideal, which is faster.
+    draw_noise = found.noise.resample if simple else found.noise.sample
+
+    def draw(count: int) -> Any:
+        tables = stream.multinomial(whole, p, size=(count, model.groups)) + draw_noise(stream, (count, *shape))
+        return statistics(tables)[1]
+
+    replicates = resample(draw, m, on_null=on_null)
+    known |= {"drawn": replicates.drawn, "inconclusive": replicates.inconclusive}
+    known |= {"estimate": fitted.theta[0], "fitted": fitted.probabilities[0].reshape(noisy.shape)}
+    if replicates.failed is not None:
+        return found.null(name, replicates.failed, level, warnings, known)
+    kept, observed = replicates.values, float(values[0])
+    if kept.size < m:
+        warnings += (f"{replicates.inconclusive} of {m} resamples were inconclusive and left out",)
+    threshold = critical_value(kept, found.alpha) if (kept.size + 1) * found.alpha >= 1 else None
+    # Equal tables may differ in the last bits by the shape of their batch; the slack counts them as the ties they are.
+    return found.result(name, observed, p_value(observed * (1 - _TIE), kept), threshold, level, warnings, known)

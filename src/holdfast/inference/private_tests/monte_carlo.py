@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
-from holdfast.bounds.exact import decimal_fraction
+from holdfast.bounds.numerics.exact import decimal_fraction
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.noise_law import NoiseLaw
 
@@ -44,8 +44,8 @@ def rank(m: int, alpha: float) -> int:
         ...
     holdfast.errors.InvalidParameter: m must be at least 19 for alpha = 0.05, got 18: fewer replicates never reject
     """
-    m = check.whole("m", m, at_least=1)
-    share = decimal_fraction(check.probability("alpha", alpha))
+    m = arguments.whole("m", m, at_least=1)
+    share = decimal_fraction(arguments.probability("alpha", alpha))
     place = m + 1 - (m + 1) * share.numerator // share.denominator  # whole numbers: fractions are slow
     if place > m:
         least = math.ceil(1 / share) - 1
@@ -152,8 +152,8 @@ def resample(
     >>> resample(half, 99, on_null="fail").failed
     'the rule of thumb fired on a resample'
     """
-    m = check.whole("m", m, at_least=1)
-    check.choice("on_null", on_null, ("redraw", "skip", "fail"))
+    m = arguments.whole("m", m, at_least=1)
+    arguments.choice("on_null", on_null, ("redraw", "skip", "fail"))
     values = np.asarray(draw(m), dtype=np.float64)
     keep = ~np.isnan(values)
     drawn, found = m, [values[keep]]
@@ -192,18 +192,3 @@ def blocks(total: int, cells_each: int) -> list[slice]:
     """Slices of `range(total)`, each of at most `BLOCK_CELLS` cells, at least one element."""
     step = max(1, BLOCK_CELLS // max(1, cells_each))
     return [slice(start, min(start + step, total)) for start in range(0, total, step)]
-
-
-__all__ = [
-    "DEFAULT_REPLICATES",
-    "OnNull",
-    "Resampled",
-    "blocks",
-    "critical_value",
-    "generator",
-    "null_counts",
-    "p_value",
-    "rank",
-    "rejects",
-    "resample",
-]

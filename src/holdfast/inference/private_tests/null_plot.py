@@ -12,21 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.bounds.chi_square_mixture import mixture_density
+from holdfast.bounds.numerics.chi_square import mixture_density
+from holdfast.core.extras import named_extras
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
-from holdfast.extras import named_extras
 from holdfast.inference.private_tests.counts import probabilities
+from holdfast.inference.private_tests.goodness_of_fit import kernel
 from holdfast.inference.private_tests.gwas import tail
 from holdfast.inference.private_tests.local.channel import channel_of
 from holdfast.inference.private_tests.local.fit import fit as local_fit
-from holdfast.inference.private_tests.mc_gof import kernel
 from holdfast.inference.private_tests.minimum_chi_square import fit_model
 from holdfast.inference.private_tests.monte_carlo import null_counts
 from holdfast.inference.private_tests.noise_law import NoiseLaw
-from holdfast.inference.private_tests.null_models import Independence
+from holdfast.inference.private_tests.null_models import Independence, independence_statistic
 from holdfast.inference.private_tests.power import Power
 from holdfast.inference.private_tests.result import TestResult
-from holdfast.inference.private_tests.two_step_mle import independence_statistic
 
 Array = NDArray[np.float64]
 _DRAWS = 20_000
@@ -265,6 +264,3 @@ def _shape(shape: tuple[int, int] | None, fitted: Array) -> tuple[int, int]:
 
 def _middles(edges: Array) -> Array:
     return np.asarray(0.5 * (edges[1:] + edges[:-1]))
-
-
-__all__ = ["NullLaw", "null_chart", "null_law", "power_chart"]

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from holdfast import check
 from holdfast.accounting.costs import Cost
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 Level = Literal["exact", "asymptotic", "empirical"]
@@ -75,7 +75,7 @@ class TestResult:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check.choice("level", self.level, LEVELS)
+        arguments.choice("level", self.level, LEVELS)
         if self.null_returned is None:
             if self.p_value is None or not 0 <= self.p_value <= 1:
                 raise InvalidParameter("p_value must be a number in [0, 1] unless the test is inconclusive")
@@ -145,6 +145,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
     return value.to_dict() if hasattr(value, "to_dict") else value
-
-
-__all__ = ["Level", "TestResult"]

@@ -1,7 +1,33 @@
-"""Exact integer noise on one whole-numbered statistic whose null law is known without the data, and the test it makes.
+"""Private tests of one whole-numbered statistic of a sample: exact integer noise, ranks, and permutation tests.
 
 The noisy statistic is released once. Under the null its law is known, so as many copies of it as wanted are simulated,
 noise included, and the plus-one p-value is exact at every n.
+
+Ranks
+-----
+Group sizes are public and fixed; a neighbour replaces the value of one record and keeps it in its group. Ties are
+broken by a random key that each place gets before the values are looked at. With the keys fixed the records are in
+strict order and a neighbour moves one of them, so sensitivities that hold for different values hold with ties too.
+Under the null (all values from one law, continuous or not) every arrangement is equally likely, so the null law of a
+rank statistic is known exactly.
+
+Permutation tests
+-----------------
+A statistic of values, not of ranks, has a null law that depends on the records. So its noisy value alone is no test.
+The statistic T_0 and its values T_1 ... T_B under random rearrangements all get noise, and the test rejects if the
+first is among the largest: `M_i = T_i + Z_i`, reject if `(1 + #{i: M_i >= M_0}) / (B + 1) <= alpha`.
+
+Level (exact). Under the null T_0 ... T_B are exchangeable, so are M_0 ... M_B, and the rank of M_0 is uniform.
+
+Privacy of the decision (derived here). Fix the rearrangements and Z_1 ... Z_B. The test rejects
+if `T_0 + Z_0 > q`, q the rank-th smallest of M_1 ... M_B. A neighbour moves every T_i by at most S, hence every order
+statistic too, so `T_0 - q` by at most 2 S. Noise Z_0 for a sensitivity of 2 S makes the decision private: epsilon-DP
+with discrete Laplace noise of scale `2 S / epsilon`, rho-zCDP with the Gaussian one. Only Z_0 protects, and only Z_0
+comes from the secure source.
+
+The rank of M_0 itself is *not* covered by that argument: the gap between two order statistics may close when a record
+is replaced. So no finer p-value is released: the result has `alpha` for a rejection and 1 otherwise, which is a valid
+p-value.
 """
 
 from __future__ import annotations
@@ -14,19 +40,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
 from holdfast.accounting.costs import ZCDP, Cost, PureDP
-from holdfast.bounds.exact import float_up
+from holdfast.bounds.numerics.exact import float_up
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
-from holdfast.inference.private_tests.monte_carlo import critical_value, p_value, rank, rejects
+from holdfast.inference.private_tests.monte_carlo import blocks, critical_value, p_value, rank, rejects
 from holdfast.inference.private_tests.noise_law import Words, unprotected
 from holdfast.inference.private_tests.result import TestResult
-from holdfast.noise.calibrate import GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
 from holdfast.noise.entropy import Source
 from holdfast.noise.gaussian import discrete_gaussian
-from holdfast.noise.grid import Grid
-from holdfast.noise.inputs import Rational, rational
-from holdfast.noise.integers import fits_vector
+from holdfast.noise.grid import Grid, GridGaussian, GridLaplace, gaussian_on_grid, laplace_on_grid
+from holdfast.noise.inputs import Rational, fits_vector, plain_array, rational
 from holdfast.noise.laplace import discrete_laplace
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -54,7 +78,7 @@ class StatisticNoise:
     rho: Rational | None = None
 
     def __post_init__(self) -> None:
-        check.whole("sensitivity", self.sensitivity, at_least=1)
+        arguments.whole("sensitivity", self.sensitivity, at_least=1)
         if (self.epsilon is None) == (self.rho is None):
             raise InvalidParameter("exactly one of epsilon and rho must be given")
         fits_vector("the scale of the noise", self._steps)
@@ -152,7 +176,7 @@ def simulated_test(
 
 def checked(alternative: Alternative) -> Alternative:
     """The alternative, refused before anything is spent if it is none."""
-    check.choice("alternative", alternative, ("two-sided", "greater", "less"))
+    arguments.choice("alternative", alternative, ("two-sided", "greater", "less"))
     return alternative
 
 
@@ -162,4 +186,134 @@ def _against(noisy: NDArray[np.int64], alternative: Alternative, twice_centre: i
     return noisy if alternative == "greater" else -noisy
 
 
-__all__ = ["Alternative", "StatisticNoise", "checked", "simulated_test"]
+#: Statistics of more records might leave 64-bit integers.
+LARGEST_N = 1 << 26
+
+
+def sample(name: str, values: Any) -> NDArray[np.float64]:
+    """One value a record, finite; an error shows none of them.
+
+    Examples
+    --------
+    >>> sample("x", [1.0, float("nan")])
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: x must hold finite numbers only: give missing values a declared one first
+    """
+    wanted = "one column of numbers, one a record"
+    array = plain_array(name, values, "iufb", wanted)
+    if array.ndim != 1 or array.size == 0:
+        raise InvalidParameter(f"{name} must be {wanted}, at least one")
+    clean: NDArray[np.float64] = array.astype(np.float64)
+    if not np.isfinite(clean).all():
+        raise InvalidParameter(f"{name} must hold finite numbers only: give missing values a declared one first")
+    return clean
+
+
+def pooled(samples: list[NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """All values in one array, sample after sample, and the public sizes."""
+    sizes = np.array([part.size for part in samples])
+    if sizes.sum() > LARGEST_N:
+        raise InvalidParameter(f"samples must hold at most {LARGEST_N} records in all, got {sizes.sum()}")
+    return np.concatenate(samples), sizes
+
+
+def ranks(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Ranks 1 to n, ties broken by keys that are drawn before the values are looked at.
+
+    Examples
+    --------
+    >>> ranks(np.array([5.0, 1.0, 3.0]), np.random.default_rng(1)).tolist()
+    [3, 1, 2]
+    """
+    keys = rng.permutation(values.size)
+    found = np.empty(values.size, dtype=np.int64)
+    found[np.lexsort((keys, values))] = np.arange(1, values.size + 1)
+    return found
+
+
+def shuffled(
+    statistic: Callable[[NDArray[np.int64]], NDArray[np.int64]], n: int, rng: np.random.Generator
+) -> Callable[[int], NDArray[np.int64]]:
+    """`null(k)`: the statistic of k random arrangements of the ranks 1 to n, in blocks of bounded memory."""
+
+    def null(k: int) -> NDArray[np.int64]:
+        found = np.empty(k, dtype=np.int64)
+        order = np.arange(1, n + 1)
+        for block in blocks(k, n):
+            rows = block.stop - block.start
+            found[block] = statistic(rng.permuted(np.broadcast_to(order, (rows, n)), axis=1))
+        return found
+
+    return null
+
+
+RESOLUTION = 1 << 16
+"""Values become whole numbers, this many to their range, so that statistics are exact and sensitivities are theirs."""
+
+LARGEST_PERMUTED_N = 1 << 20
+
+
+def whole_values(name: str, values: Any, low: float, high: float) -> NDArray[np.int64]:
+    """Values clipped to `[low, high]`, record by record, as whole numbers from 0 to `RESOLUTION`.
+
+    Examples
+    --------
+    >>> whole_values("x", [-5.0, 0.5, 1.0], 0, 1).tolist()
+    [0, 32768, 65536]
+    """
+    low, high = arguments.real("low", low), arguments.real("high", high)
+    if not high > low or not np.isfinite(high - low):
+        raise InvalidParameter(f"high must be above low = {low:g}, by a finite width, got {high:g}")
+    clipped = np.clip(sample(name, values), low, high)
+    return np.clip(np.rint((clipped - low) / (high - low) * RESOLUTION), 0, RESOLUTION).astype(np.int64)
+
+
+def permutation_decision(
+    name: str,
+    observed: int,
+    rearranged: Callable[[int], NDArray[np.int64]],
+    noise: StatisticNoise,
+    *,
+    n: int,
+    alpha: float,
+    m: int,
+    rng: np.random.Generator,
+    source: Source | None,
+    details: dict[str, Any],
+) -> TestResult:
+    """Decide by a noisy permutation test; the module's notes have the proofs.
+
+    Parameters
+    ----------
+    name : str
+        Of the test.
+    observed : int
+        The exact statistic; secret, and not released even with noise.
+    rearranged : callable
+        `rearranged(k)` computes the statistic of k random rearrangements of the records; secret too.
+    noise : StatisticNoise
+        For a sensitivity of twice the statistic's.
+    n, alpha, m, rng, source
+        As everywhere.
+    details : dict
+        What is public.
+    """
+    place = rank(m, alpha) - 1  # refuses too few rearrangements before anything is spent
+    others = rearranged(m) + noise.resample(rng, m)
+    # Whole numbers throughout: a threshold rounded to a float could move by more than the proof allows.
+    reject = noise.release(observed, source) > int(np.partition(others, place)[place])
+    return TestResult(
+        test=name,
+        statistic=None,
+        p_value=alpha if reject else 1.0,
+        critical_value=None,
+        alpha=alpha,
+        reject=reject,
+        null_returned=None,
+        cost=noise.cost,
+        level="exact",
+        warnings=("only the decision is private, so the p-value is alpha or 1", *unprotected(source)),
+        n=n,
+        details={"m": m, "noise": noise.law.to_dict(), **details},
+    )

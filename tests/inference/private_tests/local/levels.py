@@ -14,8 +14,8 @@ import numpy as np
 from holdfast.inference.private_tests import local
 from holdfast.inference.private_tests.classical import chi_square_critical
 from holdfast.inference.private_tests.local.fit import fit
+from holdfast.inference.private_tests.minimum_chi_square import _minimise
 from holdfast.inference.private_tests.null_models import Independence
-from holdfast.inference.private_tests.weighted_fit import _minimise
 from holdfast.mechanisms.local import BitFlip, OneHotGaussian, OneHotLaplace, RandomizedResponse
 
 ALPHA = 0.05

@@ -11,8 +11,8 @@ from scipy.stats import binom
 from holdfast.inference.private_tests import local
 from holdfast.inference.private_tests.classical import chi_square_critical, pearson
 from holdfast.inference.private_tests.local.fit import fit
+from holdfast.inference.private_tests.minimum_chi_square import UserModel
 from holdfast.inference.private_tests.null_models import HardyWeinberg, Independence, Symmetry
-from holdfast.inference.private_tests.user_model import UserModel
 from holdfast.mechanisms.local import BitFlip, OneHotLaplace, RandomizedResponse
 from tests.inference.private_tests.local.levels import BOUNDARY, printed_minimum, randomizers, search, two_by_two
 

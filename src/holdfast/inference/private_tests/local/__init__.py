@@ -2,18 +2,25 @@
 
 from holdfast.inference.private_tests.local.channel import channel_of, make_randomizer
 from holdfast.inference.private_tests.local.collected import Collected, collect, collect_pairs, received
-from holdfast.inference.private_tests.local.general import general, general_batch, independence
+from holdfast.inference.private_tests.local.fit import (
+    general,
+    general_batch,
+    independence,
+    separate_independence,
+    separate_noncentrality,
+)
 from holdfast.inference.private_tests.local.gof import gof, gof_batch, simulate_sums
 from holdfast.inference.private_tests.local.power import (
+    crossovers,
     independence_noncentrality,
     independence_power,
     model_noncentrality,
     model_power,
     noncentrality,
     power,
+    which_randomizer,
+    winners,
 )
-from holdfast.inference.private_tests.local.separate import separate_independence, separate_noncentrality
-from holdfast.inference.private_tests.local.which_randomizer import crossovers, which_randomizer, winners
 
 __all__ = [
     "Collected",

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.classical import pearson
-from holdfast.inference.private_tests.new_stat_gof import projected_statistic
-from holdfast.inference.private_tests.power_kernel import multinomial
-from holdfast.inference.private_tests.weighted_fit import Whitening, whitening
+from holdfast.inference.private_tests.goodness_of_fit import projected_statistic
+from holdfast.inference.private_tests.minimum_chi_square import Whitening, whitening
+from holdfast.inference.private_tests.power import multinomial
 from holdfast.mechanisms.local import BitFlip, OneHotGaussian, OneHotLaplace, RandomizedResponse
-from holdfast.noise.calibrate import GridLaplace
+from holdfast.noise.grid import GridLaplace
 from holdfast.noise.inputs import Rational
 
 Array = NDArray[np.float64]
@@ -238,7 +238,7 @@ def make_randomizer(
         ...
     holdfast.errors.InvalidParameter: a gaussian randomizer is made with rho, and only with it: its promise is zCDP
     """
-    check.choice("kind", kind, KINDS)
+    arguments.choice("kind", kind, KINDS)
     if kind == "gaussian":
         if rho is None or epsilon is not None:
             raise InvalidParameter("a gaussian randomizer is made with rho, and only with it: its promise is zCDP")
@@ -248,14 +248,3 @@ def make_randomizer(
     if kind == "laplace":
         return OneHotLaplace(categories, epsilon)
     return RandomizedResponse(categories, epsilon) if kind == "randomized-response" else BitFlip(categories, epsilon)
-
-
-__all__ = [
-    "KINDS",
-    "Channel",
-    "MultinomialChannel",
-    "NoisyCellsChannel",
-    "Randomizer",
-    "channel_of",
-    "make_randomizer",
-]

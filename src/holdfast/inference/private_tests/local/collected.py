@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
 from holdfast.accounting.costs import Cost
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.counts import codes
 from holdfast.inference.private_tests.local.channel import Channel, Randomizer, channel_of
@@ -49,7 +49,7 @@ class Collected:
 
     def __post_init__(self) -> None:
         channel = channel_of(self.randomizer)
-        n = check.whole("n", self.n, at_least=1, at_most=2**53)
+        n = arguments.whole("n", self.n, at_least=1, at_most=2**53)
         try:
             sums = np.array(self.sums, dtype=np.float64)
         except (TypeError, ValueError):
@@ -219,12 +219,9 @@ def shaped(sums: NDArray[Any], shape: tuple[int, int] | None) -> NDArray[Any]:
     if shape is None:
         return sums
     try:
-        r, c = (check.whole("shape", side, at_least=2) for side in shape)
+        r, c = (arguments.whole("shape", side, at_least=2) for side in shape)
     except (TypeError, ValueError):
         raise InvalidParameter("shape must be a pair (r, c) of whole numbers, at least 2") from None
     if r * c != sums.size:
         raise InvalidParameter(f"shape must have {sums.size} cells, as the randomizer has, got {r} by {c}")
     return sums.reshape(r, c)
-
-
-__all__ = ["Collected", "collect", "collect_pairs", "received"]

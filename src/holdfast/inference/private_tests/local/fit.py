@@ -1,18 +1,36 @@
-"""Fit a null model to randomized answers by minimum chi-square, for many collections at once (Algorithm 19)."""
+"""Local tests of any null model and of independence: fits to the sums of randomized answers, and the tests on them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.inference.private_tests.local.channel import Channel, MultinomialChannel
-from holdfast.inference.private_tests.monte_carlo import blocks
-from holdfast.inference.private_tests.null_models import NullModel
-from holdfast.inference.private_tests.two_step_mle import simplex_projection
-from holdfast.inference.private_tests.user_model import UserModel, minimise_user
-from holdfast.inference.private_tests.weighted_fit import gauss_newton
+from holdfast.accounting.costs import PureDP
+from holdfast.bounds.numerics.exact import float_up
+from holdfast.core import arguments
+from holdfast.errors import InvalidParameter
+from holdfast.inference.private_tests.classical import chi_square_critical, chi_square_sf, pearson
+from holdfast.inference.private_tests.counts import table
+from holdfast.inference.private_tests.local.channel import Channel, MultinomialChannel, Randomizer, channel_of
+from holdfast.inference.private_tests.local.gof import Method, as_collected, chosen, inconclusive, outcome, rough
+from holdfast.inference.private_tests.local.power import probability_table
+from holdfast.inference.private_tests.minimum_chi_square import UserModel, gauss_newton, minimise_user
+from holdfast.inference.private_tests.monte_carlo import (
+    DEFAULT_REPLICATES,
+    blocks,
+    critical_value,
+    generator,
+    p_value,
+    rank,
+    rejects,
+)
+from holdfast.inference.private_tests.null_models import Independence, NullModel, simplex_projection
+from holdfast.inference.private_tests.question import TINY, few_replicates, small_alpha
+from holdfast.inference.private_tests.result import TestResult
+from holdfast.mechanisms.local import RandomizedResponse
+from holdfast.noise.inputs import rational
 
 Array = NDArray[np.float64]
 Model = NullModel | UserModel
@@ -89,4 +107,288 @@ def _inside(p: Array) -> Array:
     return simplex_projection(p, 1.0)
 
 
-__all__ = ["LocalFit", "Model", "fit"]
+Denominator = Literal["fitted", "first"]
+
+
+def general(
+    answers: Any,
+    model: Model,
+    *,
+    randomizer: Randomizer | None = None,
+    alpha: float = 0.05,
+    method: Method | None = None,
+    denominator: Denominator = "fitted",
+    m: int = DEFAULT_REPLICATES,
+    minimum_expected: float = TINY,
+    rng: np.random.Generator | None = None,
+) -> TestResult:
+    """Test from randomized answers whether the categories of `n` people follow some law of a model.
+
+    Randomized response: minimise `n sum (h/n - pc(theta))^2 / pc(phi)` and compare
+    `sum (h - n pc(theta))^2 / (n pc(theta))` with chi-square of `d - 1 - s` degrees (Algorithm 19, Theorem 8.2.8; the
+    square and "minimise" are missing in print). Bit flipping and noise: the projected statistic of Algorithm 15 on
+    debiased counts, with the variance of the sum (derived and reviewed; the composite bit-flip test).
+
+    The fit keeps sums of one and drops the signs of the parameters, which the printed search keeps: see `fit` and the
+    errata.
+
+    Parameters
+    ----------
+    answers : Collected, or an array of answers
+        See `received`, `collect_pairs`; an array needs `randomizer`.
+    model : NullModel or UserModel
+        `Independence`, `HardyWeinberg`, `Symmetry`, or your own; of one group.
+    randomizer : RandomizedResponse, BitFlip, OneHotLaplace or OneHotGaussian
+        What each person ran, where `answers` does not say it.
+    alpha : float
+        The level.
+    method : {"asymptotic", "monte-carlo"}, optional
+        "monte-carlo" draws `m` collections at the fitted law and fits each again: a parametric bootstrap, whose level
+        is measured and not proved. None: Monte Carlo for Laplace noise, as in section 8.2.2, asymptotic else.
+    denominator : {"fitted", "first"}
+        For randomized response, where expected counts are taken: at the fit, as Algorithm 19 prints, or at the first
+        estimate, which is the minimised objective. Equal in the limit.
+    m : int
+        Replicates.
+    minimum_expected : float
+        The asymptotic test is NULL where the smallest fitted `n pc`, or `n (p + c)`, is below this.
+    rng : numpy Generator, optional
+        Of the replicates.
+
+    Returns
+    -------
+    TestResult
+        Level asymptotic, or empirical for Monte Carlo. `details["estimate"]` has the fitted parameters.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests.local import Collected
+    >>> from holdfast.inference.private_tests.null_models import HardyWeinberg
+    >>> from holdfast.mechanisms.local import RandomizedResponse
+    >>> answers = Collected([4000, 2000, 4000], 10_000, RandomizedResponse(3, 2))
+    >>> result = general(answers, HardyWeinberg())
+    >>> result.reject, result.details["degrees"], result.cost
+    (True, 1, PureDP(epsilon=2.0))
+    """
+    found = as_collected(answers, randomizer)
+    if not isinstance(model, (NullModel, UserModel)):
+        raise InvalidParameter(f"model must be a null model, got a {type(model).__name__}")
+    if model.groups != 1 or model.cells != found.sums.size:
+        raise InvalidParameter(
+            f"model must be of one group over {found.sums.size} categories, got {model.groups} over {model.cells}"
+        )
+    level = arguments.probability("alpha", alpha)
+    arguments.choice("denominator", denominator, ("fitted", "first"))
+    least = arguments.real("minimum_expected", minimum_expected, at_least=0)
+    how = chosen(method, found)
+    if how == "monte-carlo":
+        rank(m, level)
+    stream = generator(rng)
+    degrees = model.cells - 1 - model.parameters
+    if degrees < 1:
+        raise InvalidParameter(f"{model.name} leaves no degree of freedom: every histogram fits it")
+    channel, n = found.channel, found.n
+    name = f"local minimum chi-square ({channel.name})"
+    fitted = fit(found.sums.ravel(), n, channel, model)
+    details = {
+        "model": model.name,
+        "degrees": degrees,
+        "estimate": fitted.theta,
+        "first_estimate": fitted.first,
+        "fitted": fitted.law.reshape(found.shape),
+    }
+    statistic = _value(fitted, denominator)
+    if how == "monte-carlo":
+        draws = channel.draw(stream, n, fitted.law, m)
+        values = _value(fit(draws, n, channel, model), denominator)
+        warnings = few_replicates(m)
+        p, threshold = p_value(statistic, values), critical_value(values, level)
+        return outcome(found, name, statistic, p, threshold, level, "empirical", warnings, details | {"m": m})
+    smallest = float(n * channel.scale(fitted.law).min())
+    warnings = rough(smallest) + small_alpha(level, "about twice the nominal level")
+    if smallest < least:
+        reason = f"the smallest expected count of an answer is {smallest:.3g} at the fit, below {least:g}"
+        return inconclusive(found, name, reason, level, "asymptotic", warnings, details)
+    p, threshold = chi_square_sf(statistic, degrees), chi_square_critical(degrees, level)
+    return outcome(found, name, statistic, p, threshold, level, "asymptotic", warnings, details)
+
+
+def independence(
+    answers: Any,
+    *,
+    randomizer: Randomizer | None = None,
+    shape: tuple[int, int] | None = None,
+    alpha: float = 0.05,
+    method: Method | None = None,
+    denominator: Denominator = "fitted",
+    m: int = DEFAULT_REPLICATES,
+    minimum_expected: float = TINY,
+    rng: np.random.Generator | None = None,
+) -> TestResult:
+    """Test independence of two variables from randomized answers about the pair, one of `r c` categories.
+
+    Both variables are hidden by one randomizer. Where people randomize the two variables one by one, see
+    `separate_independence`.
+
+    Parameters
+    ----------
+    answers : Collected of a table, or an array of answers
+        See `collect_pairs`; an array needs `randomizer` and `shape`.
+    shape : (r, c), optional
+        Where `answers` does not say it; pairs are numbered row by row.
+    randomizer, alpha, method, denominator, m, minimum_expected, rng
+        As in `general`.
+
+    Returns
+    -------
+    TestResult
+        `(r - 1)(c - 1)` degrees.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests.local import Collected
+    >>> from holdfast.mechanisms.local import RandomizedResponse
+    >>> answers = Collected([[2700, 2480], [2390, 2430]], 10_000, RandomizedResponse(4, 1))
+    >>> found = independence(answers)
+    >>> round(found.statistic, 6), round(found.p_value, 6)
+    (5.64429, 0.017512)
+    """
+    found = as_collected(answers, randomizer, shape)
+    if len(found.shape) != 2 or min(found.shape) < 2:
+        raise InvalidParameter("independence needs answers about pairs: give shape=(r, c), at least 2 by 2")
+    return general(
+        found,
+        Independence(*found.shape),
+        alpha=alpha,
+        method=method,
+        denominator=denominator,
+        m=m,
+        minimum_expected=minimum_expected,
+        rng=rng,
+    )
+
+
+def general_batch(
+    sums: Any, n: int, model: Model, randomizer: Randomizer, *, alpha: float = 0.05, denominator: Denominator = "fitted"
+) -> Any:
+    """Whether the asymptotic test rejects, for each row of `sums` (trials, d); for simulations of level and power.
+
+    Examples
+    --------
+    >>> from holdfast.inference.private_tests.local import simulate_sums
+    >>> from holdfast.mechanisms.local import RandomizedResponse
+    >>> vote = RandomizedResponse(4, 1)
+    >>> sums = simulate_sums(5000, [0.25] * 4, vote, 4000, np.random.default_rng(1))
+    >>> print(f"{general_batch(sums, 5000, Independence(2, 2), vote).mean():.2f}")
+    0.05
+    """
+    degrees = model.cells - 1 - model.parameters
+    values = _value(fit(np.asarray(sums), n, channel_of(randomizer), model), denominator)
+    return values > chi_square_critical(degrees, arguments.probability("alpha", alpha))
+
+
+def _value(fitted: LocalFit, denominator: Denominator) -> Any:
+    return fitted.statistic if denominator == "fitted" else fitted.objective
+
+
+def separate_independence(
+    answers: Any,
+    row_randomizer: RandomizedResponse,
+    column_randomizer: RandomizedResponse,
+    *,
+    alpha: float = 0.05,
+    minimum_expected: float = 5.0,
+) -> TestResult:
+    """Test independence of two variables that each person randomized one by one, with randomized response.
+
+    Randomizing the two by themselves maps a law `p` of pairs to `A p B'` with invertible `A` and `B`. So the answers
+    are independent exactly when the variables are, and Pearson's test of the table of answers has the level that it
+    has anywhere (derived; no hidden parameters are fitted). It is the test for answers that were collected one by one.
+    Where one can choose, compare `separate_noncentrality` with `independence_noncentrality` of a randomized pair.
+
+    Parameters
+    ----------
+    answers : table of whole numbers, or a pair of arrays
+        How often each pair was answered, `r` by `c`; or the two answers of each person, rows first.
+    row_randomizer, column_randomizer : RandomizedResponse
+        With `r` and `c` categories.
+    alpha : float
+        The level.
+    minimum_expected : float
+        NULL where an expected count of the answers is below this.
+
+    Returns
+    -------
+    TestResult
+        Cost: the sum of the two epsilons. Level asymptotic, `(r - 1)(c - 1)` degrees.
+
+    Examples
+    --------
+    >>> coin = RandomizedResponse(2, 1)
+    >>> found = separate_independence([[2620, 2410], [2390, 2580]], coin, coin)
+    >>> found.reject, found.cost
+    (True, PureDP(epsilon=2.0))
+    """
+    for name, given in (("row_randomizer", row_randomizer), ("column_randomizer", column_randomizer)):
+        if not isinstance(given, RandomizedResponse):
+            raise InvalidParameter(f"{name} must be a RandomizedResponse, got a {type(given).__name__}")
+    level = arguments.probability("alpha", alpha)
+    least = arguments.real("minimum_expected", minimum_expected, at_least=0)
+    counts = _table(answers, row_randomizer, column_randomizer)
+    r, c = counts.shape
+    n = int(counts.sum())
+    amount = rational("epsilon", row_randomizer.epsilon, above=0) + rational(
+        "epsilon", column_randomizer.epsilon, above=0
+    )
+    cost = PureDP(float_up(amount))
+    p = np.outer(counts.sum(axis=1) / n, counts.sum(axis=0) / n)
+    degrees, name = (r - 1) * (c - 1), "local independence (two randomized responses)"
+    details = {"local": True, "degrees": degrees, "sums": counts}
+    warnings = small_alpha(level, "about twice the nominal level")
+    smallest = float(n * p.min())
+    if smallest < least or smallest == 0:
+        reason = f"the smallest expected count of an answer is {smallest:.3g}, below {max(least, 1e-300):g}"
+        return TestResult(name, None, None, None, level, None, reason, cost, "asymptotic", warnings, n, details)
+    statistic = float(pearson(counts.ravel(), n, p.ravel()))
+    p_value, critical = chi_square_sf(statistic, degrees), chi_square_critical(degrees, level)
+    reject = bool(rejects(p_value, level))
+    return TestResult(name, statistic, p_value, critical, level, reject, None, cost, "asymptotic", warnings, n, details)
+
+
+def separate_noncentrality(row_randomizer: RandomizedResponse, column_randomizer: RandomizedResponse, p: Any) -> float:
+    """What one person adds to the noncentrality of `separate_independence` when pairs follow the table `p`.
+
+    `(k1 k2)^2 sum D_ij^2 / (a_i b_j)` with the contrasts `k`, the margins `a` and `b` of the answers, and
+    `D = p - rows columns'`. Derived: the answers' table is `A p B'`, and `A D B' = k1 k2 D` where rows and columns of D
+    sum to zero.
+
+    Examples
+    --------
+    >>> coin = RandomizedResponse(2, 1)
+    >>> print(f"{separate_noncentrality(coin, coin, [[0.275, 0.225], [0.225, 0.275]]):.6f}")
+    0.000456
+    """
+    truth = probability_table(p)
+    if (row_randomizer.categories, column_randomizer.categories) != truth.shape:
+        raise InvalidParameter("the randomizers must have as many categories as p has rows and columns")
+    rows, columns = truth.sum(axis=1), truth.sum(axis=0)
+    a, b = MultinomialChannel(row_randomizer), MultinomialChannel(column_randomizer)
+    moved = a.contrast * b.contrast * (truth - np.outer(rows, columns))
+    return float((np.square(moved) / np.outer(a.shown(rows), b.shown(columns))).sum())
+
+
+def _table(
+    answers: Any, row_randomizer: RandomizedResponse, column_randomizer: RandomizedResponse
+) -> NDArray[np.int64]:
+    r, c = row_randomizer.categories, column_randomizer.categories
+    if isinstance(answers, tuple) and len(answers) == 2:
+        row_randomizer.estimate(answers[0])  # checks the answers
+        column_randomizer.estimate(answers[1])
+        first, second = np.asarray(answers[0]), np.asarray(answers[1])
+        if first.shape != second.shape:
+            raise InvalidParameter("answers must be two arrays of one length: two answers a person")
+        return np.bincount(first * c + second, minlength=r * c).reshape(r, c)
+    counts = table(answers).values
+    if counts.shape != (r, c):
+        raise InvalidParameter(f"answers must be a table of {r} by {c}, as the randomizers have, got {counts.shape}")
+    return counts

@@ -7,11 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests.classical import chi_square_critical, chi_square_sf
 from holdfast.inference.private_tests.counts import probabilities
-from holdfast.inference.private_tests.goodness_of_fit import FEW, TINY
 from holdfast.inference.private_tests.local.channel import Randomizer, channel_of
 from holdfast.inference.private_tests.local.collected import Collected, received, shaped
 from holdfast.inference.private_tests.monte_carlo import (
@@ -22,7 +21,7 @@ from holdfast.inference.private_tests.monte_carlo import (
     rank,
     rejects,
 )
-from holdfast.inference.private_tests.question import few_replicates, small_alpha
+from holdfast.inference.private_tests.question import FEW, TINY, few_replicates, small_alpha
 from holdfast.inference.private_tests.result import Level, TestResult
 from holdfast.mechanisms.local import OneHotLaplace
 
@@ -88,9 +87,9 @@ def gof(
       level asymptotic; cost PureDP(epsilon=1.0)
     """
     found = as_collected(answers, randomizer)
-    level = check.probability("alpha", alpha)
+    level = arguments.probability("alpha", alpha)
     vector = probabilities("p0", p0, found.sums.size)
-    least = check.real("minimum_expected", minimum_expected, at_least=0)
+    least = arguments.real("minimum_expected", minimum_expected, at_least=0)
     how = chosen(method, found)
     if how == "monte-carlo":
         rank(m, level)
@@ -141,7 +140,7 @@ def gof_batch(
     """
     vector = probabilities("p0", p0, randomizer.categories)
     statistic = channel_of(randomizer).statistic(sums, n, vector)
-    return np.asarray(statistic > chi_square_critical(vector.size - 1, check.probability("alpha", alpha)))
+    return np.asarray(statistic > chi_square_critical(vector.size - 1, arguments.probability("alpha", alpha)))
 
 
 def simulate_sums(n: int, p: Any, randomizer: Randomizer, trials: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -155,7 +154,7 @@ def simulate_sums(n: int, p: Any, randomizer: Randomizer, trials: int, rng: np.r
     """
     channel = channel_of(randomizer)
     vector = probabilities("p", p, channel.cells)
-    people, size = check.whole("n", n, at_least=1), check.whole("trials", trials, at_least=1)
+    people, size = arguments.whole("n", n, at_least=1), arguments.whole("trials", trials, at_least=1)
     return channel.draw(generator(rng), people, vector, size)
 
 
@@ -178,7 +177,7 @@ def chosen(method: Method | None, found: Collected) -> Method:
     """The method asked for, or the dissertation's for the randomizer."""
     if method is None:
         return "monte-carlo" if isinstance(found.randomizer, OneHotLaplace) else "asymptotic"
-    check.choice("method", method, ("asymptotic", "monte-carlo"))
+    arguments.choice("method", method, ("asymptotic", "monte-carlo"))
     return method
 
 
@@ -231,6 +230,3 @@ def described(found: Collected) -> dict[str, Any]:
         "sums": found.sums,
         "proportions": found.proportions,
     }
-
-
-__all__ = ["Method", "gof", "gof_batch", "simulate_sums"]

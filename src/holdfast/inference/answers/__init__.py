@@ -1,0 +1,1 @@
+"""Answers to many adaptively chosen questions: a plan fixed in advance, noise or fresh rows, simultaneous intervals."""

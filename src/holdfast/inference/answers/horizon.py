@@ -1,0 +1,318 @@
+"""Answers that charge a horizon: noise chosen for each question, and means near an end of their range."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from holdfast.accounting.costs import GDP
+from holdfast.bounds.interval.posterior_shift import filtered_width
+from holdfast.bounds.interval.small_variance import small_variance_plan
+from holdfast.bounds.numerics.exact import float_down, up
+from holdfast.bounds.numerics.maxima import normal_shortfall, square_shortfall
+from holdfast.core import arguments
+from holdfast.core.guarantee import Guarantee
+from holdfast.data.values import Rows
+from holdfast.errors import BudgetExhausted, InvalidParameter
+from holdfast.inference.answers.answerer import VALUE_ERROR, Answerer, exact_mean
+from holdfast.mechanisms.answer import Answer
+from holdfast.noise.entropy import Source
+from holdfast.noise.rounded_gaussian import fine_grid, rounded_gaussian
+
+
+class HorizonAnswerer(Answerer):
+    """An answerer whose questions do not all charge alike. The sum of charges is exact and never passes the horizon."""
+
+    def __init__(self, n: int, questions: int, confidence: float, source: Source | None) -> None:
+        super().__init__(n, questions, confidence, source)
+        self._spent = Fraction(0)
+
+    @property
+    @abstractmethod
+    def horizon(self) -> float:
+        """What all charges together may come to."""
+
+    def state(self) -> dict[str, Any]:
+        """Plan and progress as plain data, for `from_state`."""
+        return super().state() | {"spent": str(self._spent)}
+
+    @classmethod
+    def _progress(cls) -> tuple[str, ...]:
+        return ("asked", "spent")
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        try:
+            spent = Fraction(state["spent"])
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            raise InvalidParameter("state must be what state() returned") from None
+        if not 0 <= spent <= Fraction(self.horizon):
+            raise InvalidParameter("state must be what state() returned: spent is outside the horizon")
+        super()._restore(state)
+        self._spent = spent
+
+
+#: Halvings of the grid below the largest scale: a question may choose a much smaller one.
+_FINE = 30
+
+
+class FilteredAnswers(HorizonAnswerer):
+    """Answers means with noise scales that the analyst chooses as he goes, and charges narrow questions by their range.
+
+    Three caps are fixed before the first answer: the number of questions `k`, the largest scale `s`, and a horizon `V`.
+    A question whose values lie in an interval of length `r <= 1`, answered with scale `sigma <= s`, charges
+    `r^2/(16 n^2 sigma^2)`; it is refused, and charges nothing, when the sum would pass `V`. Then with probability
+    `confidence` every answer is within `s omega + kappa sqrt(V)` (docs/posterior-shift.md, "Filter").
+
+    The half-width is the same for all answers, in the unit of the values, whatever their range. So a question of range
+    0.1 costs a hundredth of a full one; and a smaller `sigma` buys an answer closer to the sample's mean, not a
+    narrower interval. `GaussianAnswers` is narrower when all questions are alike.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the sample.
+    questions : int
+        How many questions may be asked; one more is refused.
+    confidence : float
+        Probability that all intervals hold, in (0, 1).
+    full : float
+        How many questions of range 1 at the largest scale the horizon holds; `questions` when not given. With
+        `largest_sigma` not given, the scale that makes the half-width least for it is used.
+    largest_sigma : float
+        The largest scale.
+    source : noise.Source, optional
+        Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
+
+    Examples
+    --------
+    >>> answers = FilteredAnswers(n=100_000, questions=10_000, confidence=0.95, full=500)
+    >>> round(answers.half_width, 4)
+    0.0502
+    >>> import numpy as np
+    >>> first = answers.mean(np.full(100_000, 0.42), low=0.4, high=0.5)      # a narrow question
+    >>> second = answers.mean(np.arange(100_000) % 4 == 0)                    # a full one
+    >>> round(answers.charge(0.1) / answers.charge(1.0), 6)
+    0.01
+    >>> answers.remaining["questions"], round(answers.remaining["full_questions"], 2)
+    (9998, 498.99)
+    """
+
+    kind: ClassVar[str] = "filtered"
+
+    def __init__(
+        self,
+        n: int,
+        questions: int,
+        confidence: float,
+        *,
+        full: float | None = None,
+        largest_sigma: float | None = None,
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(n, questions, confidence, source)
+        self.full = float(self.questions) if full is None else arguments.real("full", full, above=0, at_most=1e18)
+        omega, kappa = normal_shortfall(self.questions, self.beta), square_shortfall(self.beta)
+        self.largest_sigma = (
+            math.sqrt(math.sqrt(self.full) * kappa / (4 * self.n * omega))
+            if largest_sigma is None
+            else arguments.real("largest_sigma", largest_sigma, at_least=1e-50, at_most=1e50)
+        )
+        self._horizon = up(self.full * self.charge(1.0), 4)
+        self.grid = fine_grid(self.largest_sigma, _FINE)
+
+    @property
+    def horizon(self) -> float:
+        """What all charges together may come to: `full` questions of range 1 at the largest scale."""
+        return self._horizon
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of every interval, in the unit of the values; rounding included."""
+        ideal = filtered_width(self.questions, self.beta, self.largest_sigma, self.horizon)
+        return up(ideal + float(self.grid.step) / 2 + VALUE_ERROR, 2)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The theorem and its caps."""
+        caps = {"n": self.n, "questions": self.questions, "beta": self.beta}
+        caps |= {"largest_sigma": self.largest_sigma, "horizon": self.horizon}
+        return Guarantee(
+            "interval.posterior-shift",
+            caps | {"method": "filter"},
+            "rows independent; caps fixed before the first answer; fresh noise; nothing else computed from these rows "
+            "reaches the analyst",
+        )
+
+    @property
+    def remaining(self) -> dict[str, float]:
+        """Questions left; and of the horizon, in questions of range 1 at the largest scale."""
+        rest = max(Fraction(self.horizon) - self._spent, Fraction(0)) / Fraction(self.charge(1.0))
+        return {"questions": self.questions - self.asked, "full_questions": float_down(rest)}
+
+    def charge(self, length: float, sigma: float | None = None) -> float:
+        """What a question of this range and scale takes off the horizon, rounded up: `r^2/(16 n^2 sigma^2)`."""
+        length = arguments.real("length", length, above=0, at_most=1)
+        scale = self.largest_sigma if sigma is None else self._scale(sigma)
+        return up((length / (4 * self.n * scale)) ** 2, 8)
+
+    def parameters(self) -> dict[str, Any]:
+        """The arguments that make this plan again."""
+        return {
+            "n": self.n,
+            "questions": self.questions,
+            "confidence": self.confidence,
+            "full": self.full,
+            "largest_sigma": self.largest_sigma,
+        }
+
+    def mean(self, values: Rows, low: float = 0.0, high: float = 1.0, sigma: float | None = None) -> Answer:
+        """Answer the mean of a function of the rows.
+
+        Parameters
+        ----------
+        values : array or iterable of arrays
+            The function's value on each of the `n` rows.
+        low, high : float
+            A range of length at most 1 that holds the function's values, declared without looking at the rows.
+        sigma : float
+            The noise scale in the unit of the values, at most `largest_sigma`, which is the default. It may depend on
+            earlier answers.
+
+        Raises
+        ------
+        BudgetExhausted
+            All planned questions have been asked, or the charge does not fit. Nothing changes.
+        InvalidParameter
+            A value outside the range, NaN, or the wrong number of rows. Nothing is spent.
+        """
+        low, high = arguments.value_range(low, high)
+        length = Fraction(high) - Fraction(low)
+        if length > 1:
+            raise InvalidParameter(f"high must be at most low + 1 for a question of range 1 or less, got {high:g}")
+        scale = self.largest_sigma if sigma is None else self._scale(sigma)
+        charge = Fraction(self.charge(min(up(float(length)), 1.0), scale))
+        share = exact_mean(values, self.n, low, high)
+        with self._alone():
+            if self.asked >= self.questions:
+                self._count()  # refuses
+            if self._spent + charge > Fraction(self.horizon):
+                raise BudgetExhausted(
+                    "the charge of this question does not fit into the horizon; a narrower range or a "
+                    "larger sigma charges less"
+                )
+            self.asked += 1
+            self._spent += charge
+            left = self.remaining
+        place = rounded_gaussian(Fraction(scale), self.grid, mean=Fraction(low) + length * share, source=self._source)
+        value = min(max(self.grid.value(place), low), high)
+        half = self.half_width + 4 * math.ulp(max(abs(low), abs(high)))
+        cost = GDP(up(float(length) / (self.n * scale), 8))
+        return Answer(value, (max(value - half, low), min(value + half, high)), self.guarantee, cost, left)
+
+    def _scale(self, sigma: Any) -> float:
+        return arguments.real("sigma", sigma, at_least=1e-60, at_most=self.largest_sigma)
+
+
+class SmallVarianceAnswers(HorizonAnswerer):
+    """Answers adaptively chosen means that are mostly below `level`, or above `1 - level`, of their range.
+
+    A [0,1] function of mean p has variance at most `p (1 - p)`. Such a question moves the rows' posteriors less and is
+    moved less by them (`interval.small-variance`). Each interval follows the variance that is left possible by the
+    answer itself. A question whose mean turns out not to be near an end is answered too, with a wider interval, and
+    charges more: up to `1/(4 level (1 - level))` questions. When the worst case of the next question no longer fits, it
+    is refused.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the sample, independent and alike.
+    questions : int
+        How many questions near an end may be asked.
+    confidence : float
+        Probability that all intervals hold, in (0, 1).
+    level : float
+        Near an end means below this, or above 1 minus this, in (0, 0.5]. Take it above the means that you expect by
+        about a half-width.
+    source : noise.Source, optional
+        Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> answers = SmallVarianceAnswers(n=100_000, questions=1000, confidence=0.95, level=0.1)
+    >>> wrong = np.arange(100_000) % 25 == 0                     # an error rate of 4%
+    >>> answer = answers.mean(wrong)
+    >>> answer.interval[0] < 0.04 < answer.interval[1], round(answer.half_width, 2)
+    (True, 0.03)
+    """
+
+    kind: ClassVar[str] = "small-variance"
+
+    def __init__(
+        self, n: int, questions: int, confidence: float, level: float, *, source: Source | None = None
+    ) -> None:
+        super().__init__(n, questions, confidence, source)
+        self.level = arguments.real("level", level, at_least=1e-6, at_most=0.5)
+        deviation = min(up(math.sqrt(self.level * (1 - self.level))), 0.5)
+        self.plan = small_variance_plan(self.n, self.questions, self.beta, deviation)
+        self.grid = fine_grid(self.plan.sigma)
+
+    @property
+    def horizon(self) -> float:
+        """What all charges together may come to."""
+        return self.plan.horizon
+
+    @property
+    def half_width(self) -> float:
+        """The half-width of a question of mean `level`, as a share of the declared range."""
+        return up(self.plan.half_width(self.plan.deviation) + float(self.grid.step) / 2 + VALUE_ERROR, 2)
+
+    @property
+    def remaining(self) -> dict[str, float]:
+        """How many questions near an end still fit."""
+        rest = Fraction(self.horizon) - self._spent - Fraction(self.plan.charge(0.5))
+        units = math.floor(max(rest / Fraction(self.plan.charge(0.0)) + 1, Fraction(0)))
+        return {"questions": min(self.questions - self.asked, units)}
+
+    def parameters(self) -> dict[str, Any]:
+        """The arguments that make this plan again."""
+        return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "level": self.level}
+
+    def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
+        """Answer the mean of a function of the rows.
+
+        Parameters
+        ----------
+        values : array or iterable of arrays
+            The function's value on each of the `n` rows.
+        low, high : float
+            The range of the function, declared without looking at the rows.
+
+        Raises
+        ------
+        BudgetExhausted
+            The worst case of one more question does not fit. Nothing changes.
+        """
+        low, high = arguments.value_range(low, high)
+        mean = exact_mean(values, self.n, low, high)
+        with self._alone():  # the charge is known only with the answer, and no other question may slip in between
+            if self._spent + Fraction(self.plan.charge(0.5)) > Fraction(self.horizon):
+                raise BudgetExhausted("what is left does not cover the worst case of one more question")
+            self._count()
+            place = rounded_gaussian(Fraction(self.plan.sigma), self.grid, mean=mean, source=self._source)
+            share = min(max(self.grid.value(place), 0.0), 1.0)
+            # about the values as rounded row by row, whose variance is the one that was charged
+            ends = self.plan.interval(share, float(self.grid.step) / 2)
+            largest = 0.5 if ends[0] <= 0.5 <= ends[1] else max(math.sqrt(end * (1 - end)) for end in ends)
+            self._spent += Fraction(self.plan.charge(min(up(largest), 0.5)))
+            left = self.remaining
+        slack = (high - low) * VALUE_ERROR + 4 * math.ulp(max(abs(low), abs(high)))
+        interval = (
+            max(low + (high - low) * ends[0] - slack, low),
+            min(low + (high - low) * ends[1] + slack, high),
+        )
+        cost = GDP(up(1 / (self.n * self.plan.sigma), 4))
+        return Answer(min(low + (high - low) * share, high), interval, self.plan.guarantee, cost, left)

@@ -1,0 +1,271 @@
+"""Many adaptively chosen means with Gaussian or Laplace noise: one simultaneous interval, a refusal at the end.
+
+The values are scaled to [0, 1], get noise, are clipped and scaled back. Laplace noise gives pure
+differential privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+from holdfast.accounting.costs import GDP, Cost, PureDP
+from holdfast.bounds import interval
+from holdfast.bounds.interval.width import Width
+from holdfast.bounds.numerics.exact import float_down, up
+from holdfast.core import arguments
+from holdfast.data.values import Rows
+from holdfast.inference.answers.answerer import VALUE_ERROR, Answerer, exact_mean, exact_means
+from holdfast.mechanisms.additive import Laplace
+from holdfast.mechanisms.answer import Answer
+from holdfast.noise.entropy import Source
+from holdfast.noise.grid import Grid
+from holdfast.noise.laplace import discrete_laplace
+from holdfast.noise.rounded_gaussian import fine_grid, rounded_gaussian
+
+
+class NoisyAnswers(Answerer):
+    """Base of the Gaussian and the Laplace answerer."""
+
+    width: Width
+    grid: Grid
+
+    @property
+    def method(self) -> str:
+        """The theorem that the plan rests on."""
+        return self.width.method
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of every interval, as a share of the declared range; rounding included."""
+        return up(self.width.half_width + float(self.grid.step) / 2 + VALUE_ERROR, 2)
+
+    def sigma(self, question: int) -> float:
+        """The noise scale of question number `question`, counted from 1, as a share of the declared range."""
+        return self.width.sigma_of(question)
+
+    @abstractmethod
+    def cost(self, question: int) -> Cost:
+        """What question number `question` spends, for a ledger; neighbours replace one row."""
+
+    def mean(self, values: Rows, low: float = 0.0, high: float = 1.0) -> Answer:
+        """Answer the mean of a function of the rows.
+
+        Parameters
+        ----------
+        values : array or iterable of arrays
+            The function's value on each of the `n` rows.
+        low, high : float
+            The range of the function, declared without looking at the rows. The interval is that much wider.
+
+        Returns
+        -------
+        Answer
+            A noisy value clipped to the range, and an interval that holds for every answer at once.
+
+        Raises
+        ------
+        BudgetExhausted
+            All planned questions have been asked. Nothing changes.
+        InvalidParameter
+            A value outside the range, NaN, or the wrong number of rows. Nothing is spent.
+        """
+        low, high = arguments.value_range(low, high)
+        mean = exact_mean(values, self.n, low, high)
+        return self.answer_to(self._take(), mean, low, high)
+
+    def means(self, table: Any, low: float = 0.0, high: float = 1.0) -> tuple[Answer, ...]:
+        """Answer the means of several functions chosen together: one column of `table` each.
+
+        The same as `mean` of each column in turn, and faster. All columns are answered or none.
+        """
+        low, high = arguments.value_range(low, high)
+        found = exact_means(table, self.n, low, high)
+        first = self._take(len(found))
+        return tuple(self.answer_to(first + i, mean, low, high) for i, mean in enumerate(found))
+
+    def answer_to(self, question: int, mean: Fraction, low: float, high: float) -> Answer:
+        """Answer question number `question`, from 1, whose exact mean is known as a share of the range.
+
+        For a caller that counts the questions itself, such as a guard's ledger: each number may be used once.
+        """
+        share = min(max(self.grid.value(self._noisy(question, mean)), 0.0), 1.0)
+        value = min(max(low + (high - low) * share, low), high)
+        # a few roundings of numbers no larger than the ends of the range
+        half = up((high - low) * self.half_width, 4) + 4 * math.ulp(max(abs(low), abs(high)))
+        return Answer(
+            value,
+            (max(value - half, low), min(value + half, high)),
+            self.width.guarantee,
+            self.cost(question),
+            {"questions": self.questions - question},
+        )
+
+    @abstractmethod
+    def _noisy(self, question: int, mean: Fraction) -> int:
+        """The exact mean plus noise, as an index of the grid."""
+
+
+GaussianMethod = Literal[
+    "best", "scheduled", "posterior-shift", "jung", "bns", "russo-zou-kl", "russo-zou", "xu-raginsky", "dfh"
+]
+_GAUSSIAN: dict[str, Callable[..., Width]] = {
+    "scheduled": interval.scheduled,
+    "posterior-shift": interval.posterior_shift,
+    "jung": interval.jung,
+    "bns": interval.bns,
+    "russo-zou-kl": interval.russo_zou_kl,
+    "russo-zou": interval.russo_zou,
+    "xu-raginsky": interval.xu_raginsky,
+    "dfh": interval.dfh,
+}
+
+
+class GaussianAnswers(NoisyAnswers):
+    """Answers up to `questions` adaptively chosen means of `n` rows with Gaussian noise.
+
+    With probability `confidence` every interval holds, whatever the analyst does with the answers, as long as rows are
+    independent and nothing else computed from them reaches the analyst. The noise scale, or a falling schedule of them,
+    is fixed by the plan. Noise is a real Gaussian number rounded to a grid (`noise.rounded_gaussian`), as the theorems
+    need; the rounding is in the half-width.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the sample.
+    questions : int
+        How many questions may be asked; one more is refused.
+    confidence : float
+        Probability that all intervals hold, in (0, 1).
+    method : str
+        "best" (default): the smaller of "scheduled" (Theorem B) and "posterior-shift" (Theorem A, constant noise).
+        The others are the published bounds in their best valid form, for comparison.
+    source : noise.Source, optional
+        Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
+
+    Examples
+    --------
+    >>> answers = GaussianAnswers(n=100_000, questions=1000, confidence=0.95)
+    >>> round(answers.half_width, 4), answers.method
+    (0.0497, 'interval.scheduled')
+    >>> import numpy as np
+    >>> answer = answers.mean(np.arange(100_000) % 4 == 0)
+    >>> answer.interval[0] < 0.25 < answer.interval[1], answer.remaining
+    (True, {'questions': 999})
+    >>> GaussianAnswers(n=100_000, questions=1000, confidence=95)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: confidence must be a number in (0, 1), got 95
+    """
+
+    kind: ClassVar[str] = "gaussian"
+
+    def __init__(
+        self,
+        n: int,
+        questions: int,
+        confidence: float,
+        *,
+        method: GaussianMethod = "best",
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(n, questions, confidence, source)
+        self._method = arguments.choice("method", method, ("best", *_GAUSSIAN))
+        names = ("scheduled", "posterior-shift") if self._method == "best" else (self._method,)
+        widths = [_GAUSSIAN[name](self.n, self.questions, self.beta) for name in names]
+        self.width = min(widths, key=lambda width: width.half_width)
+        self.grid = fine_grid(self.width.least_sigma)
+
+    def parameters(self) -> dict[str, Any]:
+        """The arguments that make this plan again."""
+        return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
+
+    def cost(self, question: int) -> GDP:
+        """`1/(n sigma)`-Gaussian differential privacy: the noise is a real Gaussian, rounded afterwards."""
+        return GDP(up(1 / (self.n * self.sigma(question)), 4))
+
+    def _noisy(self, question: int, mean: Fraction) -> int:
+        return rounded_gaussian(Fraction(self.sigma(question)), self.grid, mean=mean, source=self._source)
+
+
+LaplaceMethod = Literal["best", "jung", "bns", "dfh"]
+_LAPLACE: dict[str, Callable[..., Width]] = {"jung": interval.jung, "bns": interval.bns, "dfh": interval.dfh}
+#: Steps of the grid in the sensitivity, as a power of two: rounding changes scale and width by less than 1e-6.
+_FINE = 21
+
+
+class LaplaceAnswers(NoisyAnswers):
+    """Answers up to `questions` adaptively chosen means of `n` rows with Laplace noise of one scale.
+
+    About twice as wide as `GaussianAnswers`: no posterior-shift bound is proved for this noise, so the best of the
+    published routes is used, in its best valid form. Every answer is `epsilon`-differentially private with `delta` 0.
+    Noise is the exact discrete Laplace of `noise/`; these theorems need privacy and a tail, which it has, so no
+    continuous law is needed. What its grid adds is in the half-width.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the sample.
+    questions : int
+        How many questions may be asked; one more is refused.
+    confidence : float
+        Probability that all intervals hold, in (0, 1).
+    method : str
+        "best" (default): the smallest of "jung", "bns" and "dfh".
+    source : noise.Source, optional
+        Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
+
+    Examples
+    --------
+    >>> answers = LaplaceAnswers(n=100_000, questions=100, confidence=0.95)
+    >>> round(answers.half_width, 4), answers.method
+    (0.0701, 'interval.jung')
+    >>> answers.cost(1)
+    PureDP(epsilon=0.00...)
+    """
+
+    kind: ClassVar[str] = "laplace"
+
+    def __init__(
+        self,
+        n: int,
+        questions: int,
+        confidence: float,
+        *,
+        method: LaplaceMethod = "best",
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(n, questions, confidence, source)
+        self._method = arguments.choice("method", method, ("best", *_LAPLACE))
+        names = tuple(_LAPLACE) if self._method == "best" else (self._method,)
+        widths = [partial(_LAPLACE[name], noise="laplace")(self.n, self.questions, self.beta) for name in names]
+        self.width = min(widths, key=lambda width: width.half_width)
+        self.grid = Grid(-(self.n - 1).bit_length() - _FINE)
+        # at most the privacy loss that the width was computed for, so the scale is at least its own
+        self._mechanism = Laplace(
+            Fraction(1, self.n), float_down(1 / (self.n * Fraction(self.width.sigma))), grid=self.grid
+        )
+
+    @property
+    def half_width(self) -> float:
+        """As a share of the declared range. The sampled scale is a little larger than the plan's, and so is this."""
+        excess = float(self._mechanism.law.scale_steps * self.grid.step / Fraction(self.width.sigma)) - 1
+        step = float(self.grid.step)
+        # |K| steps has a tail below that of the continuous law but for one step; the mean is rounded by half a step
+        return up(self.width.half_width * (1 + max(excess, 0.0)) + 1.5 * step + VALUE_ERROR, 8)
+
+    def parameters(self) -> dict[str, Any]:
+        """The arguments that make this plan again."""
+        return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
+
+    def cost(self, question: int) -> PureDP:
+        """Pure differential privacy, the same for every question."""
+        arguments.whole("question", question, at_least=1, at_most=self.questions)
+        return self._mechanism.cost
+
+    def _noisy(self, question: int, mean: Fraction) -> int:
+        return self.grid.index(mean) + discrete_laplace(self._mechanism.law.scale_steps, source=self._source)
