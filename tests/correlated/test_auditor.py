@@ -16,9 +16,9 @@ from holdfast.correlated import (
     mechanism_leakage,
     worst_mechanism,
 )
-from holdfast.correlated.worst_case import largest_log_ratio
+from holdfast.correlated.auditor import largest_log_ratio
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
-from tests.correlated import network_oracle as oracle
+from tests.correlated.networks import oracle
 
 CH1 = np.array([[0.9, 0.1], [0.4, 0.6]])
 
@@ -248,7 +248,7 @@ def test_extreme_levels_are_solved(epsilon):
 
 
 def test_an_unsolved_program_reports_nothing(monkeypatch):
-    monkeypatch.setattr("holdfast.correlated.worst_case._STEPS", 0)
+    monkeypatch.setattr("holdfast.correlated.auditor._STEPS", 0)
     with pytest.raises(GuaranteeUnavailable, match="nothing is reported"):
         worst_mechanism(chain_law(CH1, [0.8, 0.2], 3), 1.0)
 

@@ -19,12 +19,12 @@ from holdfast.correlated import (
     to_bdp,
     to_dp,
 )
-from holdfast.correlated.quilt import Quilt
-from holdfast.correlated.release import exponential, laplace
-from holdfast.correlated.transition import stationary_law
+from holdfast.correlated.bayesian_privacy import exponential, laplace
+from holdfast.correlated.chains.transition import stationary_law
+from holdfast.correlated.model import Quilt
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter
-from tests.correlated import chain_oracles as oracle
-from tests.correlated.test_chain import CH1, random_chain
+from tests.correlated.chains import oracles as oracle
+from tests.correlated.chains.test_chain import CH1, random_chain
 
 
 def test_worst_mechanism_of_a_small_chain() -> None:  # V30 and the figures of specification 3.2

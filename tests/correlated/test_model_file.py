@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.correlated.model_file import KINDS, model_from_dict, read_model
+from holdfast.correlated.model_file import _OTHER_NAMES, KINDS, model_from_dict, read_model
 from holdfast.errors import HoldfastError, InvalidParameter
 
 STEP = [[0.9, 0.1], [0.4, 0.6]]
@@ -55,6 +55,29 @@ def test_every_kind_is_tried() -> None:
 def test_names_of_kinds_are_forgiving() -> None:
     for name in ("interval-chain", "Interval_Chain", " interval  chain "):
         assert model_from_dict(MODELS[2] | {"model": name}).n == 30
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"),
+    [
+        ("autoregressive", '; for a first-order autoregression write {"model": "gaussian field", "n": 1000'),
+        ("AR(1)", '; for a first-order autoregression write {"model": "gaussian field", "n": 1000'),
+        ("Markov-chain", '; for a Markov chain write {"model": "chain"'),
+        ("chian", "got 'chian'; did you mean 'chain'?"),
+        ("hidden chains", "got 'hidden chains'; did you mean 'hidden chain'?"),
+        ("spreadsheet", "got 'spreadsheet'"),
+    ],
+)
+def test_an_unknown_kind_is_told_what_to_write(kind: str, hint: str) -> None:
+    with pytest.raises(InvalidParameter, match="model must be one of chain, ") as refused:
+        model_from_dict({"model": kind, "n": 5})
+    assert hint in str(refused.value)
+
+
+def test_what_is_told_to_write_can_be_read() -> None:
+    for names, _, example in _OTHER_NAMES:
+        assert model_from_dict(example).n > 1
+        assert not set(names) & set(KINDS)
 
 
 def test_blocks_by_size_and_by_labels() -> None:

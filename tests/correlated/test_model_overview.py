@@ -19,8 +19,7 @@ from holdfast.correlated import (
     Network,
     OrderChain,
 )
-from holdfast.correlated.model_overview import ONE_BLOCK, dependent_rows, overview
-from holdfast.correlated.run_terms import run_terms
+from holdfast.correlated.model_overview import ONE_BLOCK, dependent_rows, overview, run_terms
 from holdfast.errors import InvalidParameter
 
 STEP = [[0.9, 0.1], [0.4, 0.6]]

@@ -7,81 +7,79 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.lazy import lazy
+from holdfast.core.lazy import lazy
 
 #: Each name and the module of this package that it lives in.
 _HOME = {
-    "BayesianAccountant": "accountant",
-    "Blocks": "blocks",
-    "Certificate": "certificate",
-    "Colouring": "colouring",
-    "CorrelatedThresholdout": "thresholdout",
+    "BayesianAccountant": "bayesian_privacy",
+    "Blocks": "blocks.blocks",
+    "Certificate": "bayesian_privacy",
+    "Colouring": "blocks.colouring",
+    "CorrelatedThresholdout": "holdout.thresholdout",
     "DependenceModel": "model",
-    "DependentHoldout": "holdout",
-    "DependentRows": "dependent_rows",
-    "GaussianField": "gaussian_field",
-    "HiddenChain": "hidden_chain",
-    "InhomogeneousChain": "chain_steps",
-    "IntervalChain": "interval_chain",
-    "Ising": "ising",
-    "ListedModel": "listed_model",
-    "MarkovChain": "chain",
-    "ModelClass": "model_class",
-    "Network": "network",
-    "OrderChain": "order_chain",
+    "DependentHoldout": "holdout.reusable",
+    "DependentRows": "holdout.dependent_rows",
+    "GaussianField": "fields.gaussian",
+    "HiddenChain": "chains.windows",
+    "InhomogeneousChain": "chains.markov",
+    "IntervalChain": "chains.interval",
+    "Ising": "networks.ising",
+    "ListedModel": "model",
+    "MarkovChain": "chains.markov",
+    "ModelClass": "model",
+    "Network": "networks.network",
+    "OrderChain": "chains.windows",
     "Overview": "model_overview",
-    "Panel": "panel",
-    "Quilt": "quilt",
+    "Panel": "holdout.panel",
+    "Quilt": "model",
     "QuiltModel": "model",
-    "Split": "splitting",
-    "certify": "certificate",
-    "chain_from_history": "chain_history",
-    "check_split": "splitting",
-    "colour_blocks": "colouring",
-    "colour_chain": "colouring",
-    "colour_quilts": "colouring",
+    "Split": "holdout.splits",
+    "certify": "bayesian_privacy",
+    "chain_from_history": "chains.interval",
+    "check_split": "holdout.splits",
+    "colour_blocks": "blocks.colouring",
+    "colour_chain": "blocks.colouring",
+    "colour_quilts": "blocks.colouring",
     "laplace_sum_leakage": "auditor",
-    "markov_quilt_noise": "conversion",
+    "markov_quilt_noise": "bayesian_privacy",
     "mechanism_leakage": "auditor",
     "model_from_dict": "model_file",
     "overview": "model_overview",
     "read_model": "model_file",
-    "split_groups": "splitting",
-    "split_time": "splitting",
-    "to_bdp": "conversion",
-    "to_dp": "conversion",
-    "worst_mechanism": "worst_case",
+    "split_groups": "holdout.splits",
+    "split_time": "holdout.splits",
+    "to_bdp": "bayesian_privacy",
+    "to_dp": "bayesian_privacy",
+    "worst_mechanism": "auditor",
 }
 
 if TYPE_CHECKING:
     from holdfast.correlated import series_model
-    from holdfast.correlated.accountant import BayesianAccountant
-    from holdfast.correlated.auditor import laplace_sum_leakage, mechanism_leakage
-    from holdfast.correlated.blocks import Blocks
-    from holdfast.correlated.certificate import Certificate, certify
-    from holdfast.correlated.chain import MarkovChain
-    from holdfast.correlated.chain_history import chain_from_history
-    from holdfast.correlated.chain_steps import InhomogeneousChain
-    from holdfast.correlated.colouring import Colouring, colour_blocks, colour_chain, colour_quilts
-    from holdfast.correlated.conversion import markov_quilt_noise, to_bdp, to_dp
-    from holdfast.correlated.dependent_rows import DependentRows
-    from holdfast.correlated.gaussian_field import GaussianField
-    from holdfast.correlated.hidden_chain import HiddenChain
-    from holdfast.correlated.holdout import DependentHoldout
-    from holdfast.correlated.interval_chain import IntervalChain
-    from holdfast.correlated.ising import Ising
-    from holdfast.correlated.listed_model import ListedModel
-    from holdfast.correlated.model import DependenceModel, QuiltModel
-    from holdfast.correlated.model_class import ModelClass
+    from holdfast.correlated.auditor import laplace_sum_leakage, mechanism_leakage, worst_mechanism
+    from holdfast.correlated.bayesian_privacy import (
+        BayesianAccountant,
+        Certificate,
+        certify,
+        markov_quilt_noise,
+        to_bdp,
+        to_dp,
+    )
+    from holdfast.correlated.blocks.blocks import Blocks
+    from holdfast.correlated.blocks.colouring import Colouring, colour_blocks, colour_chain, colour_quilts
+    from holdfast.correlated.chains.interval import IntervalChain, chain_from_history
+    from holdfast.correlated.chains.markov import InhomogeneousChain, MarkovChain
+    from holdfast.correlated.chains.windows import HiddenChain, OrderChain
+    from holdfast.correlated.fields.gaussian import GaussianField
+    from holdfast.correlated.holdout.dependent_rows import DependentRows
+    from holdfast.correlated.holdout.panel import Panel
+    from holdfast.correlated.holdout.reusable import DependentHoldout
+    from holdfast.correlated.holdout.splits import Split, check_split, split_groups, split_time
+    from holdfast.correlated.holdout.thresholdout import CorrelatedThresholdout
+    from holdfast.correlated.model import DependenceModel, ListedModel, ModelClass, Quilt, QuiltModel
     from holdfast.correlated.model_file import model_from_dict, read_model
     from holdfast.correlated.model_overview import Overview, overview
-    from holdfast.correlated.network import Network
-    from holdfast.correlated.order_chain import OrderChain
-    from holdfast.correlated.panel import Panel
-    from holdfast.correlated.quilt import Quilt
-    from holdfast.correlated.splitting import Split, check_split, split_groups, split_time
-    from holdfast.correlated.thresholdout import CorrelatedThresholdout
-    from holdfast.correlated.worst_case import worst_mechanism
+    from holdfast.correlated.networks.ising import Ising
+    from holdfast.correlated.networks.network import Network
 
 
 __getattr__, __dir__ = lazy(__name__, _HOME, ("series_model",))

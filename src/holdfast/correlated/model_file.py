@@ -9,22 +9,19 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from holdfast import check
-from holdfast.correlated.blocks import Blocks
-from holdfast.correlated.chain import MarkovChain
-from holdfast.correlated.chain_history import chain_from_history
-from holdfast.correlated.chain_steps import InhomogeneousChain
-from holdfast.correlated.gaussian_field import GaussianField
-from holdfast.correlated.hidden_chain import HiddenChain
-from holdfast.correlated.interval_chain import IntervalChain
-from holdfast.correlated.ising import Ising
-from holdfast.correlated.model import QuiltModel
-from holdfast.correlated.model_class import ModelClass
-from holdfast.correlated.network import Network
-from holdfast.correlated.order_chain import OrderChain
+from holdfast.core import arguments
+from holdfast.correlated.blocks.blocks import Blocks
+from holdfast.correlated.chains.interval import IntervalChain, chain_from_history
+from holdfast.correlated.chains.markov import InhomogeneousChain, MarkovChain
+from holdfast.correlated.chains.windows import HiddenChain, OrderChain
+from holdfast.correlated.fields.gaussian import GaussianField
+from holdfast.correlated.model import ModelClass, QuiltModel
+from holdfast.correlated.networks.ising import Ising
+from holdfast.correlated.networks.network import Network
 from holdfast.errors import InvalidParameter
 
 Model = QuiltModel | GaussianField
@@ -123,11 +120,12 @@ def model_from_dict(plain: Mapping[str, Any], column: Column | None = None) -> M
     """
     if not isinstance(plain, Mapping):
         raise InvalidParameter(f"a model must be an object with a field model, got a {type(plain).__name__}")
-    kind = plain.get("model")
-    if not isinstance(kind, str):
-        raise InvalidParameter(f"model must be one of {', '.join(KINDS)}, got {kind!r:.60}")
-    kind = " ".join(kind.lower().replace("-", " ").replace("_", " ").split())
-    fields = _Declaration(check.choice("model", kind, KINDS), plain, column)
+    given = plain.get("model")
+    kind = " ".join(given.lower().replace("-", " ").replace("_", " ").split()) if isinstance(given, str) else ""
+    if kind not in KINDS:
+        hint = "; write it in the field model, not kind" if given is None and "kind" in plain else _hint(kind)
+        raise InvalidParameter(f"model must be one of {', '.join(KINDS)}, got {given!r:.60}{hint}")
+    fields = _Declaration(kind, plain, column)
     made = KINDS[kind](fields)
     fields.rest()
     return made
@@ -185,7 +183,7 @@ def _history(fields: _Declaration) -> Model:
     if not isinstance(given[0], Sequence) or isinstance(given[0], str):
         given = [given]
     names_of = states if isinstance(states, list) else None
-    count = len(names_of) if names_of is not None else check.whole("states", states, at_least=1, at_most=10_000)
+    count = len(names_of) if names_of is not None else arguments.whole("states", states, at_least=1, at_most=10_000)
     numbers = {str(name): j for j, name in enumerate(names_of if names_of is not None else range(count))}
     if len(numbers) != count:
         raise InvalidParameter("states must be different from each other")
@@ -251,10 +249,12 @@ def _blocks(fields: _Declaration) -> Model:
             raise InvalidParameter("labels must name the block of every record, and one is missing")
         model = Blocks.of(labels)
     elif kind == "size":
-        size = check.whole("size", fields.need("size"), at_least=1, at_most=10**9)
-        model = Blocks([size] * check.whole("count", fields.need("count"), at_least=1, at_most=10**7))
+        size = arguments.whole("size", fields.need("size"), at_least=1, at_most=10**9)
+        model = Blocks([size] * arguments.whole("count", fields.need("count"), at_least=1, at_most=10**7))
     else:
-        model = Blocks([check.whole(f"sizes[{j}]", size, at_least=1) for j, size in enumerate(fields.values("sizes"))])
+        model = Blocks(
+            [arguments.whole(f"sizes[{j}]", size, at_least=1) for j, size in enumerate(fields.values("sizes"))]
+        )
     if n is not None and n != model.n:
         raise InvalidParameter(f"n must be {model.n}, the records of all blocks together, got {n!r}")
     return model
@@ -304,7 +304,7 @@ def _ising(fields: _Declaration) -> Model:
     for j, tie in enumerate(fields.values("couplings")):
         if not isinstance(tie, Sequence) or isinstance(tie, str) or len(tie) != 3:
             raise InvalidParameter(f"couplings[{j}] must be a list of two records and a number")
-        ends = tuple(sorted(check.whole(f"couplings[{j}]", end, at_least=0) for end in tie[:2]))
+        ends = tuple(sorted(arguments.whole(f"couplings[{j}]", end, at_least=0) for end in tie[:2]))
         if ends in ties:
             raise InvalidParameter(f"couplings[{j}] must tie a pair that was not tied before, got {list(ends)}")
         ties[ends[0], ends[1]] = tie[2]
@@ -331,7 +331,7 @@ def _sparse(n: Any, rows: Any, columns: Any, values: Any) -> Any:
     import numpy as np
     from scipy import sparse
 
-    n = check.whole("n", n, at_least=1, at_most=10**8)
+    n = arguments.whole("n", n, at_least=1, at_most=10**8)
     try:
         row, column = np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
         if not np.array_equal(row, rows) or not np.array_equal(column, columns):
@@ -361,4 +361,45 @@ KINDS: dict[str, Callable[[_Declaration], Model]] = {
 }
 """The kinds of models and who reads them."""
 
-__all__ = ["KINDS", "Column", "Model", "model_from_dict", "read_model"]
+_OTHER_NAMES: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
+    (
+        ("ar", "ar1", "ar(1)", "autoregression", "autoregressive", "time series"),
+        "a first-order autoregression",
+        {"model": "gaussian field", "n": 1000, "autoregression": 0.5},
+    ),
+    (
+        ("gaussian", "gaussian process", "multivariate normal", "normal"),
+        "jointly normal records",
+        {"model": "gaussian field", "covariance": [[1, 0.5], [0.5, 1]]},
+    ),
+    (
+        ("markov", "markov chain"),
+        "a Markov chain",
+        {"model": "chain", "n": 1000, "transition": [[0.9, 0.1], [0.4, 0.6]]},
+    ),
+    (
+        ("hmm", "hidden markov", "hidden markov chain", "hidden markov model"),
+        "a hidden Markov chain",
+        {
+            "model": "hidden chain",
+            "n": 100,
+            "transition": [[0.8, 0.2], [0.2, 0.8]],
+            "emission": [[0.9, 0.1], [0.2, 0.8]],
+        },
+    ),
+    (
+        ("clusters", "families", "groups", "households"),
+        "independent groups of records",
+        {"model": "blocks", "size": 4, "count": 250},
+    ),
+)
+"""Names that the field has for these models, what they mean, and a declaration of it."""
+
+
+def _hint(kind: str) -> str:
+    """What to write instead of a kind that is not known; empty where no kind is near."""
+    for names, meaning, example in _OTHER_NAMES:
+        if kind in names:
+            return f"; for {meaning} write {json.dumps(example)}"
+    near = get_close_matches(kind[:60], KINDS, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

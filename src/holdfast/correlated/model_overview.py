@@ -1,33 +1,132 @@
-"""What a declared model says, on one page: influence, quilt, noise, what rows are worth and how many are needed."""
+"""The overview of a declared model: influence, quilt, noise, effective sample size and the rows that a run needs."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast import check
-from holdfast.bounds.correlated.run_plan import RunPlan, plan_run
-from holdfast.bounds.exact import up
+from holdfast.bounds.correlated.influence import QuiltTerms
+from holdfast.bounds.correlated.thresholdout import RunPlan, plan_run
 from holdfast.bounds.interval.width import MOST
-from holdfast.bounds.one_question.inputs import Side
-from holdfast.bounds.search import first_at_least
-from holdfast.correlated.blocks import Blocks
-from holdfast.correlated.chain import MarkovChain
-from holdfast.correlated.dependent_rows import BLOCKS, CHAIN, STATIONARY, DependentRows
-from holdfast.correlated.gaussian_field import GaussianField
-from holdfast.correlated.hidden_chain import HiddenChain
-from holdfast.correlated.ising import Ising
-from holdfast.correlated.model_class import ModelClass
+from holdfast.bounds.numerics.exact import up
+from holdfast.bounds.numerics.search import first_at_least
+from holdfast.bounds.one_question.means import MeanFamily, Side
+from holdfast.core import arguments
+from holdfast.correlated.blocks.blocks import Blocks
+from holdfast.correlated.chains.markov import MarkovChain
+from holdfast.correlated.chains.windows import HiddenChain
+from holdfast.correlated.fields.gaussian import GaussianField
+from holdfast.correlated.holdout.dependent_rows import BLOCKS, CHAIN, STATIONARY, DependentRows, MeanBound
+from holdfast.correlated.model import ModelClass, Quilt, Surcharge, check_surcharge
 from holdfast.correlated.model_file import Model
-from holdfast.correlated.network import Network
-from holdfast.correlated.quilt import Quilt, Surcharge, check_surcharge
-from holdfast.correlated.route import Route
-from holdfast.correlated.run_terms import run_terms
+from holdfast.correlated.networks.graph import components
+from holdfast.correlated.networks.ising import Ising
+from holdfast.correlated.networks.network import Network
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
-from holdfast.holdout.families import MeanFamily
-from holdfast.holdout.planning_guess_and_check import PlannedRun
-from holdfast.holdout.planning_use import Use
+from holdfast.holdout.planning.methods import PlannedRun, Use
+
+_EVERY, _STEP, _WEAK = 64, 1.15, 1e-12
+_LONG = 20_000
+
+
+def run_terms(model: Any) -> tuple[QuiltTerms, ...]:
+    """Terms for Theorems 1 and 2, one for each shape of quilt that is valid for all records; the planner chooses.
+
+    Chains, their classes and hidden or higher-order ones: the quilt of equal lags, for every lag up to 64 and then a
+    few in each octave, until the influence is negligible. Blocks: the block. Networks: the Markov blankets, and the
+    parts without edges between them taken as blocks. Empty where no such quilt is known (Gaussian fields have none).
+
+    A plan may ask for many more records than the model has, so the terms of a chain are those of the same chain at any
+    length: a lag that only a short chain's ends cut off is not taken for the trivial quilt.
+
+    Examples
+    --------
+    >>> from holdfast.correlated import MarkovChain
+    >>> found = run_terms(MarkovChain([[0.9, 0.1], [0.4, 0.6]], 10**6))
+    >>> found[0].size, round(found[0].influence, 6), len(found)
+    (1, 3.583519, 44)
+    """
+    if isinstance(model, Blocks):
+        return (model.terms(),)
+    if isinstance(model, (Network, Ising)):
+        return tuple(_of_network(model))
+    members: tuple[Any, ...] = model.models if isinstance(model, ModelClass) else (model,)
+    if not all(callable(getattr(one, "terms", None)) for one in members):
+        return ()
+    if any(isinstance(one, Blocks) for one in members):
+        return (_all_of([one.terms() for one in members]),) if all(isinstance(m, Blocks) for m in members) else ()
+    long = [_lengthened(one) for one in members]
+    found = []
+    for lag in _lags(min(one.n for one in long)):
+        if not all(_whole(one, lag) for one in long):
+            break
+        found.append(_all_of([one.terms(lag, lag) for one in long]))
+        if found[-1].influence < _WEAK:
+            break
+    return tuple(terms for terms in found if math.isfinite(terms.influence))
+
+
+def _lengthened(model: Any) -> Any:
+    """The same chain, if it is a short one, with room for longer quilts; other models are left as they are."""
+    if not isinstance(model, MarkovChain) or model.n >= _LONG:
+        return model
+    plain = model.to_dict()
+    try:
+        return MarkovChain(model.matrix, _LONG, plain["start"], plain.get("respect_support", True))
+    except InvalidParameter:  # a law that never settles is known for its own length only
+        return model
+
+
+def _whole(model: Any, lag: int) -> bool:
+    """Whether a longer model has the same terms: nothing is cut off at every record.
+
+    A Markov chain needs a record with both sides whose law, and that of all that its sides reach, has settled. The
+    terms of other models do not look at the ends, but for the size.
+    """
+    if isinstance(model, MarkovChain):
+        return model.tables.settled.since + 2 * lag + 4 <= model.n
+    return bool(model.terms(lag, lag).size < model.n)
+
+
+def _all_of(terms: list[QuiltTerms]) -> QuiltTerms:
+    """What holds for every model of a class."""
+    surcharge = max(one.surcharge for one in terms if one.surcharge is not None)
+    influence = max(one.influence for one in terms)
+    return QuiltTerms(max(one.size for one in terms), influence, surcharge, max(one.classes for one in terms))
+
+
+def _lags(n: int) -> Iterator[int]:
+    lag = 1.0
+    while lag <= n:
+        yield math.ceil(lag)
+        lag = lag + 1 if lag < _EVERY else lag * _STEP
+
+
+def _of_network(model: Network | Ising) -> Iterator[QuiltTerms]:
+    blankets = _blankets(model)
+    if math.isfinite(blankets):
+        yield QuiltTerms(1, blankets, None, 1)
+    if isinstance(model, Network):
+        parts = [sum(node < model.n for node in part) for part in components(model.graph)]
+    else:
+        parts = [quilt.size for record in range(model.n) for quilt in model.quilts(record) if not quilt.quilt]
+    yield QuiltTerms(max(parts), 0.0, 0.0, max(parts))
+
+
+def _blankets(model: Network | Ising) -> float:
+    """The largest influence of a record on its Markov blanket."""
+    if isinstance(model, Ising):
+        return max(model.blanket_influence(record) for record in range(model.n))
+    worst = 0.0
+    for record in range(model.n):
+        try:
+            worst = max(worst, model.quilt(record, model.blanket(record)).influence)
+        except GuaranteeUnavailable:
+            return math.inf
+    return worst
+
 
 ONE_BLOCK = "one block"
 _NO_DP = "a Gaussian field has no DP level: only linear queries are covered, by their exact leakage"
@@ -228,18 +327,18 @@ def overview(
     if epsilon_bdp is not None and epsilon_dp is not None:
         raise InvalidParameter("give epsilon_bdp, the level that is wanted, or epsilon_dp, the one spent, and not both")
     check_surcharge(surcharge)
-    sensitivity = check.real("sensitivity", sensitivity, above=0)
+    sensitivity = arguments.real("sensitivity", sensitivity, above=0)
     if epsilon_dp is not None:
-        epsilon_dp = check.real("epsilon_dp", epsilon_dp, above=0)
-    wanted = check.real("epsilon_bdp", 1.0 if epsilon_bdp is None else epsilon_bdp, above=0)
+        epsilon_dp = arguments.real("epsilon_dp", epsilon_dp, above=0)
+    wanted = arguments.real("epsilon_bdp", 1.0 if epsilon_bdp is None else epsilon_bdp, above=0)
     use = Use(
-        check.whole("questions", questions, at_least=1, at_most=MOST),
-        check.whole("failures", failures, at_least=0, at_most=MOST),
-        check.probability("confidence", confidence),
+        arguments.whole("questions", questions, at_least=1, at_most=MOST),
+        arguments.whole("failures", failures, at_least=0, at_most=MOST),
+        arguments.probability("confidence", confidence),
     )
     if tau is not None:
-        tau = check.real("tau", tau, above=0, below=1)
-        budget = check.whole("budget", budget, at_least=1, at_most=use.questions)
+        tau = arguments.real("tau", tau, above=0, below=1)
+        budget = arguments.whole("budget", budget, at_least=1, at_most=use.questions)
     missing: dict[str, str] = {}
     privacy = _try(missing, "privacy", lambda: _privacy(model, wanted, epsilon_dp, sensitivity, surcharge, record))
     holdout = _try(missing, "holdout", lambda: _holdout(model, use, tau))
@@ -345,7 +444,7 @@ def _needed(tau: float, use: Use) -> float:
 
     def spare(log_size: float) -> float:
         size = math.exp(log_size)
-        run = PlannedRun(math.ceil(size), use, Route("wanted", size).family)
+        run = PlannedRun(math.ceil(size), use, MeanBound("wanted", size).family)
         return tau - run.tolerance(run.worst)
 
     top = math.log(MOST)
@@ -361,6 +460,3 @@ def _run(model: Model, tau: float, use: Use, budget: int) -> RunPlan:
             "Algorithm 1 has no plan here: no quilt of one shape with finite influence is known for all records"
         )
     return plan_run(tau, use.beta, use.questions, budget, terms)
-
-
-__all__ = ["Holdout", "Overview", "Privacy", "dependent_rows", "overview"]

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from holdfast import check
-from holdfast.bounds.correlated.mixing import Tail, mixing_coefficients
-from holdfast.correlated.dependent_rows import BLOCKS, DependentRows
-from holdfast.correlated.route import Route
-from holdfast.correlated.row_chain import RowChain
+from holdfast.bounds.correlated.effective_size import Tail, mixing_coefficients
+from holdfast.core import arguments
+from holdfast.correlated.chains.transition import RowChain
+from holdfast.correlated.holdout.dependent_rows import BLOCKS, DependentRows, MeanBound
 from holdfast.errors import GuaranteeUnavailable
 
 
@@ -54,7 +53,7 @@ class AnyDependence:
                 "rows with any dependence on the training rows have no bound: for one series declare a model that "
                 "forgets, such as Markov, Autoregressive, Mixing or MDependent; several series need their group column"
             )
-        return DependentRows(k, f"{k} rows with any dependence", {BLOCKS: Route(BLOCKS, 1.0)})
+        return DependentRows(k, f"{k} rows with any dependence", {BLOCKS: MeanBound(BLOCKS, 1.0)})
 
     def correlation(self, lag: int) -> float:
         """1: nothing is promised."""
@@ -101,7 +100,7 @@ class MDependent:
     m: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "m", check.whole("m", self.m, at_least=0, at_most=10**9))
+        object.__setattr__(self, "m", arguments.whole("m", self.m, at_least=0, at_most=10**9))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
         """`m`-dependent rows; training rows of the same series must be more than `m` steps earlier."""
@@ -132,7 +131,7 @@ class Autoregressive:
     coefficient: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coefficient", check.real("coefficient", self.coefficient, above=-1, below=1))
+        object.__setattr__(self, "coefficient", arguments.real("coefficient", self.coefficient, above=-1, below=1))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
         """A stationary series; with a gap the last training row would be needed in standard units."""
@@ -196,7 +195,7 @@ class Mixing:
     tail: Tail = "markov"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "deltas", check.reals("deltas", self.deltas, at_least=0, at_most=1))
+        object.__setattr__(self, "deltas", arguments.reals("deltas", self.deltas, at_least=0, at_most=1))
 
     def rows(self, k: int, gap: int | None = None) -> DependentRows:
         """A chain with any start."""
@@ -226,7 +225,7 @@ def declared(model: SeriesModel | Sequence[float] | None) -> SeriesModel:
         return AnyDependence()
     if isinstance(model, SeriesModel):
         return model
-    return Mixing(check.reals("model", model, at_least=0, at_most=1))
+    return Mixing(arguments.reals("model", model, at_least=0, at_most=1))
 
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""Independent blocks of records, and colourings that find independent records."""

@@ -1,0 +1,165 @@
+"""Independent blocks of records with anything inside: families, households, users, repeated measures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.bounds.correlated.effective_size import effective_n_blocks
+from holdfast.bounds.correlated.influence import QuiltTerms
+from holdfast.core import arguments
+from holdfast.correlated.model import (
+    Between,
+    ListedModel,
+    Quilt,
+    Surcharge,
+    check_record,
+    check_records,
+    check_surcharge,
+)
+from holdfast.errors import InvalidParameter
+
+
+class Blocks(ListedModel):
+    """Blocks that are independent of each other; nothing is said about the inside of a block.
+
+    A quilt of a record is empty and all of its block is nearby, so the influence is 0 and a change drags at most the
+    block along: `epsilon_bdp = k_max * epsilon_dp` (specification 2.7, derived). This is the fallback for every model
+    with zero probabilities.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        How many records each block has; the records of a block stand together. Use `Blocks.of` for labels.
+
+    Examples
+    --------
+    >>> families = Blocks([4, 3, 4, 2])
+    >>> families.n, families.epsilon_dp(1.0), families.epsilon_bdp(0.25), families.noise_scale(1.0)
+    (13, 0.24..., 1.0..., 4.0...)
+    >>> round(families.effective_n(), 6)
+    3.755556
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        if not hasattr(sizes, "__len__") or not len(sizes):
+            raise InvalidParameter("sizes must be a list of at least one block's size")
+        self._sizes = np.array([arguments.whole(f"sizes[{j}]", size, at_least=1) for j, size in enumerate(sizes)])
+        self._members: NDArray[np.int64] | None = None
+        self._places: NDArray[np.int64] | None = None
+        self._ends = np.cumsum(self._sizes)
+        self._starts = self._ends - self._sizes
+
+    @classmethod
+    def of(cls, labels: Iterable[Any]) -> Blocks:
+        """Blocks from one label a record; equal labels are one block, wherever they stand.
+
+        Examples
+        --------
+        >>> homes = Blocks.of(["a", "b", "a", "c", "a"])
+        >>> homes.sizes.tolist(), homes.block(0)
+        ([3, 1, 1], (0, 2, 4))
+        """
+        codes: dict[Any, int] = {}
+        masked = isinstance(labels, np.ma.MaskedArray) and bool(np.ma.getmaskarray(labels).any())
+        try:
+            found = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int64)
+            # a missing label equals no other, so that its relatives would count as independent records
+            missing = masked or any(label is None or bool(label != label) for label in codes)
+        except TypeError:
+            raise InvalidParameter("labels must be one label a record, such as text or numbers, none missing") from None
+        if missing:
+            raise InvalidParameter("labels must have no missing values: a record without a block may belong to any")
+        if not len(found):
+            raise InvalidParameter("labels must name at least one record's block")
+        made = cls(np.bincount(found).tolist())
+        made._members = np.argsort(found, kind="stable")
+        made._places = found
+        return made
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+    @property
+    def n(self) -> int:
+        """How many records."""
+        return int(self._ends[-1])
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many records each block has."""
+        return self._sizes.copy()
+
+    def number(self, record: int) -> int:
+        """Which block a record is in."""
+        record = check_record(record, self.n)
+        if self._places is not None:
+            return int(self._places[record])
+        return int(np.searchsorted(self._ends, record, side="right"))
+
+    def block(self, record: int) -> Sequence[int]:
+        """The records of a record's block."""
+        number = self.number(record)
+        low, high = int(self._starts[number]), int(self._ends[number])
+        if self._members is None:
+            return range(low, high)
+        return tuple(self._members[low:high].tolist())
+
+    def describe(self) -> str:
+        """One line."""
+        return f"{len(self._sizes)} independent blocks of at most {int(self._sizes.max())} records, {self.n} in all"
+
+    def influence(self, record: int, quilt: Collection[int], known: Collection[int] = ()) -> float:
+        """0 on other blocks; infinite inside the block, of which nothing is declared."""
+        number = self.number(record)
+        marked = check_records("quilt", quilt, self.n)
+        check_records("known", known, self.n)
+        return float("inf") if any(self.number(j) == number for j in marked) else 0.0
+
+    def quilts(self, record: int) -> Iterable[Quilt]:
+        """The empty quilt only."""
+        block = self.block(record)
+        if isinstance(block, range):
+            nearby: Sequence[int] = Between(block.start, block.stop, record)
+        else:
+            nearby = tuple(j for j in block if j != record)
+        return (Quilt(record, (), nearby, 0.0, len(block), 0.0),)
+
+    def _largest(self) -> Quilt:
+        number = int(np.argmax(self._sizes))
+        first = int(self._starts[number])
+        record = first if self._members is None else int(self._members[first])
+        (quilt,) = self.quilts(record)
+        return quilt
+
+    def worst_quilt(self, epsilon: float, surcharge: Surcharge = "sharp") -> Quilt:
+        """The empty quilt of a record in a largest block."""
+        arguments.real("epsilon", epsilon, above=0)
+        check_surcharge(surcharge)
+        return self._largest()
+
+    def dearest_quilt(self, epsilon_dp: float, surcharge: Surcharge = "sharp") -> Quilt:
+        """The empty quilt of a record in a largest block."""
+        arguments.real("epsilon_dp", epsilon_dp, above=0)
+        check_surcharge(surcharge)
+        return self._largest()
+
+    def markov_quilt(self, epsilon: float) -> Quilt:
+        """The empty quilt of a record in a largest block."""
+        return self.worst_quilt(epsilon)
+
+    def effective_n(self) -> float:
+        """`n^2 / sum k^2`: rows that the check of a fixed mean question is worth (A of specification 3.9)."""
+        return effective_n_blocks(self._sizes.tolist())
+
+    def terms(self) -> QuiltTerms:
+        """The numbers that Theorems 1 and 2 need: the largest block, no influence, as many colours as its records."""
+        largest = int(self._sizes.max())
+        return QuiltTerms(largest, 0.0, 0.0, largest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"model": "blocks", "n": self.n, "sizes": self._sizes.tolist()}

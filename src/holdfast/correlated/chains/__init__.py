@@ -1,0 +1,1 @@
+"""Markov chains as dependence models: of known, bounded, changing, higher-order and hidden transitions."""

@@ -1,0 +1,1 @@
+"""Gaussian Markov fields as dependence models."""

@@ -1,0 +1,1 @@
+"""Holdouts for dependent rows: declared dependence, splits, guess and check, and Thresholdout."""

@@ -1,0 +1,1 @@
+"""Discrete networks as dependence models: Bayesian networks, Markov networks and the Ising model."""
