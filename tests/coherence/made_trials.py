@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from holdfast.coherence import GroupPlan, Table, Trials
+from holdfast.coherence.audit import half_split
 from holdfast.coherence.failures import Failure
-from holdfast.coherence.lenses import Lens
-from holdfast.coherence.significance import Significance, significance
-from holdfast.coherence.split import half_split
+from holdfast.coherence.significance import Significance, assess
+from holdfast.coherence.target import Lens
 from holdfast.coherence.verdict import (
     GroupFinding,
     Verdict,
@@ -65,4 +65,4 @@ def finding(judged: Verdict, group: str) -> GroupFinding:
 
 
 def quick(trials: Trials, **options: Any) -> Significance:
-    return significance(trials, permutations=999, **options)
+    return assess(trials, permutations=999, **options)

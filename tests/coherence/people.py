@@ -4,7 +4,7 @@ import numpy as np
 
 from holdfast.coherence import Target
 
-ILL = Target("ill", equals=1)
+ILL = Target("ill = 1")
 
 
 def people(n=600, seed=1):

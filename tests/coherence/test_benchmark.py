@@ -18,13 +18,13 @@ def benchmark():
     return {f"z{i}": z[:, i] for i in range(6)} | {f"c{i}": cells[:, i] for i in range(6)} | {"y": y.astype(int)}
 
 
-GROUPS = GroupPlan({"y=1": "y == 1", "y=0": "y == 0", "z2>0": "z2 > 0", "both": "y == 1 and z2 > 0"})
+GROUPS = GroupPlan({"y=1": "y = 1", "y=0": "y = 0", "z2>0": "z2 > 0", "both": "y = 1 and z2 > 0"})
 RAW, COARSE = [f"z{i}" for i in range(6)], [f"c{i}" for i in range(6)]
 
 
 @pytest.fixture(scope="module")
 def found():
-    data, target = benchmark(), Target("y", equals=1)
+    data, target = benchmark(), Target("y = 1")
     audit = Audit(
         data, cur.Clear(), {"tree": "tree", "1-nn": "nearest-neighbour", "logistic": "logistic",
                             "leaf-100": lrn.named("tree", min_samples_leaf=100)},

@@ -12,7 +12,7 @@ from holdfast.errors import InvalidParameter
 
 RNG = np.random.default_rng(1)
 HALF = Table.of({"age": RNG.integers(1, 3, 400), "pay": RNG.normal(size=400), "ill": RNG.integers(0, 2, 400)})
-ILL = Target("ill", equals=1)
+ILL = Target("ill = 1")
 DOMAINS = {"age": [1, 2], "ill": [0, 1]}
 
 

@@ -25,7 +25,7 @@ HALF = Table.of(
         "ill": RNG.integers(0, 2, 400),
     }
 )
-ILL = Target("ill", equals=1)
+ILL = Target("ill = 1")
 
 
 def rng():
@@ -134,7 +134,7 @@ def test_section_7_releases():
     assert shuffled.names == ("ill",)
     assert shuffled["ill"].sum() == HALF["ill"].sum()
     assert shuffled["ill"].tolist() != HALF["ill"].tolist()
-    assert cur.Count("ill", 1)(HALF)["count"] == HALF["ill"].sum()
+    assert cur.Count("ill = 1")(HALF)["count"] == HALF["ill"].sum()
     assert cur.RandomSubset(10)(HALF, rng()).rows == 10
     with pytest.raises(InvalidParameter, match="at most the 400"):
         cur.RandomSubset(500)(HALF, rng())
@@ -326,7 +326,7 @@ class TestLearners:
             ),
             (lambda: lrn.Linkage()(HALF, TestLearners.lens, None), "this learner predicts a target; the audit names"),
             (
-                lambda: lrn.Linkage()(HALF, TestLearners.lens, Target("ill", equals=1, not_applicable=(0, 1))),
+                lambda: lrn.Linkage()(HALF, TestLearners.lens, Target("ill = 1", not_applicable="ill in (0, 1)")),
                 "the report has no row that the target applies to",
             ),
             (

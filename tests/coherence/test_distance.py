@@ -162,7 +162,7 @@ def test_blocks_give_what_one_block_gives(monkeypatch):
     weights = rng.random(5_000)
     codes = rng.integers(-1, 50, 5_000).astype(np.int32)
     whole = [group_distances(h, inside, Partition(codes, 50), weights=w).distance for w in (None, weights)]
-    monkeypatch.setattr("holdfast.coherence.distance_partition.BLOCK", 300)
+    monkeypatch.setattr("holdfast.coherence.distance.BLOCK", 300)
     parts = [group_distances(h, inside, Partition(codes, 50), weights=w).distance for w in (None, weights)]
     np.testing.assert_allclose(whole, parts, atol=1e-14, rtol=0)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import wasserstein_distance
 
-from holdfast.coherence import distance_masks, distance_partition
+from holdfast.coherence import distance
 from holdfast.coherence.distance import Partition, group_distances, rank
 
 GROUPS = 12
@@ -71,17 +71,17 @@ def test_counting_and_sorting_agree(rows: list[tuple[int, bool, int]], least: in
     codes = np.array([r[2] for r in rows], dtype=np.int32)
     masks = np.stack([codes == g for g in range(4)])
     ranked = rank(h)
-    tables = distance_partition.few(h, 10**6)
+    tables = distance.few(h, 10**6)
     assert tables is not None
-    counted = distance_partition._counted(h, inside, codes, 4, *tables)
+    counted = distance._counted_by_code(h, inside, codes, 4, *tables)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distance_masks, "COUNTED", least / 3)
-        patch.setattr(distance_partition, "few", lambda values, most: None)
-        patch.setattr(distance_partition, "TABLE", 8)
+        patch.setattr(distance, "COUNTED", least / 3)
+        patch.setattr(distance, "few", lambda values, most: None)
+        patch.setattr(distance, "TABLE", 8)
         ways = [
             counted,
-            distance_partition.disjoint(h, inside, codes, 4),
-            distance_masks.overlapping(ranked.values, ranked.order, inside, iter(masks), None, "wasserstein"),
+            distance.disjoint(h, inside, codes, 4),
+            distance.overlapping(ranked.values, ranked.order, inside, iter(masks), None, "wasserstein"),
         ]
     for other in ways[1:]:
         np.testing.assert_allclose(ways[0][0], other[0], atol=1e-14, rtol=0)

@@ -1,13 +1,14 @@
 """The experiment: determinism, what each party sees, odd rows, lenses, and wrong descriptions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from holdfast.coherence import Audit, GroupPlan, Lens, Table, Target, run, with_curator
 from holdfast.coherence import curators as cur
 from holdfast.coherence import learners as lrn
-from holdfast.coherence.audit import prepare
-from holdfast.coherence.split import even_rows
+from holdfast.coherence.audit import even_rows, prepare
 from holdfast.errors import InvalidParameter
 from tests.coherence.people import ILL, people
 
@@ -66,7 +67,7 @@ def test_the_curator_sees_one_half_only_and_shuffled():
 def test_odd_rows_and_rows_the_target_does_not_apply_to():
     data = people(601)
     data["ill"] = np.where(np.arange(601) % 10 == 3, -10, data["ill"])
-    audit = Audit(data, cur.Clear(), "tree", Target("ill", equals=1, not_applicable=(-10,)), splits=2, seed=3)
+    audit = Audit(data, cur.Clear(), "tree", Target("ill = 1", not_applicable="ill = -10"), splits=2, seed=3)
     trials = run(audit)
     assert trials.rows.size % 2 == 0
     assert (data["ill"][trials.rows] >= 0).all()
@@ -87,8 +88,8 @@ def test_wrong_descriptions():
         ({"metric": "x"}, "metric must be one of"),
         ({"lenses": ["nowhere"]}, "names column 'nowhere'"),
         ({"groups": ["nowhere"]}, "column 'nowhere' is not in the table"),
-        ({"target": Target("nowhere", equals=1)}, "column 'nowhere' is not in the table"),
-        ({"target": Target("ill", equals=7)}, "must be true of some rows and false of others"),
+        ({"target": Target("nowhere = 1")}, "column 'nowhere' is not in the table"),
+        ({"target": Target("ill = 7")}, "must be true of some rows and false of others"),
         ({"learners": "quantum"}, "learner must be one of"),
         ({"learners": []}, "at least one learner"),
         ({"learners": ["linkage", "linkage"]}, "occurs twice"),
@@ -173,8 +174,25 @@ def test_truth_values_of_a_group_are_by_row_of_the_data_also_where_rows_are_left
     data = people(200)
     data["ill"] = np.where(np.arange(200) < 50, np.nan, data["ill"])
     late = np.arange(200) >= 100
-    setting = prepare(Audit(data, cur.Clear(), lrn.Linkage(), ILL, GroupPlan({"late": late})))
+    present = replace(ILL, where_present=True)
+    setting = prepare(Audit(data, cur.Clear(), lrn.Linkage(), present, GroupPlan({"late": late})))
     np.testing.assert_array_equal(setting.rows[setting.groups.mask("late")], np.arange(100, 200))
+
+
+def test_missing_targets_are_never_left_out_or_counted_without_a_word():
+    data = people(200)
+    sick = data["ill"].astype(float)
+    data["ill"] = np.where(np.arange(200) < 50, np.nan, sick)
+    with pytest.raises(InvalidParameter, match=r"where_present=True .* null_as=True .* null_as=False"):
+        prepare(Audit(data, cur.Clear(), lrn.Linkage(), ILL))
+    table = Table.of(data)
+    for said, rows in ((True, 50 + int((sick[50:] == 1).sum())), (False, int((sick[50:] == 1).sum()))):
+        target = replace(ILL, null_as=said)
+        assert target.applies(table).all()
+        assert int(target.truth(table).sum()) == rows
+    assert prepare(Audit(data, cur.Clear(), lrn.Linkage(), replace(ILL, where_present=True))).rows.min() >= 50
+    with pytest.raises(InvalidParameter, match="cannot both be given"):
+        replace(ILL, where_present=True, null_as=True)
 
 
 def test_a_masked_lens_hides_the_other_columns_when_predicting():
@@ -201,6 +219,6 @@ def test_an_audit_of_a_row_or_none_is_refused():
     for ill in ([1, 9], [9, 9]):
         data = {"key": np.arange(2), "ill": np.array(ill)}
         with pytest.raises(InvalidParameter, match=r"must be true of some rows|at least 2 rows that the"):
-            run(Audit(data, cur.Clear(), "constant", Target("ill", equals=1, not_applicable=(9,)), splits=1))
+            run(Audit(data, cur.Clear(), "constant", Target("ill = 1", not_applicable="ill = 9"), splits=1))
     with pytest.raises(InvalidParameter, match="data must have at least 2 rows that the target applies to, got 1"):
         run(Audit({"key": np.arange(1)}, cur.Clear(), "membership", splits=1))

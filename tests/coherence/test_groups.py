@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from holdfast import data
+from holdfast.coherence.audit import cluster_split, even_rows, half_split
 from holdfast.coherence.distance import Partition, group_distances
 from holdfast.coherence.groups import LARGEST_COLLECTION, GroupPlan, plan_of
-from holdfast.coherence.lenses import Lens, family, path, subsets
-from holdfast.coherence.predicates import predicate
-from holdfast.coherence.split import cluster_split, even_rows, half_split
 from holdfast.coherence.table import Table
-from holdfast.coherence.target import Target
-from holdfast.errors import InvalidParameter
+from holdfast.coherence.target import Lens, Target, evaluated, family, parsed, path, subsets
+from holdfast.errors import InvalidParameter, SampleUnavailable
 
 RNG = np.random.default_rng(1)
 PEOPLE = Table.of(
@@ -23,6 +22,8 @@ PEOPLE = Table.of(
         "AGE": RNG.integers(0, 90, 400),
         "TOWN": np.array([None, "A", "B", "C"], dtype=object)[RNG.integers(0, 4, 400)],
         "PAY": np.where(RNG.random(400) < 0.1, np.nan, RNG.normal(size=400)),
+        "INSURED": RNG.random(400) < 0.5,
+        "WORKS": np.array([None, True, False], dtype=object)[RNG.integers(0, 3, 400)],
     }
 )
 
@@ -30,42 +31,91 @@ PEOPLE = Table.of(
 @pytest.mark.parametrize(
     ("text", "mask"),
     [
-        ("SEX == 2", PEOPLE["SEX"] == 2),
-        ("SEX != 2", PEOPLE["SEX"] != 2),
-        ("SEX == 2 and AGE in 18..25", (PEOPLE["SEX"] == 2) & (PEOPLE["AGE"] >= 18) & (PEOPLE["AGE"] <= 25)),
-        ("AGE < 10 or AGE >= 80.5 and SEX == 1", (PEOPLE["AGE"] < 10) | ((PEOPLE["AGE"] > 80) & (PEOPLE["SEX"] == 1))),
+        ("SEX = 2", PEOPLE["SEX"] == 2),
+        ("SEX <> 2", PEOPLE["SEX"] != 2),
+        ("SEX = 2 and AGE between 18 and 25", (PEOPLE["SEX"] == 2) & (PEOPLE["AGE"] >= 18) & (PEOPLE["AGE"] <= 25)),
+        ("AGE < 10 or AGE >= 80.5 and SEX = 1", (PEOPLE["AGE"] < 10) | ((PEOPLE["AGE"] > 80) & (PEOPLE["SEX"] == 1))),
         ("not (AGE <= 30)", PEOPLE["AGE"] > 30),
-        ("TOWN in {A, 'B'}", np.isin(PEOPLE["TOWN"].astype(str), ["A", "B"])),
-        ("TOWN != A", np.isin(PEOPLE["TOWN"].astype(str), ["C", "B"])),
-        ("TOWN is missing or PAY is missing", (PEOPLE["TOWN"] == None) | np.isnan(PEOPLE["PAY"])),  # noqa: E711
-        ("PAY is present and PAY > -1e-1", PEOPLE["PAY"] > -0.1),
-        ('"TOWN" == "A"', PEOPLE["TOWN"] == "A"),
+        ("TOWN in ('A', 'B')", np.isin(PEOPLE["TOWN"].astype(str), ["A", "B"])),
+        ("TOWN <> 'A'", np.isin(PEOPLE["TOWN"].astype(str), ["C", "B"])),
+        ("TOWN is null or PAY is null", (PEOPLE["TOWN"] == None) | np.isnan(PEOPLE["PAY"])),  # noqa: E711
+        ("PAY is not null and PAY > -1e-1", PEOPLE["PAY"] > -0.1),
+        ("not PAY > 0", PEOPLE["PAY"] <= 0),
+        ("\"TOWN\" = 'A'", PEOPLE["TOWN"] == "A"),
+        ("INSURED", PEOPLE["INSURED"]),
+        ("WORKS and INSURED", (PEOPLE["WORKS"] == 1) & PEOPLE["INSURED"]),
+        ("WORKS = false", PEOPLE["WORKS"] == 0),
+        ("WORKS is null", np.isnan(PEOPLE["WORKS"])),
     ],
 )
-def test_predicates_say_what_they_mean(text, mask):
-    np.testing.assert_array_equal(predicate(text)(PEOPLE), mask)
+def test_rules_say_what_they_mean(text, mask):
+    true, null = evaluated("rule", text, PEOPLE)
+    np.testing.assert_array_equal(true, mask)
+    assert not (true & null).any()
+
+
+@pytest.mark.parametrize("text", [
+    "SEX = 2", "SEX = 2 and AGE between 18 and 25", "TOWN in ('A', 'B')", "PAY > 0.25 or TOWN <> 'A'", "not PAY > 0",
+    "INSURED", "WORKS", "WORKS is null or not INSURED", "case when PAY > 0 then SEX = 1 else WORKS end",
+])  # fmt: skip
+def test_a_rule_counts_the_rows_that_a_guard_would_count(text):
+    """The same expression over the same rows behind every engine in memory: one language."""
+    kinds = {"WORKS": [None if np.isnan(w) else bool(w) for w in PEOPLE["WORKS"]]}
+    rows = {name: kinds.get(name, PEOPLE[name].tolist()) for name in PEOPLE.names}
+    rows["PAY"] = [None if np.isnan(pay) else pay for pay in rows["PAY"]]
+    for engine in ("numpy", "polars"):
+        with data.table(rows, engine=engine) as sample:
+            (count,) = sample.measure([data.statistics.Count(text)])
+            table = Table.of(sample)
+        assert evaluated("rule", text, PEOPLE)[0].sum() == evaluated("rule", text, table)[0].sum() == count[0]
 
 
 @pytest.mark.parametrize(
-    "text", ["", "SEX", "SEX = 2", "SEX == ", "SEX == 2 and", "(SEX == 2", "SEX in {1", "AGE < old", "SEX == 2 AGE < 3",
-             "__import__('os')", "SEX.__class__ == 1 ; 2"]
+    "text", ["", "SEX = ", "SEX = 2 and", "(SEX = 2", "SEX in {1", "SEX = 2 AGE < 3", "__import__('os')",
+             "SEX.__class__ = 1 ; 2", "AGE", "AGE + 1"]
 )  # fmt: skip
 def test_nothing_else_is_read(text):
-    with pytest.raises(InvalidParameter, match="cannot be read at"):
-        predicate(text)
+    with pytest.raises(InvalidParameter, match=r"^rule: "):
+        evaluated("rule", text, PEOPLE)
 
 
-def test_a_predicate_that_is_only_a_name_is_shown_what_one_looks_like():
-    with pytest.raises(InvalidParameter, match="cannot be read at its end; one looks like `sex == F and age >= 65`"):
-        predicate("SEX")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("SEX == 2", "SEX = 2"),
+        ("TOWN == A", "TOWN = 'A'"),
+        ('TOWN == "A"', "TOWN = 'A'"),
+        ("TOWN = A", "TOWN = 'A'"),
+        ("TOWN = 3 or SEX = 1", "TOWN = '3' or SEX = 1"),
+        ("TOWN != A and SEX == 1", "TOWN <> 'A' and SEX = 1"),
+        ("SEX == 2 and AGE in 18..25", "SEX = 2 and AGE between 18 and 25"),
+        ("TOWN in {A, 'B'} or PAY is missing", "TOWN in ('A', 'B') or PAY is null"),
+        ("PAY is present", "PAY is not null"),
+    ],
+)
+def test_the_former_language_is_refused_with_the_new_spelling(old, new):
+    evaluated("rule", new, PEOPLE)
+    with pytest.raises(InvalidParameter) as refused:
+        evaluated("rule", old, PEOPLE)
+    assert f"write {new} in place of {old};" in str(refused.value)
 
 
-def test_a_predicate_about_a_column_that_is_not_there():
+def test_a_spelling_that_would_not_help_is_not_advised():
+    for rule in ("TOWN == 3 and", "RACE = A"):
+        with pytest.raises(InvalidParameter) as refused:
+            evaluated("rule", rule, PEOPLE)
+        assert "in place of" not in str(refused.value)
+    with pytest.raises(InvalidParameter, match="compare values of one kind"):
+        evaluated("rule", "SEX = A", PEOPLE.take(slice(None)).with_column("A", ["x"] * 400))
+    assert parsed("rule", "SEX = 2") == parsed("rule", " SEX=2.0 ")
+
+
+def test_a_rule_about_a_column_that_is_not_there():
     with pytest.raises(InvalidParameter, match="column 'RACE' is not in the table, which has SEX, AGE, TOWN, PAY"):
-        GroupPlan({"x": "RACE == 1"}).resolve(PEOPLE)
+        GroupPlan({"x": "RACE = 1"}).resolve(PEOPLE)
     with pytest.raises(InvalidParameter, match="column 'RACE' is not"):
         GroupPlan(columns=["RACE"]).resolve(PEOPLE)
-    with pytest.raises(InvalidParameter, match="holds text"):
+    with pytest.raises(InvalidParameter, match="group 'x': expression must compare values of one kind"):
         GroupPlan({"x": "TOWN < 3"}).resolve(PEOPLE)
 
 
@@ -134,7 +184,7 @@ def test_groups_that_cannot_be():
 
 
 def test_lenses():
-    assert [lens.columns for lens in family(None, PEOPLE, "PAY")] == [("SEX", "AGE", "TOWN")]
+    assert [lens.columns for lens in family(None, PEOPLE, "PAY")] == [("SEX", "AGE", "TOWN", "INSURED", "WORKS")]
     assert [lens.name for lens in family([Lens("a", ("SEX",)), Lens("b", ("AGE",))], PEOPLE)] == ["a", "b"]
     assert family(["SEX", "AGE"], PEOPLE)[0].columns == ("SEX", "AGE")
     assert len(subsets(["a", "b", "c", "d"], 2)) == 6
@@ -155,13 +205,29 @@ def test_lenses():
 
 
 def test_targets():
-    pay = Target("PAY", at_least=0.5)
+    pay = Target("PAY >= 0.5")
     np.testing.assert_array_equal(pay.truth(PEOPLE), PEOPLE["PAY"] >= 0.5)
     assert (~pay.applies(PEOPLE)).sum() == np.isnan(PEOPLE["PAY"]).sum()
-    with pytest.raises(InvalidParameter, match="exactly one"):
-        Target("PAY")
-    with pytest.raises(InvalidParameter, match="must hold numbers"):
-        Target("TOWN", at_least=1).truth(PEOPLE)
+    assert (pay.column, pay.name, Target("PAY>=0.5").name) == ("PAY", "PAY >= 0.5", "PAY >= 0.5")
+    for statement, why in (("PAY > AGE", "names AGE and PAY"), ("1 = 1", "names none"), ("TOWN = A", "A and TOWN")):
+        with pytest.raises(InvalidParameter, match=why):
+            Target(statement)
+    with pytest.raises(InvalidParameter, match="not_applicable must be a condition on the target's column"):
+        Target("PAY >= 0.5", not_applicable="AGE < 18")
+    with pytest.raises(InvalidParameter, match="target: write TOWN = 'A' in place of TOWN == A"):
+        Target("TOWN == A")
+    with pytest.raises(InvalidParameter, match="target: expression must compare values of one kind"):
+        Target("TOWN >= 1").truth(PEOPLE)
+    with pytest.raises(InvalidParameter, match="this is a number"):
+        Target("PAY + 1").truth(PEOPLE)
+    works = Target("WORKS", null_as=False)
+    assert works.applies(PEOPLE).all()
+    np.testing.assert_array_equal(works.truth(PEOPLE), PEOPLE["WORKS"] == 1)
+    half = Target("PAY >= 0.5", not_applicable="PAY < 0 or PAY > 2", null_as=True)
+    np.testing.assert_array_equal(half.applies(PEOPLE), ~((PEOPLE["PAY"] < 0) | (PEOPLE["PAY"] > 2)))
+    np.testing.assert_array_equal(
+        half.truth(PEOPLE), (PEOPLE["PAY"] >= 0.5) & (PEOPLE["PAY"] <= 2) | np.isnan(PEOPLE["PAY"])
+    )
 
 
 def test_every_half_is_equally_likely():
@@ -214,15 +280,67 @@ def test_tables():
 
 
 def test_files_keep_kinds_and_missing_values(tmp_path):
-    Table.of({"b": [True, False]}).write_csv(tmp_path / "b.csv")
-    assert Table.read_csv(tmp_path / "b.csv")["b"].tolist() == [1, 0]
-    table = Table.of({"zip": ["01234", None, "99"], "n": [1, 2, 3], "x": [0.1, np.nan, 1e-17]})
+    table = Table.of(
+        {
+            "zip": ["01234", None, "99"],
+            "n": [1, 2, 3],
+            "m": [1, None, 3],
+            "x": [0.1, np.nan, 1e-17],
+            "b": [True, False, True],
+            "c": [True, None, False],
+            "t": ["a", "b", None],
+        }
+    )
     table.write_csv(tmp_path / "t.csv")
-    again = Table.read_csv(tmp_path / "t.csv", like=table)
-    assert again["zip"].tolist() == ["01234", None, "99"]
-    assert again["n"].tolist() == [1, 2, 3]
-    np.testing.assert_array_equal(again["x"], table["x"])
-    assert Table.read_csv(tmp_path / "t.csv")["n"].dtype == np.int64
+    again = Table.read(tmp_path / "t.csv", like=table)
+    assert again.names == table.names
+    for name in ("zip", "n", "b", "t"):
+        assert again[name].tolist() == table[name].tolist()
+    for name in ("x", "m", "c"):
+        np.testing.assert_array_equal(again[name], table[name])
+    assert [again.is_boolean(name) for name in again.names] == [False, False, False, False, True, True, False]
+    plain = Table.read(tmp_path / "t.csv")
+    assert (plain["n"].dtype, plain["b"].dtype, plain.is_text("zip")) == (np.int64, np.bool_, False)
+
+
+def test_a_file_is_read_as_a_sample_of_it_in_the_order_of_its_rows(tmp_path):
+    rows = {"id": np.arange(300_000), "part": np.arange(300_000) % 7, "name": [f"n{i % 11}" for i in range(300_000)]}
+    Table.of(rows).write_csv(tmp_path / "t.csv")
+    pytest.importorskip("polars").DataFrame(rows).write_parquet(tmp_path / "t.parquet")
+    for source in (tmp_path / "t.csv", tmp_path / "t.parquet", rows):
+        with data.table(source) as sample:
+            read = Table.of(sample)
+        assert read.names == ("id", "part", "name")
+        np.testing.assert_array_equal(read["id"], rows["id"])
+        assert read["name"].tolist() == rows["name"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("a,b\n1,2\n\n3,4\n", "line 3: is blank"),
+        ("a,b\n1,2\n3\n", "line 3: there is 1 cell"),
+        ("a,b\n1,2,3\n", "line 2: there are 3 cells"),
+        ("# people\na,b\n1,2\n", "line 2: there are 2 cells, and the header has 1 name"),
+        ("a,a\n1,2\n", "columns 1 and 2 have the same"),
+        ('a,b\n"1"0,2\n', "quotation mark"),
+    ],
+)
+def test_a_file_that_could_mean_two_things_is_refused(tmp_path, content, why):
+    (tmp_path / "t.csv").write_text(content)
+    with pytest.raises((InvalidParameter, SampleUnavailable), match=why):
+        Table.read(tmp_path / "t.csv")
+
+
+def test_cells_mean_what_they_mean_in_a_sample(tmp_path):
+    (tmp_path / "t.csv").write_text("\ufeffa,b,c,d\n1_000,1,1,#\n2,2.5, 2,x\n", encoding="utf-8")
+    table = Table.read(tmp_path / "t.csv")
+    assert {name: table[name].tolist() for name in table.names} == {
+        "a": ["1_000", "2"],
+        "b": [1.0, 2.5],
+        "c": ["1", " 2"],
+        "d": ["#", "x"],
+    }
 
 
 def test_a_group_of_exactly_the_least_size_is_measured():

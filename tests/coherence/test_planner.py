@@ -25,9 +25,8 @@ from holdfast.accounting import (
     ZCDPFilter,
 )
 from holdfast.bounds import coherence as bounds
-from holdfast.bounds.exact import digits_down, digits_up
-from holdfast.coherence.frontier import frontier, frontier_plot
-from holdfast.coherence.planner import plan_epsilon, protected_groups, table_1
+from holdfast.bounds.numerics.exact import digits_down, digits_up
+from holdfast.coherence.planner import frontier, frontier_plot, plan_epsilon, protected_groups, table_1
 from holdfast.coherence.released import promised, released, totals
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
@@ -35,19 +34,19 @@ BETA = math.exp(-30)
 
 
 def test_plan_lists_every_route_and_goes_by_the_asked_one() -> None:
-    plan = plan_epsilon(0.2, BETA, 100, 5_000_000, 250_000, "sharp")
+    plan = plan_epsilon(0.2, BETA, 100, 5_000_000, 250_000, "sharp", "large")
     assert plan.epsilon == pytest.approx(0.0284369650, abs=1e-10)
     assert plan.best.epsilon == pytest.approx(0.0402159355, abs=1e-10)
     assert plan.chosen.name == "Theorem 7, sharp"
     assert [route.privacy for route in plan.routes].count("approx") == 3
     assert "10% of the group" in plan.words()[1]
     assert plan.to_dict()["methods"][0]["epsilon"] == plan.best.epsilon
-    lenses = plan_epsilon(0.2, BETA, 100, 5_000_000, 250_000, lenses=5)
+    lenses = plan_epsilon(0.2, BETA, 100, 5_000_000, 250_000, "paper", lenses=5)
     assert lenses.epsilon == pytest.approx(0.0119986102, abs=1e-10)
 
 
 def test_infeasible_plan_says_why_and_what_would_do() -> None:
-    plan = plan_epsilon(0.2, 0.01, 20, 30_000, 1_500)
+    plan = plan_epsilon(0.2, 0.01, 20, 30_000, 1_500, "paper")
     assert not plan.feasible
     assert plan.epsilon == 0
     assert "too small for alpha = 0.2: at least 12,245" in plan.words()[0]
@@ -80,7 +79,7 @@ def test_table_1_to_ten_digits() -> None:
 def test_protected_groups_agree_with_the_plan(mode: bounds.Mode) -> None:
     sizes = {f"g{i}": s for i, s in enumerate((1_000_000, 200_000, 50_000, 15_000, 3_000, 0))}
     epsilon = 0.01
-    for group in protected_groups(epsilon, 0.2, 0.01, sizes, 1_000_000, mode):
+    for group in protected_groups(epsilon, 0.2, 0.01, sizes, 1_000_000, mode, "large"):
         allowed = 0.0
         if group.size:
             allowed = bounds.pure_dp_epsilon(0.2, 0.01, len(sizes), 1_000_000, group.size, mode).epsilon
@@ -195,7 +194,7 @@ def test_a_tolerance_in_words_is_never_below_what_is_promised() -> None:
 @pytest.mark.parametrize("alpha", [0.1, 0.2, 0.3, 0.4, 0.8])
 def test_the_epsilon_that_is_said_is_allowed(alpha: float) -> None:
     """Six digits to the nearest would be above the largest epsilon every other time, and refused when given back."""
-    plan = plan_epsilon(alpha, BETA, 100, 5_000_000, 250_000)
+    plan = plan_epsilon(alpha, BETA, 100, 5_000_000, 250_000, "paper")
     said = [float(text.split()[0]) for text in plan.words()[0].split("epsilon up to ")[1:]]
     assert said == [pytest.approx(plan.epsilon, rel=2e-5)]
     assert bounds.pure_dp_size(alpha, BETA, 100, 5_000_000, said[0]).size <= 250_000
@@ -208,6 +207,6 @@ def test_lenses_and_groups_count_everywhere() -> None:
     assert plan.least == pytest.approx(same.least)
     assert [r.epsilon for r in plan.routes] == pytest.approx([r.epsilon for r in same.routes])
     sizes = {"all": 1_000_000, "half": 500_000, "some": 100_000}
-    for group in protected_groups(0.01, 0.2, 0.01, sizes, 1_000_000, lenses=4):
+    for group in protected_groups(0.01, 0.2, 0.01, sizes, 1_000_000, "paper", lenses=4):
         assert group.alpha == bounds.pure_dp_alpha(0.01, 12, 1_000_000, group.size, 0.01)
         assert group.needed == bounds.pure_dp_size(0.2, 0.01, 12, 1_000_000, 0.01).size

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from holdfast.coherence import Audit, GroupPlan, Target, Trials, curators, learners, run, single_shot
 from holdfast.coherence.report import SECTIONS, Report, build, distribution, html, places, write
-from holdfast.coherence.report.distributions import joined
+from holdfast.coherence.report.content import joined
 from holdfast.coherence.report.files import FINDINGS, SPLITS
-from holdfast.coherence.significance import significance
-from holdfast.coherence.verdict import verdict
+from holdfast.coherence.significance import assess
+from holdfast.coherence.verdict import judge
 from holdfast.errors import InvalidParameter
 
-ILL = Target("ill", equals=1)
+ILL = Target("ill = 1")
 
 
 def _people(rows: int = 600) -> dict[str, Any]:
@@ -37,13 +37,13 @@ def _trials(**options: Any) -> Trials:
 
 
 def _report(trials: Trials, alpha: float = 0.5, **options: Any) -> Report:
-    found = significance(trials, permutations=499)
-    return build(trials, found, verdict(found, alpha), **options)
+    found = assess(trials, permutations=499)
+    return build(trials, found, judge(found, alpha), **options)
 
 
 @pytest.fixture(scope="module")
 def leaking() -> Trials:
-    return _trials(groups=GroupPlan({"ill": "ill == 1"}, columns=["sex"]), lenses={"id": ["id"], "sex": ["sex"]})
+    return _trials(groups=GroupPlan({"ill": "ill = 1"}, columns=["sex"]), lenses={"id": ["id"], "sex": ["sex"]})
 
 
 def test_every_section_is_there_and_tags_are_closed(leaking: Trials) -> None:
@@ -155,7 +155,7 @@ def test_small_groups_are_listed_without_their_size_and_not_drawn() -> None:
 def test_everything_from_users_is_escaped(tmp_path: Path) -> None:
     nasty = "</style><script>alert('x')</script><img src=x>\"&"
     trials = _trials(
-        groups=GroupPlan({nasty: "sex == 1"}),
+        groups=GroupPlan({nasty: "sex = 1"}),
         lenses={nasty: ["id"]},
         learners={nasty: learners.Linkage(), "=cmd()": learners.Constant()},
     )
@@ -252,15 +252,15 @@ def test_a_value_that_few_people_have_is_not_named(tmp_path: Path) -> None:
 
 def test_theory_stands_only_where_a_theorem_does_and_small_halves_are_not_counted(tmp_path: Path) -> None:
     trials = _trials()
-    found = significance(trials, permutations=99)
-    assert build(trials, found, verdict(found, 1.9)).theory
-    assert build(trials, found, verdict(found, 2.0)).theory == ()  # the distance is never above 2
+    found = assess(trials, permutations=99)
+    assert build(trials, found, judge(found, 1.9)).theory
+    assert build(trials, found, judge(found, 2.0)).theory == ()  # the distance is never above 2
     people = _people()
     inside = np.random.default_rng(5).permutation(600) < 300
     release = {name: np.asarray(values)[inside] for name, values in people.items()}
     once = single_shot(people, release, inside, learners.Linkage(), target=ILL)
-    found = significance(once, permutations=99)
-    assert build(once, found, verdict(found, 0.5)).theory == ()
+    found = assess(once, permutations=99)
+    assert build(once, found, judge(found, 0.5)).theory == ()
     some = GroupPlan({"some": np.arange(600) < 14}, min_size=10)
     trials = run(Audit(people, curators.Clear(), learners.Linkage(), ILL, some, splits=4, seed=1))
     with open(write(_report(trials), trials, tmp_path / "a.html", 10)["splits"], newline="") as file:

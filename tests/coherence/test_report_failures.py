@@ -10,12 +10,11 @@ import pytest
 
 from holdfast.coherence import Audit, GroupPlan, Target, Trials, curators, learners, run, single_shot
 from holdfast.coherence.report import Report, build, html
-from holdfast.coherence.significance import significance
-from holdfast.coherence.verdict import INCOHERENT, LEAK, NO_EVIDENCE, NOT_MEASURED, UNDERPOWERED, verdict
-from holdfast.coherence.verdict_words import splits_without
+from holdfast.coherence.significance import assess
+from holdfast.coherence.verdict import INCOHERENT, LEAK, NO_EVIDENCE, NOT_MEASURED, UNDERPOWERED, judge, splits_without
 from holdfast.errors import InvalidParameter
 
-ILL = Target("ill", equals=1)
+ILL = Target("ill = 1")
 
 
 def _people(rows: int = 600) -> dict[str, Any]:
@@ -29,8 +28,8 @@ def _trials(learner: Any, **options: Any) -> Trials:
 
 
 def _report(trials: Trials, alpha: float = 0.5, min_cell: int = 2) -> Report:
-    found = significance(trials, permutations=1999)
-    return build(trials, found, verdict(found, alpha), min_cell=min_cell)
+    found = assess(trials, permutations=1999)
+    return build(trials, found, judge(found, alpha), min_cell=min_cell)
 
 
 def _pair() -> GroupPlan:
@@ -183,7 +182,7 @@ class TestFewSplits:
     @staticmethod
     def _many(splits: int, learner: Any = "linkage") -> Report:
         part = np.random.default_rng(5).permutation(600) // 20
-        plan = GroupPlan({f"part {i}": part == i for i in range(30)} | {"ill": "ill == 1"}, min_size=1)
+        plan = GroupPlan({f"part {i}": part == i for i in range(30)} | {"ill": "ill = 1"}, min_size=1)
         lenses = {"id": ["id"], "sex": ["sex"]}
         return _report(_trials(learner, groups=plan, lenses=lenses, splits=splits), alpha=0.9)
 

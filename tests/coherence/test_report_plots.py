@@ -11,13 +11,12 @@ from scipy import stats
 
 from holdfast.coherence import Audit, GroupPlan, Target, Trials, curators, learners, run, single_shot
 from holdfast.coherence.report import Report, build, html
-from holdfast.coherence.report.repeats import auc
-from holdfast.coherence.report.svg import heat_map
-from holdfast.coherence.report.svg_order import scatter, sorted_distances, sorted_pair
-from holdfast.coherence.significance import Significance, significance
-from holdfast.coherence.verdict import verdict
+from holdfast.coherence.report.content import auc
+from holdfast.coherence.report.page import heat_map, scatter, sorted_distances, sorted_pair
+from holdfast.coherence.significance import Significance, assess
+from holdfast.coherence.verdict import judge
 
-ILL = Target("ill", equals=1)
+ILL = Target("ill = 1")
 ROWS = 600
 
 
@@ -32,8 +31,8 @@ def found() -> tuple[Trials, Significance, Report]:
     chosen = {"linkage": learners.Linkage(), "constant": "constant"}
     lenses = {"age": ["age"], "all": ["id", "age"]}
     trials = run(Audit(_people(), curators.Clear(), chosen, ILL, lenses=lenses, splits=8, seed=1))
-    tested = significance(trials, permutations=499)
-    return trials, tested, build(trials, tested, verdict(tested, 0.5), title="people")
+    tested = assess(trials, permutations=499)
+    return trials, tested, build(trials, tested, judge(tested, 0.5), title="people")
 
 
 def test_every_drawing_of_the_specification_is_on_the_page(found: tuple[Trials, Significance, Report]) -> None:
@@ -95,16 +94,16 @@ def test_usefulness_is_measured_on_people_who_were_held_out(found: tuple[Trials,
 def test_without_the_two_groups_of_the_target_or_with_one_split_they_are_left_out() -> None:
     plan = GroupPlan(columns=["age"], min_size=20)
     trials = run(Audit(_people(), curators.Clear(), learners.Linkage(), ILL, plan, splits=4, seed=1))
-    tested = significance(trials, permutations=99)
-    report = build(trials, tested, verdict(tested, 0.5))
+    tested = assess(trials, permutations=99)
+    report = build(trials, tested, judge(tested, 0.5))
     assert report.utilities == ()
     assert "Largest excess against" not in html(report)
     people = _people()
     inside = np.arange(ROWS) % 2 == 0
     release = {name: column[inside] for name, column in people.items()}
     one = single_shot(people, release, inside, learners.Linkage(), target=ILL)
-    tested = significance(one, permutations=99)
-    report = build(one, tested, verdict(tested, 0.5))
+    tested = assess(one, permutations=99)
+    report = build(one, tested, judge(tested, 0.5))
     assert report.repeats == ()
     assert "not enough splits" in html(report)
 

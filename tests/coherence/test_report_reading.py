@@ -11,10 +11,10 @@ import pytest
 
 from holdfast.coherence import Audit, GroupPlan, Target, curators, learners, run, single_shot
 from holdfast.coherence.report import Report, build, html, read
-from holdfast.coherence.significance import significance
-from holdfast.coherence.verdict import verdict
+from holdfast.coherence.significance import assess
+from holdfast.coherence.verdict import judge
+from holdfast.core.strict_json import to_json
 from holdfast.errors import InvalidParameter
-from holdfast.strict_json import to_json
 
 FAILURE = {"split": 0, "learner": None, "lens": "id", "kind": "curator-hung", "message": "it ran past its limit"}
 NASTY = "<img src=x onerror=alert(1)>\"'&"
@@ -24,9 +24,9 @@ def _report(kind: str) -> Report:
     rng = np.random.default_rng(3)
     rows = 600
     people = {"id": np.arange(rows), "sex": rng.integers(1, 3, rows), "ill": rng.integers(0, 2, rows)}
-    groups = GroupPlan({NASTY: "ill == 1", "few": "id < 5"}, columns=["sex"])
+    groups = GroupPlan({NASTY: "ill = 1", "few": "id < 5"}, columns=["sex"])
     lenses = {"id": ["id"], f"lens {NASTY}": ["sex"]}
-    target, linkage = Target("ill", equals=1), learners.Linkage()
+    target, linkage = Target("ill = 1"), learners.Linkage()
     if kind == "single":
         where = rng.random(rows) < 0.5
         release = {name: column[where] for name, column in people.items()}
@@ -36,8 +36,8 @@ def _report(kind: str) -> Report:
         trials = run(
             Audit(people, curators.Clear(), linkage, target, splits=splits, groups=groups, lenses=lenses, seed=1)
         )
-    found = significance(trials, permutations=499)
-    return build(trials, found, verdict(found, 0.5), title=NASTY, setting=[("file", NASTY)])
+    found = assess(trials, permutations=499)
+    return build(trials, found, judge(found, 0.5), title=NASTY, setting=[("file", NASTY)])
 
 
 @pytest.fixture(scope="module")

@@ -11,23 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, ks_2samp
 
-from holdfast.bounds.holm import holm
+from holdfast.bounds.p_value import holm
 from holdfast.coherence import GroupPlan, Groups, Table, group_distances
-from holdfast.coherence import significance_cross as crossing
-from holdfast.coherence import significance_membership as membership
+from holdfast.coherence import significance as crossing
+from holdfast.coherence import significance as membership
+from holdfast.coherence.audit import cluster_split, half_split
 from holdfast.coherence.distance import rank
-from holdfast.coherence.significance_cross import cross_distances, cross_test, mean_excess, noise_share
-from holdfast.coherence.significance_floor import (
+from holdfast.coherence.significance import (
+    cross_distances,
+    cross_test,
     detectable_excess,
     exact_experiment,
     exact_null,
+    max_t,
+    mean_excess,
+    membership_test,
     noise_floor,
+    noise_share,
     size_for_floor,
 )
-from holdfast.coherence.significance_membership import max_t, membership_test
-from holdfast.coherence.split import cluster_split, half_split
 from holdfast.errors import InvalidParameter
-from holdfast.experiments import coherence_significance as simulate
+from holdfast_papers.coherence import significance as simulate
 
 ERROR = 1e-6
 

@@ -8,8 +8,8 @@ import pytest
 from holdfast.coherence import Audit, GroupPlan, run, single_shot
 from holdfast.coherence import curators as cur
 from holdfast.coherence import learners as lrn
-from holdfast.coherence.significance import significance
-from holdfast.coherence.verdict import verdict
+from holdfast.coherence.significance import assess
+from holdfast.coherence.verdict import judge
 from holdfast.errors import InvalidParameter
 from tests.coherence.people import ILL, people
 
@@ -141,4 +141,4 @@ def test_at_alpha_is_coherent_and_an_emptied_group_is_partial():
     )
     assert not emptied.failures
     assert emptied.partial
-    assert verdict(significance(emptied, permutations=99), 0.5).exit_status != 0
+    assert judge(assess(emptied, permutations=99), 0.5).exit_status != 0

@@ -11,8 +11,8 @@ from scipy.stats import binom
 from holdfast.bounds.one_question import clopper_pearson
 from holdfast.coherence import Audit, Target, curators, learners, run, single_shot
 from holdfast.coherence import significance as significances
-from holdfast.coherence.significance import significance
-from holdfast.coherence.split import half_split
+from holdfast.coherence.audit import half_split
+from holdfast.coherence.significance import assess
 from holdfast.coherence.verdict import (
     EXIT_STATUS,
     INCOHERENT,
@@ -21,7 +21,7 @@ from holdfast.coherence.verdict import (
     NO_EVIDENCE,
     TOO_SMALL,
     UNDERPOWERED,
-    verdict,
+    judge,
 )
 from holdfast.errors import InvalidParameter
 from tests.coherence.made_trials import ROWS, finding, made, quick, splits_of
@@ -34,7 +34,7 @@ def test_a_leak_in_one_group_and_noise_above_alpha_in_another_are_never_joined()
     tiny, large = np.arange(ROWS) < 20, np.arange(ROWS) >= 1000
     h = rng.choice([-1.0, 1.0], inside.shape)
     h[:, large] = 0.05 * rng.standard_normal((20, 1000)) + 0.1 * inside[:, large]
-    judged = verdict(quick(made(h, inside, {"tiny": tiny, "large": large})), alpha=0.3)
+    judged = judge(quick(made(h, inside, {"tiny": tiny, "large": large})), alpha=0.3)
     assert judged.outcome == LEAK
     assert judged.exit_status == 1
     assert finding(judged, "tiny").status == TOO_SMALL
@@ -53,7 +53,7 @@ def test_incoherent_needs_more_than_chance_and_more_than_beta() -> None:
     part = np.arange(ROWS) < 400
     h = 0.1 * rng.standard_normal(inside.shape).clip(-3, 3)
     h[:, part] += np.where(inside[:, part], 0.6, 0.0)
-    judged = verdict(quick(made(h, inside, {"part": part})), alpha=0.3)
+    judged = judge(quick(made(h, inside, {"part": part})), alpha=0.3)
     found = finding(judged, "part")
     assert (judged.outcome, judged.exit_status, found.status) == (INCOHERENT, 2, INCOHERENT)
     assert found.noise_share == 0
@@ -69,7 +69,7 @@ def test_incoherent_needs_more_than_chance_and_more_than_beta() -> None:
 def test_no_evidence_and_its_words() -> None:
     rng = np.random.default_rng(3)
     inside = splits_of(20, rng)
-    judged = verdict(quick(made(rng.uniform(-1, 1, inside.shape), inside, {"half": np.arange(ROWS) < 1000})), 0.3)
+    judged = judge(quick(made(rng.uniform(-1, 1, inside.shape), inside, {"half": np.arange(ROWS) < 1000})), 0.3)
     assert (judged.outcome, judged.exit_status, judged.partial) == (NO_EVIDENCE, 0, False)
     assert "no proof" in judged.paragraph
     assert "safe" not in str(judged).lower()
@@ -86,7 +86,7 @@ def test_false_claims_are_rare_and_the_naive_bit_is_not() -> None:
     for _ in range(runs):
         inside = splits_of(10, rng, 600)
         trials = made(rng.choice([-1.0, 1.0], inside.shape), inside, masks)
-        judged = verdict(significance(trials, permutations=199, membership=False), alpha=0.3)
+        judged = judge(assess(trials, permutations=199, membership=False), alpha=0.3)
         claims += judged.outcome in (INCOHERENT, LEAK)
         naive += int((trials.bits(0.3) == 0).any())
     assert claims <= binom.isf(1e-6, runs, 0.05) < naive
@@ -97,7 +97,7 @@ def test_the_bit_of_the_definition_stands_beside_its_noise_share() -> None:
     inside = splits_of(20, rng)
     h = rng.choice([-1.0, 1.0], inside.shape)
     trials = made(h, inside, {str(g): np.arange(ROWS) // 40 == g for g in range(10)})
-    case = verdict(quick(trials), alpha=0.3).cases[0]
+    case = judge(quick(trials), alpha=0.3).cases[0]
     share = float(np.log(0.05))
     assert case.above == int((trials.bits(0.3) == 0).sum()) > 15
     assert case.lower == clopper_pearson(case.above, 20, share, side="lower").low > 0.05
@@ -113,8 +113,8 @@ def test_one_split_never_says_incoherent() -> None:
     people = {"id": np.arange(600), "ill": rng.integers(0, 2, 600)}
     where = half_split(600, rng)
     release = {name: values[where] for name, values in people.items()}
-    trials = single_shot(people, release, where, learners.Linkage(), target=Target("ill", equals=1))
-    judged = verdict(quick(trials), alpha=0.5)
+    trials = single_shot(people, release, where, learners.Linkage(), target=Target("ill = 1"))
+    judged = judge(quick(trials), alpha=0.5)
     assert (judged.outcome, judged.exit_status) == (LEAK_ONCE, 1)
     assert "One split only" in judged.paragraph
     worst = judged.findings[0]
@@ -125,31 +125,29 @@ def test_one_split_never_says_incoherent() -> None:
     assert not any("measured on one another" in message for message in judged.messages)
     assert {(found.lower, found.upper) for found in judged.findings} == {(0.0, 1.0)}
     assert all("random re-assignments" in " ".join(found.sentences) for found in judged.findings)
-    quiet = single_shot(people, release, where, learners.Constant(), target=Target("ill", equals=1))
-    assert verdict(quick(quiet), alpha=0.5).exit_status == 0
+    quiet = single_shot(people, release, where, learners.Constant(), target=Target("ill = 1"))
+    assert judge(quick(quiet), alpha=0.5).exit_status == 0
 
 
 def test_the_paragraph_reads_a_distance_as_people_and_names_who_was_not_judged() -> None:
     rng = np.random.default_rng(15)
     inside = splits_of(12, rng)
     h = np.where(inside, 0.5, -0.5)
-    judged = verdict(quick(made(h, inside, {})), alpha=0.3)
+    judged = judge(quick(made(h, inside, {})), alpha=0.3)
     worst = judged.findings[0]
     assert worst.excess is not None
     assert f"turned the prediction for {worst.excess / 2:.1%} of its members" in judged.paragraph
     noise = rng.choice([-1.0, 1.0], inside.shape)
-    small = verdict(quick(made(noise, inside, {"few": np.arange(ROWS) < 40})), alpha=0.2)
+    small = judge(quick(made(noise, inside, {"few": np.arange(ROWS) < 40})), alpha=0.2)
     assert "could not be judged at alpha = 0.2 ('few')" in small.paragraph
 
 
 def test_a_real_audit_end_to_end() -> None:
     rng = np.random.default_rng(11)
     people = {"id": np.arange(800), "ill": rng.integers(0, 2, 800)}
-    audit = Audit(
-        people, curators.Clear(), [learners.Linkage(), learners.Constant()], Target("ill", equals=1), splits=10
-    )
+    audit = Audit(people, curators.Clear(), [learners.Linkage(), learners.Constant()], Target("ill = 1"), splits=10)
     found = quick(run(audit))
-    judged = verdict(found, alpha=0.5)
+    judged = judge(found, alpha=0.5)
     assert judged.exit_status == 2
     assert {case.learner: case.outcome for case in judged.cases}["constant"] == NO_EVIDENCE
     assert found.to_dict() == quick(run(audit, workers=2)).to_dict()
@@ -163,7 +161,7 @@ def test_a_real_audit_end_to_end() -> None:
 def test_a_distance_is_never_shown_without_its_floor() -> None:
     rng = np.random.default_rng(12)
     inside = splits_of(8, rng)
-    judged = verdict(quick(made(rng.choice([-1.0, 1.0], inside.shape), inside, {"a": np.arange(ROWS) < 100})), 0.2)
+    judged = judge(quick(made(rng.choice([-1.0, 1.0], inside.shape), inside, {"a": np.arange(ROWS) < 100})), 0.2)
     for found in judged.findings:
         assert found.floor is not None
         assert f"chance alone gives {found.floor:.3g}" in found.sentences[0]
@@ -178,7 +176,7 @@ def test_only_the_first_splits_are_crossed_and_all_count_for_beta(monkeypatch: p
     found = quick(made(rng.uniform(-1, 1, inside.shape), inside, {}))
     assert (found.cases[0].crossed, found.cases[0].splits) == (6, 15)
     assert any("measured on one another" in message for message in found.messages)
-    assert verdict(found, 0.5).findings[0].measured == 15
+    assert judge(found, 0.5).findings[0].measured == 15
 
 
 def test_wrong_input_is_named() -> None:
@@ -188,13 +186,13 @@ def test_wrong_input_is_named() -> None:
     found = quick(trials)
     for options, name in (({"alpha": 0}, "alpha"), ({"alpha": 0.2, "beta": 1.5}, "beta"), ({"alpha": 3}, "alpha")):
         with pytest.raises(InvalidParameter, match=name):
-            verdict(found, **options)
+            judge(found, **options)
     with pytest.raises(InvalidParameter, match="permutations"):
-        significance(trials, permutations=3)
+        assess(trials, permutations=3)
     people = {"id": np.arange(100), "ill": np.tile([0, 1], 50)}
-    audit = Audit(people, curators.Clear(), learners.Constant(), Target("ill", equals=1), keep_predictions=False)
+    audit = Audit(people, curators.Clear(), learners.Constant(), Target("ill = 1"), keep_predictions=False)
     with pytest.raises(InvalidParameter, match="keep_predictions"):
-        significance(run(audit))
+        assess(run(audit))
 
 
 def test_exit_statuses_are_those_of_the_specification() -> None:
@@ -206,7 +204,7 @@ def test_one_split_spends_all_its_permutations_on_naming_groups() -> None:
     people = {"row": np.arange(400), "ill": rng.integers(0, 2, 400)}
     inside = half_split(400, rng)
     release = {name: values[inside] for name, values in people.items()}
-    trials = single_shot(people, release, inside, learners.Membership(), target=Target("ill", equals=1))
-    (case,) = significance(trials, permutations=1999).cases
+    trials = single_shot(people, release, inside, learners.Membership(), target=Target("ill = 1"))
+    (case,) = assess(trials, permutations=1999).cases
     assert case.p_values == pytest.approx(1 / 2000)
     assert case.omnibus == pytest.approx(1 / 200)  # max-T splits all rows again for each: a tenth

@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.bounds.holm import holm
 from holdfast.bounds.one_question import clopper_pearson
+from holdfast.bounds.p_value import holm
 from holdfast.coherence import significance as significances
-from holdfast.coherence.significance import Significance
-from holdfast.coherence.significance_cross import cross_test, mean_excess
+from holdfast.coherence.significance import Significance, cross_test, mean_excess
 from holdfast.coherence.verdict import (
     INCOHERENT,
     LEAK,
     NO_EVIDENCE,
     UNDERPOWERED,
     Verdict,
-    verdict,
+    judge,
 )
 
 
@@ -34,10 +33,10 @@ def drafted(cross: np.ndarray, **fields: Any) -> dict[str, Any]:
     return draft | {"p_values": np.ones(groups), "omnibus": 1.0} | fields
 
 
-def judge(drafts: list[dict[str, Any]], alpha: float, beta: float = 0.05) -> Verdict:
+def judged_drafts(drafts: list[dict[str, Any]], alpha: float, beta: float = 0.05) -> Verdict:
     cases = significances._corrected(drafts)
     names = tuple(f"g{g}" for g in range(drafts[0]["mean"].size))
-    return verdict(
+    return judge(
         Significance(names, (500,) * len(names), cases, "repeated", "wasserstein", 1999, False, ()), alpha, beta
     )
 
@@ -59,7 +58,7 @@ def test_no_group_is_named_where_the_omnibus_sees_nothing() -> None:
     draft = drafted(cross, p_values=tested.p_values, omnibus=tested.omnibus)
     (case,) = significances._corrected([draft])
     np.testing.assert_array_equal(case.p_adjusted, np.maximum(holm(tested.p_values.tolist()), tested.omnibus))
-    judged = judge([draft], 1.5)
+    judged = judged_drafts([draft], 1.5)
     assert judged.outcome == NO_EVIDENCE
     assert judged.offenders() == ()
     assert not any(f.depends or f.status == LEAK for f in judged.findings)
@@ -70,7 +69,7 @@ def test_the_omnibus_is_corrected_over_learners_and_lenses() -> None:
     calm = np.full((20, 20, 2), 0.01)
     for p, outcome in ((0.02, NO_EVIDENCE), (0.004, LEAK)):
         drafts = [drafted(calm, learner=f"learner {i}", omnibus=p if i == 3 else 0.5) for i in range(10)]
-        judged = judge(drafts, 0.2)
+        judged = judged_drafts(drafts, 0.2)
         assert judged.outcome == outcome
         assert [case.omnibus_adjusted for case in judged.cases][3] == pytest.approx(10 * p)
         allowed = clopper_pearson(0, 20, np.log(0.05 / 10), side="upper").high
@@ -80,15 +79,15 @@ def test_the_omnibus_is_corrected_over_learners_and_lenses() -> None:
 def test_beta_noise_share_floor_and_a_tie_with_alpha_each_decide() -> None:
     cross = np.full((20, 20, 1), 0.01)
     cross[np.arange(12), np.arange(12)] = 0.5  # 12 of 20 splits above 0.2: at least 0.39 of them, with confidence 95%
-    (found,) = judge([drafted(cross)], 0.2, 0.05).findings
+    (found,) = judged_drafts([drafted(cross)], 0.2, 0.05).findings
     assert found.status == INCOHERENT
     assert found.lower == pytest.approx(clopper_pearson(12, 20, np.log(0.05), side="lower").low)
-    assert judge([drafted(cross)], 0.2, found.lower - 0.01).outcome == INCOHERENT
-    assert judge([drafted(cross)], 0.2, found.lower + 0.01).outcome == NO_EVIDENCE  # beta tolerates that often
-    (tied,) = judge([drafted(cross)], 0.5, 0.05).findings
+    assert judged_drafts([drafted(cross)], 0.2, found.lower - 0.01).outcome == INCOHERENT
+    assert judged_drafts([drafted(cross)], 0.2, found.lower + 0.01).outcome == NO_EVIDENCE  # beta tolerates that often
+    (tied,) = judged_drafts([drafted(cross)], 0.5, 0.05).findings
     assert (tied.above, tied.status) == (0, NO_EVIDENCE)  # above alpha, not at it
     for floor, status in ((0.099, NO_EVIDENCE), (0.101, UNDERPOWERED)):
-        (found,) = judge([drafted(np.full((20, 20, 1), floor))], 0.2).findings
+        (found,) = judged_drafts([drafted(np.full((20, 20, 1), floor))], 0.2).findings
         assert found.status == status
 
 

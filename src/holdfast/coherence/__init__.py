@@ -8,9 +8,9 @@ Examples
 >>> import holdfast as hf
 >>> people = {"id": list(range(400)), "ill": [0, 1] * 200}
 >>> clear, linkage = hf.coherence.curators.Clear(), hf.coherence.learners.Linkage()
->>> audit = hf.coherence.Audit(people, clear, linkage, hf.coherence.Target("ill", equals=1), splits=12, seed=1)
->>> tested = hf.coherence.significance.significance(hf.coherence.run(audit), permutations=999)
->>> hf.coherence.verdict.verdict(tested, alpha=0.5)
+>>> audit = hf.coherence.Audit(people, clear, linkage, hf.coherence.Target("ill = 1"), splits=12, seed=1)
+>>> tested = hf.coherence.significance.assess(hf.coherence.run(audit), permutations=999)
+>>> hf.coherence.verdict.judge(tested, alpha=0.5)
 Verdict(INCOHERENT, exit status 2)
 """
 
@@ -18,17 +18,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.lazy import lazy
+from holdfast.core.lazy import lazy
 
 _HOMES = {
     "Audit": "audit",
     "Failure": "failures",
     "GroupPlan": "groups",
     "Groups": "groups",
-    "Lens": "lenses",
+    "Lens": "target",
+    "MadeRelease": "audit",
     "Table": "table",
     "Target": "target",
-    "Trials": "trials",
+    "Trials": "experiment",
     "group_distances": "distance",
     "rank": "distance",
     "run": "experiment",
@@ -40,15 +41,13 @@ _PACKAGES = ("curators", "learners", "planner", "released", "report", "significa
 
 if TYPE_CHECKING:
     from holdfast.coherence import curators, learners, planner, released, report, significance, verdict
-    from holdfast.coherence.audit import Audit, with_curator
+    from holdfast.coherence.audit import Audit, MadeRelease, with_curator
     from holdfast.coherence.distance import group_distances, rank, wasserstein
-    from holdfast.coherence.experiment import run, single_shot
+    from holdfast.coherence.experiment import Trials, run, single_shot
     from holdfast.coherence.failures import Failure
     from holdfast.coherence.groups import GroupPlan, Groups
-    from holdfast.coherence.lenses import Lens
     from holdfast.coherence.table import Table
-    from holdfast.coherence.target import Target
-    from holdfast.coherence.trials import Trials
+    from holdfast.coherence.target import Lens, Target
 
 __getattr__, __dir__ = lazy(__name__, _HOMES, _PACKAGES)
 
@@ -58,6 +57,7 @@ __all__ = [
     "GroupPlan",
     "Groups",
     "Lens",
+    "MadeRelease",
     "Table",
     "Target",
     "Trials",

@@ -9,17 +9,105 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
 from holdfast.coherence.distance import METRICS, check_weights
 from holdfast.coherence.groups import GroupPlan, Groups, plan_of
-from holdfast.coherence.learning import LENS_MODES
-from holdfast.coherence.lenses import Lens, family
 from holdfast.coherence.peeking import check_holds_no_data
 from holdfast.coherence.protocol import learners_of
-from holdfast.coherence.split import even_rows
 from holdfast.coherence.table import Table
-from holdfast.coherence.target import Target
+from holdfast.coherence.target import Lens, Target, family
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
+
+# The uniform half split: which rows the curator sees.
+
+
+def half_split(n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """A uniformly random half of `n` rows, n even: True for the rows that the curator sees.
+
+    Definition D8 of the coherence specification (Figure 1 of the paper): every subset of n/2 rows is equally likely.
+
+    Examples
+    --------
+    >>> inside = half_split(10, np.random.default_rng(1))
+    >>> int(inside.sum()), inside.size
+    (5, 10)
+    """
+    n = arguments.whole("n", n, at_least=2)
+    if n % 2:
+        raise InvalidParameter(f"n must be even, got {n}; drop one row at random with even_rows")
+    inside = np.zeros(n, dtype=bool)
+    inside[rng.permutation(n)[: n // 2]] = True
+    return inside
+
+
+def even_rows(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """All of `n` rows if n is even, otherwise all but a uniformly random one, in order.
+
+    Examples
+    --------
+    >>> even_rows(4, np.random.default_rng(1)).tolist(), even_rows(5, np.random.default_rng(1)).size
+    ([0, 1, 2, 3], 4)
+    """
+    n = arguments.whole("n", n, at_least=2)
+    return np.delete(np.arange(n), rng.integers(n)) if n % 2 else np.arange(n)
+
+
+def cluster_split(clusters: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Half of the clusters, drawn uniformly; every cluster stays whole. An odd cluster falls to either side.
+
+    No theorem of coherence covers this split (members of a group move in clumps), and a re-split or permutation test
+    must move whole clusters too.
+
+    Examples
+    --------
+    >>> homes = np.array([0, 0, 1, 2, 2, 3])
+    >>> inside = cluster_split(homes, np.random.default_rng(1))
+    >>> all(len(set(inside[homes == home])) == 1 for home in range(4))
+    True
+    """
+    _, which = np.unique(np.asarray(clusters), return_inverse=True)
+    count = int(which.max()) + 1 if which.size else 0
+    if count < 2:
+        raise InvalidParameter(f"clusters must be at least 2 to be split, got {count}")
+    chosen = np.zeros(count, dtype=bool)
+    chosen[rng.permutation(count)[: count // 2 + int(count % 2 and rng.integers(2))]] = True
+    return np.asarray(chosen[which])
+
+
+LENS_MODES = ("retrain", "mask")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MadeRelease:
+    """A release already made: known rows were in it, known rows were held out.
+
+    Parameters
+    ----------
+    report : anything
+        The release, as learners expect it: for built-in ones a table.
+    inside, outside : list of truth values, or list of row numbers
+        Rows that were in the release; rows that were held out (default: all the others). Rows in neither are left out.
+
+    Examples
+    --------
+    >>> inside, rows = MadeRelease(None, inside=[0, 2], outside=[1]).halves(4)
+    >>> inside.tolist(), rows.tolist()
+    ([True, False, True, False], [0, 1, 2])
+    """
+
+    report: Any
+    inside: Any
+    outside: Any = None
+
+    def halves(self, rows: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which of `rows` rows were in the release, and the numbers of the rows that were in it or held out."""
+        inside = _members("inside", self.inside, rows)
+        outside = ~inside if self.outside is None else _members("outside", self.outside, rows)
+        if (inside & outside).any():
+            raise InvalidParameter("inside and outside must have no row in common")
+        if not inside.any() or not outside.any():
+            raise InvalidParameter("inside and outside must hold at least one row each")
+        return inside, np.flatnonzero(inside | outside)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,10 +117,11 @@ class Audit:
     Parameters
     ----------
     data : table
-        A mapping of columns, a data frame, or a `Table`.
-    curator : callable
+        A sample (`hf.data.table("people.csv")`), a mapping of columns, a data frame, or a `Table`. Rows of a sample
+        are read once; a database hands them over in any order, so that the seed does not repeat its splits.
+    curator : callable, or MadeRelease
         Gets one half as a `Table` (and, if it takes two arguments, a random generator) and returns the report. See
-        `coherence.curators`.
+        `coherence.curators`. A `MadeRelease` is a release already made: there is one split, the one that made it.
     learners : learner, estimator, name, or a list or mapping of these
         Each gets the report, the lens, the target and a generator, and returns a predictor: a function from a `Table`
         to one number in [-1, 1] a row. See `coherence.learners`.
@@ -65,7 +154,7 @@ class Audit:
     >>> from holdfast.coherence import curators, learners, run
     >>> rng = np.random.default_rng(1)
     >>> people = {"id": np.arange(400), "ill": rng.integers(0, 2, 400)}
-    >>> audit = Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=3, seed=1)
+    >>> audit = Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=3, seed=1)
     >>> trials = run(audit)
     >>> trials
     Trials(3 splits, 1 learners, 1 lenses, 3 groups, 400 rows, complete)
@@ -91,22 +180,28 @@ class Audit:
     keep_predictions: bool = True
     learner_time_limit: float | None = None
     patience: int = 3
-    known: NDArray[np.bool_] | None = None
-    only: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        check.whole("splits", self.splits, at_least=1)
-        check.whole("seed", self.seed, at_least=0)
-        check.whole("patience", self.patience, at_least=1)
-        check.choice("metric", self.metric, METRICS)
-        check.choice("lens_mode", self.lens_mode, LENS_MODES)
+        arguments.whole("splits", self.splits, at_least=1)
+        arguments.whole("seed", self.seed, at_least=0)
+        arguments.whole("patience", self.patience, at_least=1)
+        arguments.choice("metric", self.metric, METRICS)
+        arguments.choice("lens_mode", self.lens_mode, LENS_MODES)
         if self.learner_time_limit is not None:
-            check.real("learner_time_limit", self.learner_time_limit, above=0)
-        if self.known is None and not callable(self.curator):
+            arguments.real("learner_time_limit", self.learner_time_limit, above=0)
+        if self.release is None and not callable(self.curator):
             raise InvalidParameter("curator must be callable: a function of one half, or one of coherence.curators")
+        if self.release is not None and self.clusters is not None:
+            raise InvalidParameter("clusters has no meaning for a release already made: there is nothing to split")
+
+    @property
+    def release(self) -> MadeRelease | None:
+        """The release already made, where there is one in place of a curator."""
+        return self.curator if isinstance(self.curator, MadeRelease) else None
 
     def __repr__(self) -> str:
-        return f"Audit({type(self.curator).__name__}, {self.splits} splits, seed={self.seed})"
+        splits = 1 if self.release is not None else self.splits
+        return f"Audit({type(self.curator).__name__}, {splits} splits, seed={self.seed})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +217,13 @@ class Setting:
     notes: tuple[str, ...]
     clusters: NDArray[np.int64] | None
     weights: NDArray[np.float64] | None
+    inside: NDArray[np.bool_] | None
+    """Which of the rows were in a release already made; None where every split decides it afresh."""
+
+    @property
+    def splits(self) -> int:
+        """How many splits there are."""
+        return self.audit.splits if self.inside is None else 1
 
 
 def prepare(audit: Audit) -> Setting:
@@ -129,17 +231,20 @@ def prepare(audit: Audit) -> Setting:
     table = Table.of(audit.data)
     notes: list[str] = []
     target = audit.target
-    rows = np.arange(table.rows) if audit.only is None else audit.only
+    made = audit.release
+    inside, rows = (None, np.arange(table.rows)) if made is None else made.halves(table.rows)
     if target is not None:
+        target.check_said(table, rows)
+        before = rows.size
         rows = rows[target.applies(table)[rows]]
-        left_out = (table.rows if audit.only is None else audit.only.size) - rows.size
+        left_out = before - rows.size
         if left_out:
             notes.append(f"{left_out} rows were left out before the split: {target.column!r} does not apply to them")
         truth = target.truth(table)[rows]
         if rows.size and (truth.all() or not truth.any()):
             raise InvalidParameter(f"target {target.name!r} must be true of some rows and false of others")
     lenses = family(audit.lenses, table, None if target is None else target.column)
-    if audit.known is None and audit.clusters is None:
+    if made is None and audit.clusters is None:
         if rows.size < 2:
             raise InvalidParameter(f"data must have at least 2 rows that the target applies to, got {rows.size}")
         kept = even_rows(rows.size, np.random.default_rng(child(audit.seed, 0)))
@@ -157,18 +262,19 @@ def prepare(audit: Audit) -> Setting:
     if audit.weights is not None:
         weights = check_weights(f"column {audit.weights!r}", table[audit.weights][rows], rows.size)
         notes.append(f"distances are weighted by {audit.weights!r}: outside the definition and its theorems")
-    if audit.known is not None:
+    if made is not None:
         notes.append("the release was already made: valid only if a uniformly random choice decided who was in it")
     learners = learners_of(audit.learners)
-    if audit.known is None:
+    if made is None:
         check_holds_no_data("curator", audit.curator, table, audit.data)
     for name, learner in learners.items():
         if hasattr(learner, "for_rows"):  # predictions given
             learner.fits(table.rows)
-            if audit.known is None:
+            if made is None:
                 notes.append(f"learner {name!r}: the same predictions serve every split, so this shows chance alone")
         check_holds_no_data(f"learner {name!r}", learner, table, audit.data)
-    return Setting(audit, table, rows, groups, lenses, learners, tuple(notes), clusters, weights)
+    known = None if inside is None else inside[rows]
+    return Setting(audit, table, rows, groups, lenses, learners, tuple(notes), clusters, weights, known)
 
 
 def with_curator(audit: Audit, curator: Any) -> Audit:
@@ -178,10 +284,10 @@ def with_curator(audit: Audit, curator: Any) -> Audit:
     --------
     >>> from holdfast.coherence import curators, learners
     >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
-    >>> clear = Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=3, seed=1)
-    >>> counted = with_curator(clear, curators.Count("ill", 1))
+    >>> clear = Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=3, seed=1)
+    >>> counted = with_curator(clear, curators.Count("ill = 1"))
     >>> counted.seed == clear.seed, counted.curator
-    (True, Count(column='ill', value=1, name='count'))
+    (True, Count(rule='ill = 1', name='count'))
     """
     return replace(audit, curator=curator)
 
@@ -195,10 +301,18 @@ def _plan(audit: Audit) -> GroupPlan:
     """The groups of the audit; by default the target's own, where the largest effects are."""
     if audit.groups is not None or audit.target is None:
         return plan_of(audit.groups)
-    target = audit.target
-    return GroupPlan(
-        {target.name: target.truth, f"not {target.name}": lambda table: target.applies(table) & ~target.truth(table)}
+    return GroupPlan(audit.target.groups())
+
+
+def _members(name: str, given: Any, rows: int) -> NDArray[np.bool_]:
+    array = np.asarray(given)
+    if array.dtype == np.bool_ and array.shape == (rows,):
+        return array
+    if array.ndim == 1 and array.dtype.kind in "iu" and array.size and array.min() >= 0 and array.max() < rows:
+        mask = np.zeros(rows, dtype=bool)
+        mask[array] = True
+        if int(mask.sum()) == array.size:  # a list of 0 and 1 for every row names rows 0 and 1 again and again
+            return mask
+    raise InvalidParameter(
+        f"{name} must be one truth value, True or False, for each of {rows} rows, or a list of distinct row numbers"
     )
-
-
-__all__ = ["Audit", "Setting", "child", "prepare", "with_curator"]

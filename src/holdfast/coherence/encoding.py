@@ -20,6 +20,7 @@ class Values:
 
     text: bool
     distinct: NDArray[Any]
+    boolean: bool = False
 
     @classmethod
     def of(cls, values: Column) -> Values:
@@ -152,6 +153,3 @@ class Matrix:
                 parts.append(gone[:, None].astype(np.float64))
         matrix = np.concatenate(parts, axis=1)
         return matrix if self.centre is None or self.spread is None else (matrix - self.centre) / self.spread
-
-
-__all__ = ["Cells", "Matrix", "Values"]

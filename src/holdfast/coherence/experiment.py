@@ -8,23 +8,257 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
-from holdfast.coherence.audit import Audit, Setting, child, prepare
+from holdfast.coherence.audit import Audit, MadeRelease, Setting, child, cluster_split, half_split, prepare
 from holdfast.coherence.distance import rank
-from holdfast.coherence.failures import Failure, failure_of
-from holdfast.coherence.learning import Learning
-from holdfast.coherence.peeking import fingerprint
+from holdfast.coherence.failures import Failure, failure_of, isolated
+from holdfast.coherence.groups import Groups
+from holdfast.coherence.peeking import fingerprint, predict
 from holdfast.coherence.protocol import call
-from holdfast.coherence.split import cluster_split, half_split
 from holdfast.coherence.table import Table
-from holdfast.coherence.trials import Trials
+from holdfast.coherence.target import Lens, Target
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
+
+# --- Trials -----------------------------------------------------------------------------------------------------------
+# The outcome of an experiment: distances for every split, learner, lens and group, and what went wrong.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trials:
+    """What `run` found.
+
+    Attributes
+    ----------
+    groups : Groups
+        The groups, with members among the rows of the audit, fixed before the first split.
+    lenses, learners : tuple
+        Lenses, and names of learners.
+    rows : array (n,)
+        Which rows of the data are in the audit, in order.
+    inside : array of bool (splits, n)
+        Whether the row was in the released half of that split.
+    distance : array (splits, learners, lenses, groups)
+        NaN where a half of the group is empty and where something failed.
+    inside_count, outside_count : array (splits, groups)
+        Members of the group in either half.
+    predictions : array (splits, learners, lenses, n) or None
+        Predictions for all rows, both halves; NaN where something failed. Secret: they speak about single people.
+    failures : tuple of Failure
+        Everything that went wrong. If there is one, the result is partial; so it is if a split emptied a group.
+    notes : tuple of str
+        What a reader must know: rows left out, groups that are too small, options outside the definition.
+    mode : str
+        "repeated", or "single" for a release that was already made.
+    metric : str
+        The distance.
+    digests : tuple of str or None
+        A fingerprint of each split's report.
+
+    Examples
+    --------
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> found = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=3, seed=1))
+    >>> found.distance.shape, found.partial
+    ((3, 1, 1, 3), False)
+    >>> found.groups.names
+    ('everyone', 'ill = 1', 'not ill = 1')
+    """
+
+    groups: Groups
+    lenses: tuple[Lens, ...]
+    learners: tuple[str, ...]
+    rows: NDArray[np.int64]
+    inside: NDArray[np.bool_]
+    distance: NDArray[np.float64]
+    inside_count: NDArray[np.int64]
+    outside_count: NDArray[np.int64]
+    predictions: NDArray[np.float64] | None
+    failures: tuple[Failure, ...]
+    notes: tuple[str, ...]
+    mode: str
+    metric: str
+    digests: tuple[str | None, ...]
+    clusters: NDArray[np.int64] | None = None
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def splits(self) -> int:
+        """How many splits were asked for."""
+        return int(self.inside.shape[0])
+
+    @property
+    def partial(self) -> bool:
+        """Whether some distances are missing: something failed, or a split left a half of a group empty."""
+        return bool(self.failures) or bool(self.emptied.any())
+
+    @property
+    def emptied(self) -> NDArray[np.int64]:
+        """For each group: in how many splits it had no member in one of the halves."""
+        return np.asarray(((self.inside_count == 0) | (self.outside_count == 0)).sum(axis=0))
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Which (split, learner, lens) gave predictions: array (splits, learners, lenses)."""
+        done = np.ones(self.distance.shape[:3], dtype=bool)
+        for failure in self.failures:
+            who = slice(None) if failure.learner is None else self.learners.index(failure.learner)
+            through = slice(None)
+            if failure.lens is not None:
+                at = [lens.name for lens in self.lenses].index(failure.lens)
+                through = slice(at, at + 1)
+            done[failure.split, who, through] = False
+        return done
+
+    def bits(self, alpha: float, *, empty: str = "skip") -> NDArray[np.int8]:
+        """The bit of the experiment for each (split, learner, lens): 0 incoherent, 1 coherent, -1 not known.
+
+        Definitions D7 and D8 of the coherence specification: 0 if the distance of some group is above alpha, strictly.
+        A group with an empty half has no distance; `empty="skip"` leaves it out, `empty="incoherent"` counts it
+        as a failure. Where learner or curator failed the bit is -1: never a pass.
+        """
+        alpha = arguments.real("alpha", alpha, above=0, at_most=2)
+        arguments.choice("empty", empty, ["skip", "incoherent"])
+        with np.errstate(invalid="ignore"):
+            above = (self.distance > alpha).any(axis=-1)
+        if empty == "incoherent":
+            emptied = (self.inside_count == 0) | (self.outside_count == 0)
+            above |= emptied.any(axis=-1)[:, None, None]
+        return np.where(self.done, np.where(above, 0, 1), -1).astype(np.int8)
+
+    def messages(self) -> list[str]:
+        """What a reader must know, in sentences: notes, groups emptied by splits, failures by kind."""
+        said = list(self.notes)
+        said += [
+            f"PARTIAL: group {name!r} had no member in one of the halves in {count} of {self.splits} splits; "
+            "there is no distance there"
+            for name, count in zip(self.groups.names, self.emptied, strict=True)
+            if count
+        ]
+        seen: dict[tuple[str, str | None, str | None, str], list[int]] = {}
+        for failure in self.failures:
+            seen.setdefault((failure.kind, failure.learner, failure.lens, failure.message), []).append(failure.split)
+        for (kind, learner, lens, text), splits in seen.items():
+            where = "".join([f", learner {learner}" if learner else "", f", lens {lens}" if lens else ""])
+            said.append(f"PARTIAL: {kind} in {len(splits)} of {self.splits} splits{where}: {text}")
+        return said
+
+    def learner(self, name: str) -> int:
+        """The place of a learner."""
+        if name not in self.learners:
+            raise InvalidParameter(f"learner must be one of {', '.join(self.learners)}, got {name!r}")
+        return self.learners.index(name)
+
+    def mean(self) -> NDArray[np.float64]:
+        """Mean distance over the splits that have one: array (learners, lenses, groups), NaN where none has."""
+        known = np.isfinite(self.distance)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(known, self.distance, 0).sum(axis=0) / known.sum(axis=0))
+
+    def __repr__(self) -> str:
+        state = "complete"
+        if self.partial:
+            emptied = np.count_nonzero(self.emptied)
+            state = f"PARTIAL, {len(self.failures)} failures" + (f", {emptied} groups emptied" if emptied else "")
+        return (
+            f"Trials({self.splits} splits, {len(self.learners)} learners, {len(self.lenses)} lenses, "
+            f"{len(self.groups)} groups, {self.rows.size} rows, {state})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data without rows, splits and predictions."""
+        return {
+            "mode": self.mode,
+            "metric": self.metric,
+            "rows": int(self.rows.size),
+            "splits": self.splits,
+            "partial": self.partial,
+            "groups": [{"name": n, "size": int(s)} for n, s in zip(self.groups.names, self.groups.sizes, strict=True)],
+            "too_small": [{"name": name, "size": size} for name, size in self.groups.too_small],
+            "lenses": [{"name": lens.name, "columns": list(lens.columns)} for lens in self.lenses],
+            "learners": list(self.learners),
+            "distance": [
+                [[[None if d != d else d for d in g] for g in lens] for lens in learner]
+                for learner in self.distance.tolist()
+            ],
+            "failures": [failure.to_dict() for failure in self.failures],
+            "notes": list(self.notes),
+            "messages": self.messages(),
+        }
+
+
+# --- Experiment -------------------------------------------------------------------------------------------------------
+
+# From a report to predictions: one learner in one split, through each lens, under a time limit if there is one.
+
+
+@dataclass(eq=False, repr=False)
+class Learning:
+    """A learner with the report of one split.
+
+    Attributes
+    ----------
+    learner : callable
+        The learner.
+    report : anything
+        What the curator released.
+    target : Target or None
+        The statement.
+    everyone : Table
+        The rows of the audit, both halves: what the predictor is asked about, through a lens.
+    mode : str
+        "retrain" or "mask".
+    seed : SeedSequence
+        Of this learner in this split. Child j is the generator of lens j; in "mask" mode child 0 is that of the one
+        predictor.
+    time_limit : float or None
+        Seconds to learn and predict through one lens. With a limit both run in a child process. It keeps nothing,
+        so in "mask" mode it learns afresh, with the same generator, for each lens.
+    """
+
+    learner: Any
+    report: Any
+    target: Target | None
+    everyone: Table
+    mode: str
+    seed: np.random.SeedSequence
+    time_limit: float | None = None
+    _masked: list[Any] = field(default_factory=list)
+
+    def predictions(self, number: int, lens: Lens) -> NDArray[np.float64]:
+        """One number in [-1, 1] for each row, through lens `number`. Raises what went wrong."""
+        if self.time_limit is None:
+            return self._through(number, lens)
+        found: NDArray[np.float64] = isolated(self._through, (number, lens), self.time_limit, "learner")
+        return found
+
+    def _through(self, number: int, lens: Lens) -> NDArray[np.float64]:
+        names, rng = self.everyone.names, self._rng(number)
+        if self.mode == "retrain":
+            learnt = call(self.learner, _own(self.report), lens, self.target, rng)
+            return predict(learnt, self.everyone.select(lens.columns), names, rng)
+        shown = tuple(name for name in names if self.target is None or name != self.target.column)
+        if not self._masked:
+            whole = Lens("all columns", shown)
+            self._masked.append(call(self.learner, _own(self.report), whole, self.target, self._rng(0)))
+        return predict(self._masked[0], self.everyone.select(shown).hide(lens.columns), names, rng)
+
+    def _rng(self, number: int) -> np.random.Generator:
+        key = (*self.seed.spawn_key, number)
+        return np.random.default_rng(np.random.SeedSequence(self.seed.entropy, spawn_key=key))
+
+
+def _own(report: Any) -> Any:
+    """A copy of a released table: learners share it, and one that changes it must not change it for the next."""
+    frame = hasattr(report, "columns") and callable(getattr(report, "copy", None))
+    return report.copy() if frame else report
+
 
 Progress = Callable[[int, int], None]
 """Called with the number of splits done and the number of splits."""
@@ -54,13 +288,13 @@ def run(audit: Audit, progress: Progress | None = None, workers: int = 1) -> Tri
     --------
     >>> from holdfast.coherence import Audit, Target, curators, learners
     >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
-    >>> audit = Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=3, seed=1)
+    >>> audit = Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=3, seed=1)
     >>> run(audit)
     Trials(3 splits, 1 learners, 1 lenses, 3 groups, 400 rows, complete)
     >>> bool((run(audit, workers=2).distance == run(audit).distance).all())
     True
     """
-    workers = check.whole("workers", workers, at_least=1)
+    workers = arguments.whole("workers", workers, at_least=1, at_most=256)
     setting = prepare(audit)
     results: list[_Split] = []
     stopped = False
@@ -70,14 +304,14 @@ def run(audit: Audit, progress: Progress | None = None, workers: int = 1) -> Tri
 
     with ThreadPoolExecutor(max_workers=workers) as pool:
         # In the order of splits, whatever ends first: so the decision to stop does not depend on the workers either.
-        found = map(one, range(audit.splits)) if workers == 1 else pool.map(one, range(audit.splits))
+        found = map(one, range(setting.splits)) if workers == 1 else pool.map(one, range(setting.splits))
         for k, result in enumerate(found):
             results.append(_no_split(setting, k) if stopped else result)
             tail = results[-audit.patience :]
             if len(results) == audit.patience and all(split.digest is None for split in tail):
                 stopped = True  # nothing was ever released: more of the same is only a wait
             if progress is not None:
-                progress(k + 1, audit.splits)
+                progress(k + 1, setting.splits)
     return _gathered(setting, results)
 
 
@@ -104,33 +338,14 @@ def single_shot(data: Any, release: Any, inside: Any, learners: Any, *, outside:
     >>> people = {"id": np.arange(200), "ill": np.tile([0, 1], 100)}
     >>> where = np.random.default_rng(1).permutation(200) < 100
     >>> release = {name: values[where] for name, values in people.items()}
-    >>> trials = single_shot(people, release, where, learners.Linkage(), target=Target("ill", equals=1))
+    >>> trials = single_shot(people, release, where, learners.Linkage(), target=Target("ill = 1"))
     >>> trials.mode, trials.splits, bool(trials.distance[0, 0, 0, 1] > 0.9)
     ('single', 1, True)
     """
-    for name in ("splits", "clusters", "known", "only"):
+    for name in ("splits", "clusters"):
         if name in options:
             raise InvalidParameter(f"{name} has no meaning for a release already made")
-    table = Table.of(data)
-    a = _members("inside", inside, table.rows)
-    b = ~a if outside is None else _members("outside", outside, table.rows)
-    if (a & b).any():
-        raise InvalidParameter("inside and outside must have no row in common")
-    if not a.any() or not b.any():
-        raise InvalidParameter("inside and outside must hold at least one row each")
-    only = np.flatnonzero(a | b)
-    audit = Audit(data, _Made(release), learners, splits=1, known=a, only=only, **options)
-    return run(audit)
-
-
-@dataclass(frozen=True)
-class _Made:
-    """A curator that returns what was already made."""
-
-    release: Any
-
-    def __call__(self, half: Table) -> Any:
-        return self.release
+    return run(Audit(data, MadeRelease(release, inside, outside), learners, **options))
 
 
 @dataclass(eq=False)
@@ -147,8 +362,8 @@ class _Split:
 
 def _inside(setting: Setting, k: int) -> NDArray[np.bool_]:
     """Which rows of the audit split k releases."""
-    if setting.audit.known is not None:
-        return setting.audit.known[setting.rows]
+    if setting.inside is not None:
+        return setting.inside
     rng = np.random.default_rng(child(setting.audit.seed, 1, k, 0))
     return half_split(setting.rows.size, rng) if setting.clusters is None else cluster_split(setting.clusters, rng)
 
@@ -171,11 +386,8 @@ def _no_split(setting: Setting, k: int) -> _Split:
 
 def _one_split(setting: Setting, k: int) -> _Split:
     audit, split = setting.audit, _blank(setting, k)
-    rng = np.random.default_rng(child(audit.seed, 1, k, 1))
-    released = setting.rows[split.inside]
-    half = setting.table.take(rng.permutation(released))  # shuffled: order carries nothing (D14)
     try:
-        report = call(audit.curator, half, np.random.default_rng(child(audit.seed, 1, k, 2)))
+        report = _report(setting, k, split.inside)
     except (Exception, SystemExit) as error:  # a generator that calls sys.exit(0) must not end the audit with 0
         split.failures.append(failure_of(error, k, None, None))
         return split
@@ -198,6 +410,16 @@ def _one_split(setting: Setting, k: int) -> _Split:
     return split
 
 
+def _report(setting: Setting, k: int, inside: NDArray[np.bool_]) -> Any:
+    """What split k releases: the release already made, or what the curator makes of its half."""
+    audit = setting.audit
+    if audit.release is not None:
+        return audit.release.report
+    rng = np.random.default_rng(child(audit.seed, 1, k, 1))
+    half = setting.table.take(rng.permutation(setting.rows[inside]))  # shuffled: order carries nothing (D14)
+    return call(audit.curator, half, np.random.default_rng(child(audit.seed, 1, k, 2)))
+
+
 def _gathered(setting: Setting, splits: Sequence[_Split]) -> Trials:
     audit = setting.audit
     return Trials(
@@ -214,26 +436,9 @@ def _gathered(setting: Setting, splits: Sequence[_Split]) -> Trials:
         else None,
         failures=tuple(failure for split in splits for failure in split.failures),
         notes=setting.notes,
-        mode="repeated" if audit.known is None else "single",
+        mode="repeated" if setting.inside is None else "single",
         metric=audit.metric,
         digests=tuple(split.digest for split in splits),
         clusters=setting.clusters,
         weights=setting.weights,
     )
-
-
-def _members(name: str, given: Any, rows: int) -> NDArray[np.bool_]:
-    array = np.asarray(given)
-    if array.dtype == np.bool_ and array.shape == (rows,):
-        return array
-    if array.ndim == 1 and array.dtype.kind in "iu" and array.size and array.min() >= 0 and array.max() < rows:
-        mask = np.zeros(rows, dtype=bool)
-        mask[array] = True
-        if int(mask.sum()) == array.size:  # a list of 0 and 1 for every row names rows 0 and 1 again and again
-            return mask
-    raise InvalidParameter(
-        f"{name} must be one truth value, True or False, for each of {rows} rows, or a list of distinct row numbers"
-    )
-
-
-__all__ = ["Progress", "run", "single_shot"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.coherence.protocol import call
+from holdfast.core import sandbox
 from holdfast.errors import HoldfastError
 
 KINDS = (
@@ -90,4 +93,25 @@ def failure_of(error: BaseException, split: int, learner: str | None, lens: str 
     return Failure(split, learner, lens, kind, f"the {who} raised {type(error).__name__}", str(error))
 
 
-__all__ = ["KINDS", "CuratorFailed", "Failure", "LearnerFailed", "OutOfRange", "Peeked", "failure_of"]
+def isolated(function: Callable[..., Any], arguments: tuple[Any, ...], time_limit: float, who: str = "curator") -> Any:
+    """Call a curator or a learner in a child process under a time limit (`core.sandbox.call`).
+
+    Raises `CuratorFailed`, or `LearnerFailed` with `who="learner"`, where it crashes, raises or hangs. An error of
+    Holdfast's own, such as predictions outside [-1, 1], is raised as it is.
+
+    Examples
+    --------
+    >>> isolated(max, ([3, 7],), 10.0)
+    7
+    >>> import time
+    >>> isolated(time.sleep, (60,), 0.1, who="learner")
+    Traceback (most recent call last):
+    ...
+    holdfast.coherence.failures.LearnerFailed: the learner ran past its limit of 0.1 s and was ended
+    """
+    failed = CuratorFailed if who == "curator" else LearnerFailed
+    try:
+        return sandbox.call(call, (function, *arguments), seconds=time_limit, who=who, passed=HoldfastError)
+    except sandbox.SandboxError as error:
+        kind = f"{who}-hung" if isinstance(error, sandbox.TimedOut) else ""
+        raise failed(str(error), kind, error.detail) from None

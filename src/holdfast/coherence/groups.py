@@ -1,4 +1,4 @@
-"""Groups of people, fixed before the split: declared predicates, all values of columns, and their intersections."""
+"""Groups of people, fixed before the split: declared rules, all values of columns, and their intersections."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
 from holdfast.coherence.distance import GroupDistances, Partition, Ranked, group_distances, rank
-from holdfast.coherence.predicates import predicate
-from holdfast.coherence.table import Column, Table, missing, missing_column
+from holdfast.coherence.table import Table, missing, missing_column
+from holdfast.coherence.target import decided
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 EVERYONE = "everyone"
@@ -24,7 +24,7 @@ LARGEST_COLLECTION = 100_000
 _MOST_VALUES = 200
 
 Rule = str | Callable[[Table], Any] | Any
-"""A predicate in words (`"SEX == 2 and AGEP in 18..25"`), a function of the table, or one truth value a row."""
+"""An expression (`"SEX = 2 and AGEP between 18 and 25"`), a function of the table, or one truth value a row."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class GroupPlan:
     Parameters
     ----------
     declared : mapping of name to rule
-        A rule is a predicate in words (see `predicates.predicate`), a function of the table, or a list of truth values
-        with one entry for each row of the data.
+        A rule is a condition in the expression language of docs/expressions.md, a function of the table, or a list of
+        truth values with one entry for each row of the data. A row for which a condition is NULL is not a member.
     columns : sequence of str
         Every value of each of these columns is a group; a missing value is a value of its own.
     depth : int
@@ -49,7 +49,7 @@ class GroupPlan:
 
     Examples
     --------
-    >>> plan = GroupPlan({"women": "SEX == 2"}, columns=["SEX"], min_size=2)
+    >>> plan = GroupPlan({"women": "SEX = 2"}, columns=["SEX"], min_size=2)
     >>> found = plan.resolve(Table.of({"SEX": [1, 2, 2, 2, 3, 3]}))
     >>> found.names, found.sizes.tolist(), found.too_small
     (('everyone', 'women', 'SEX=2', 'SEX=3'), [6, 3, 3, 2], (('SEX=1', 1),))
@@ -69,10 +69,10 @@ class GroupPlan:
         if not self.everyone and not self.declared and not columns:
             raise InvalidParameter("groups must name at least one group")
         object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "depth", check.whole("depth", self.depth, at_least=1))
-        object.__setattr__(self, "min_size", check.whole("min_size", self.min_size, at_least=1))
+        object.__setattr__(self, "depth", arguments.whole("depth", self.depth, at_least=1))
+        object.__setattr__(self, "min_size", arguments.whole("min_size", self.min_size, at_least=1))
         for name, edges in self.bins.items():
-            if list(edges) != sorted(set(check.reals(f"bins[{name!r}]", list(edges)))):
+            if list(edges) != sorted(set(arguments.reals(f"bins[{name!r}]", list(edges)))):
                 raise InvalidParameter(f"bins of {name!r} must increase")
 
     def resolve(self, table: Table, rows: NDArray[np.int64] | None = None) -> Groups:
@@ -95,7 +95,7 @@ class GroupPlan:
                 small.append((str(name), size))
             else:
                 layers.append(_Layer.mask(str(name), mask))
-        coded = {name: _codes(name, kept[name], self.bins.get(name)) for name in self.columns}
+        coded = {name: _codes(name, kept, self.bins.get(name)) for name in self.columns}
         for size in range(1, min(self.depth, len(self.columns)) + 1):
             for chosen in combinations(self.columns, size):
                 layer = _crossing([coded[name] for name in chosen], self.min_size, small)
@@ -251,7 +251,7 @@ def plan_of(groups: Any) -> GroupPlan:
 
 def _declared(name: str, rule: Rule, kept: Table, total: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     if isinstance(rule, str):
-        return predicate(rule)(kept)
+        return decided(f"group {name!r}", rule, kept)
     found = np.asarray(rule(kept) if callable(rule) else rule)
     if not callable(rule) and found.shape == (total,):
         found = found[rows]
@@ -260,8 +260,9 @@ def _declared(name: str, rule: Rule, kept: Table, total: int, rows: NDArray[np.i
     return found
 
 
-def _codes(name: str, values: Column, edges: Sequence[float] | None) -> tuple[NDArray[np.int64], list[str]]:
+def _codes(name: str, table: Table, edges: Sequence[float] | None) -> tuple[NDArray[np.int64], list[str]]:
     """A number for each distinct value, and the names of these groups."""
+    values = table[name]
     gone = missing(values)
     if edges is not None:
         if values.dtype.kind == "O":
@@ -276,7 +277,9 @@ def _codes(name: str, values: Column, edges: Sequence[float] | None) -> tuple[ND
         )
         codes = np.zeros(values.size, dtype=np.int64)
         codes[~gone] = inverse
-        labels = [f"{name}={value:g}" if values.dtype.kind == "f" else f"{name}={value}" for value in distinct]
+        number = values.dtype.kind == "f" and not table.is_boolean(name)
+        shown = distinct.astype(bool) if table.is_boolean(name) else distinct
+        labels = [f"{name}={value:g}" if number else f"{name}={value}" for value in shown]
         if len(labels) > _MOST_VALUES and values.dtype.kind != "O":
             raise InvalidParameter(f"column {name!r} has {len(labels)} values; say in bins where to cut it")
     codes = np.where(gone, len(labels), codes)
@@ -297,6 +300,3 @@ def _crossing(coded: list[tuple[NDArray[np.int64], list[str]]], min_size: int, s
     number = np.where(large, np.cumsum(large) - 1, -1)
     kept = tuple(" & ".join(label) for label, keep in zip(labels, large, strict=True) if keep)
     return _Layer(kept, None, Partition(number[codes].astype(np.int32), len(kept)))
-
-
-__all__ = ["EVERYONE", "LARGEST_COLLECTION", "SIZE_FLOOR", "GroupPlan", "Groups", "plan_of"]

@@ -179,9 +179,6 @@ def fingerprint(report: Any) -> str:
 
 
 def _through(seen: Table, hidden: frozenset[str]) -> Table:
-    made = _Through(seen.columns, seen.rows)
+    made = _Through(seen.columns, seen.rows, seen.booleans)
     object.__setattr__(made, "hidden", hidden)
     return made
-
-
-__all__ = ["Predictor", "check_holds_no_data", "checked", "fingerprint", "predict"]

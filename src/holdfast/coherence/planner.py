@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast import check
 from holdfast.bounds import coherence as bounds
 from holdfast.bounds.coherence import LargestEpsilon, Mode, Population
-from holdfast.bounds.coherence.ratio import even_rows, tolerance
-from holdfast.bounds.exact import digits_down, digits_up
+from holdfast.bounds.coherence.group_size import even_rows, tolerance
+from holdfast.bounds.numerics.exact import digits_down, digits_up
+from holdfast.core import arguments
+from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter
+
+# --- Planner ----------------------------------------------------------------------------------------------------------
 
 ROUTES: tuple[tuple[str, str, Mode, Population], ...] = (
     ("Theorem 7, sharp, finite population", "pure", "sharp", "finite"),
@@ -35,7 +39,7 @@ class Route:
     --------
     >>> plan = plan_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000)
     >>> plan.chosen.name, round(plan.chosen.epsilon, 6)
-    ('Theorem 7, printed', 0.012091)
+    ('Theorem 7, sharp, finite population', 0.040216)
     """
 
     name: str
@@ -71,7 +75,7 @@ class EpsilonPlan:
     --------
     >>> plan = plan_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000)
     >>> plan.feasible, round(plan.epsilon, 6), plan.best.name
-    (True, 0.012091, 'Theorem 7, sharp, finite population')
+    (True, 0.040216, 'Theorem 7, sharp, finite population')
     """
 
     alpha: float
@@ -123,7 +127,7 @@ class EpsilonPlan:
                 f"{digits_down(self.epsilon, 6):.6g} ({self.chosen.name})."
             )
         else:
-            said.append(f"No epsilon is allowed ({self.chosen.name}): {self.chosen.found.reason}.")
+            said.append(f"No epsilon is allowed by {self.chosen.name}: {self.chosen.found.reason}.")
             said.append(self._would())
             return said
         said.append(
@@ -176,8 +180,8 @@ def plan_epsilon(
     groups: int,
     n: int,
     size: int,
-    mode: Mode = "paper",
-    population: Population = "large",
+    mode: Mode = "sharp",
+    population: Population | None = None,
     *,
     lenses: int = 1,
     predictors: int = 1,
@@ -198,9 +202,10 @@ def plan_epsilon(
     size : int
         Rows of the smallest protected group among the `n`.
     mode : str
-        "paper" (default), "corrected" or "sharp".
-    population : str
-        "large" as printed, "finite" with the factor of sampling half of a finite population (not in mode "corrected").
+        "sharp" (default), the tightest that is proved; "paper", as printed; or "corrected".
+    population : str, optional
+        "finite" with the factor of sampling half of a finite population (not in mode "corrected"), "large" as printed.
+        None: "finite" in mode "sharp", otherwise "large".
     lenses, predictors : int
         How many of each the promise covers at once.
 
@@ -211,17 +216,18 @@ def plan_epsilon(
 
     Examples
     --------
-    >>> plan = plan_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000)
+    >>> plan = plan_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000, "paper")
     >>> round(plan.epsilon, 10), round(plan.best.epsilon, 10)
     (0.0120906597, 0.0402159355)
     """
-    alpha = check.real("alpha", alpha, above=0, below=2)
-    check.choice("mode", mode, bounds.MODES)
-    check.choice("population", population, bounds.POPULATIONS)
+    alpha = arguments.real("alpha", alpha, above=0, below=2)
+    arguments.choice("mode", mode, bounds.MODES)
+    population = tightest_population(mode) if population is None else population
+    arguments.choice("population", population, bounds.POPULATIONS)
     if (mode, population) == ("corrected", "finite"):
         raise InvalidParameter("population must be large in mode corrected; finite goes with paper or sharp")
     n = even_rows(n)
-    size = check.whole("size", size, at_least=1, at_most=n)
+    size = arguments.whole("size", size, at_least=1, at_most=n)
     routes = []
     for name, privacy, each, over in ROUTES:
         if privacy == "pure":
@@ -234,6 +240,17 @@ def plan_epsilon(
     modes: dict[str, Mode] = {"paper": "paper", "sharp": "sharp"}
     least = {name: bounds.max_information_size(alpha, beta, counted, 0.0, n, each).size for name, each in modes.items()}
     return EpsilonPlan(alpha, float(beta), int(groups), n, size, mode, population, tuple(routes), ceiling, least)
+
+
+def tightest_population(mode: str) -> Population:
+    """The population to count with where none is named: the printed form is for a large one.
+
+    Examples
+    --------
+    >>> tightest_population("sharp"), tightest_population("paper")
+    ('finite', 'large')
+    """
+    return "finite" if mode == "sharp" else "large"
 
 
 @dataclass(frozen=True)
@@ -270,8 +287,8 @@ def protected_groups(
     beta: float,
     sizes: Mapping[str, int],
     n: int,
-    mode: Mode = "paper",
-    population: Population = "large",
+    mode: Mode = "sharp",
+    population: Population | None = None,
     *,
     lenses: int = 1,
     predictors: int = 1,
@@ -299,14 +316,15 @@ def protected_groups(
     Examples
     --------
     >>> sizes = {"all": 1_000_000, "women": 510_000, "left-handed": 10_000}
-    >>> found = protected_groups(0.01, 0.2, 0.01, sizes, 1_000_000)
+    >>> found = protected_groups(0.01, 0.2, 0.01, sizes, 1_000_000, "paper")
     >>> [(g.name, g.protected, round(g.alpha, 3)) for g in found]
     [('all', True, 0.039), ('women', True, 0.055), ('left-handed', False, 0.394)]
     """
     if not isinstance(sizes, Mapping) or not sizes:
         raise InvalidParameter("sizes must be a mapping of at least one group name to its number of rows")
     n = even_rows(n)
-    checked = {str(k): check.whole(f"sizes[{k!r}]", v, at_least=0, at_most=n) for k, v in sizes.items()}
+    population = tightest_population(mode) if population is None else population
+    checked = {str(k): arguments.whole(f"sizes[{k!r}]", v, at_least=0, at_most=n) for k, v in sizes.items()}
     least = bounds.pure_dp_size(
         tolerance(alpha, mode), beta, len(checked), n, epsilon, mode, population, lenses, predictors
     )
@@ -371,4 +389,99 @@ _TABLE_COLUMNS: Sequence[tuple[str, Mode, Population]] = (
     ("sharp, finite", "sharp", "finite"),
 )
 
-__all__ = ["ROUTES", "TABLE_1", "EpsilonPlan", "ProtectedGroup", "Route", "plan_epsilon", "protected_groups", "table_1"]
+
+# --- Frontier ---------------------------------------------------------------------------------------------------------
+# The frontier: tolerance against the largest epsilon, one line for each group size.
+
+ALPHAS = (0.05, 0.07, 0.1, 0.14, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0, 1.4)
+SHARES = (0.01, 0.05, 0.2, 1.0)
+
+
+def frontier(
+    beta: float,
+    groups: int,
+    n: int,
+    sizes: Sequence[int] | None = None,
+    alphas: Sequence[float] = ALPHAS,
+    mode: Mode = "paper",
+    population: Population = "large",
+) -> list[dict[str, Any]]:
+    """The largest epsilon for every tolerance and group size; 0 where there is none.
+
+    Parameters
+    ----------
+    beta : float
+        Failure probability of the whole experiment, in (0, 1].
+    groups : int
+        How many groups are protected at once.
+    n : int
+        Rows in the audited data set, even.
+    sizes : list of int, optional
+        Group sizes; 1%, 5%, 20% and all of the rows by default.
+    alphas : list of float
+        Tolerances in (0, 2).
+    mode, population : str
+        As in `plan_epsilon`.
+
+    Returns
+    -------
+    list of dict
+        `alpha`, `size`, `share`, `epsilon`, `ceiling`. Cost: about 10 milliseconds a point in sharp mode.
+
+    Examples
+    --------
+    >>> rows = frontier(0.01, 20, 1_000_000, [50_000], [0.1, 0.2])
+    >>> [(row["alpha"], round(row["epsilon"], 4)) for row in rows]
+    [(0.1, 0.0), (0.2, 0.0114)]
+    """
+    n = even_rows(n)
+    if sizes is None:
+        sizes = [max(1, round(share * n)) for share in SHARES]
+    points = arguments.reals("alphas", alphas, above=0, below=2)
+    if isinstance(sizes, (str, bytes)) or not len(sizes):
+        raise InvalidParameter("sizes must be a list of at least one number of rows")
+    rows = []
+    for i, size in enumerate(sizes):
+        rows_in = arguments.whole(f"sizes[{i}]", size, at_least=1, at_most=n)
+        for alpha in points:
+            found = bounds.pure_dp_epsilon(alpha, beta, groups, n, rows_in, mode, population)
+            ceiling = bounds.epsilon_ceiling(alpha, rows_in / n, mode, population)
+            share = rows_in / n
+            rows.append({"alpha": alpha, "size": rows_in, "share": share, "epsilon": found.epsilon, "ceiling": ceiling})
+    return rows
+
+
+def frontier_plot(rows: Sequence[dict[str, Any]], title: str) -> Any:
+    """An Altair chart of `frontier`: a line for each group size, the limit of endless data dashed."""
+    with named_extras():
+        alt: Any = importlib.import_module("altair")
+    drawn = [
+        row | {"groups of": f"{row['size']:,} rows ({100 * row['share']:.3g}%)"} for row in rows if row["epsilon"] > 0
+    ]
+    order = list(dict.fromkeys(f"{row['size']:,} rows ({100 * row['share']:.3g}%)" for row in rows))
+    base = alt.Chart(alt.Data(values=drawn)).encode(
+        x=alt.X("alpha:Q", scale=alt.Scale(type="log", nice=False), title="tolerated distance alpha"),
+        color=alt.Color("groups of:N", sort=order, legend=alt.Legend(orient="bottom", columns=2, labelLimit=0)),
+    )
+    axis = alt.Y("epsilon:Q", scale=alt.Scale(type="log"), title="largest epsilon")
+    line = base.mark_line(point=True).encode(
+        y=axis,
+        strokeDash=alt.StrokeDash("groups of:N", sort=order, legend=None),
+        tooltip=["groups of:N", "alpha:Q", "epsilon:Q", "ceiling:Q"],
+    )
+    limit = base.mark_line(opacity=0.5, strokeDash=[1, 3]).encode(y=alt.Y("ceiling:Q"))
+    subtitle = "dotted: what no amount of data exceeds; group sizes without an epsilon are not drawn"
+    return (line + limit).properties(width=560, height=360, title=alt.Title(title, subtitle=subtitle))
+
+
+__all__ = [
+    "ROUTES",
+    "TABLE_1",
+    "EpsilonPlan",
+    "ProtectedGroup",
+    "Route",
+    "plan_epsilon",
+    "protected_groups",
+    "table_1",
+    "tightest_population",
+]

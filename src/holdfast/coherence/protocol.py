@@ -51,6 +51,3 @@ def learners_of(given: Any) -> dict[str, Any]:
     if not named:
         raise InvalidParameter("learners must hold at least one learner")
     return named
-
-
-__all__ = ["accepts", "call", "learners_of"]

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting import (
     GDP,
     ZCDP,
@@ -32,16 +31,15 @@ from holdfast.accounting import (
     PureDP,
     ZCDPFilter,
 )
-from holdfast.bounds.coherence import MODES, POPULATIONS, GroupSize, Mode, Population, log_ratio, sharp
+from holdfast.bounds.coherence import MODES, POPULATIONS, GroupSize, Mode, Population, group_size, log_ratio
 from holdfast.bounds.coherence import max_information as information
-from holdfast.bounds.coherence.finite_release import release_size_at
+from holdfast.bounds.coherence.group_size import SHARE, size_at, tolerance
 from holdfast.bounds.coherence.planning import smallest_alpha
-from holdfast.bounds.coherence.private_release import approx_nats_at, log_delta_max
-from holdfast.bounds.coherence.ratio import tolerance
-from holdfast.bounds.coherence.theorem3 import SHARE, size_at
+from holdfast.bounds.coherence.release import approx_nats_at, log_delta_max, release_size_at
 from holdfast.bounds.conversions import pure_to_zcdp, zcdp_delta
-from holdfast.bounds.exact import decimal_fraction, decimal_sum, digits_up, float_up
-from holdfast.bounds.search import first_at_least, smallest, spaced
+from holdfast.bounds.numerics.exact import decimal_fraction, decimal_sum, digits_up, float_up
+from holdfast.bounds.numerics.search import first_at_least, smallest, spaced
+from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 _LN2 = math.log(2)
@@ -201,7 +199,7 @@ class ReleasedCoherence:
 
     def alpha(self, size: int) -> float:
         """The smallest tolerance that is kept for groups of `size` rows; `inf` where none is."""
-        size = check.whole("size", size, at_least=1, at_most=self.n)
+        size = arguments.whole("size", size, at_least=1, at_most=self.n)
         if math.isinf(self.nats):
             return math.inf
 
@@ -209,7 +207,7 @@ class ReleasedCoherence:
             if self.mode == "sharp":
                 spare = 0.0 if not self.spent.private else math.log1p(-SHARE)
                 target = spare - self.log_ratio - self.nats
-                if target < 0 and sharp.holds_beyond(self.n, size, alpha / 2, target):
+                if target < 0 and group_size.holds_beyond(self.n, size, alpha / 2, target):
                     return 1.0
                 return float(self._size(alpha, "corrected").size <= size)
             return float(self._size(alpha, self.mode).size <= size)
@@ -286,9 +284,9 @@ def released(
     >>> released(BasicFilter(0.02), rows=500_000, beta=0.01, groups=20).size(0.2).rows
     18000
     """
-    rows = check.whole("rows", rows, at_least=2)
-    check.choice("mode", mode, MODES)
-    check.choice("population", population, POPULATIONS)
+    rows = arguments.whole("rows", rows, at_least=2)
+    arguments.choice("mode", mode, MODES)
+    arguments.choice("population", population, POPULATIONS)
     lam = log_ratio(beta, groups)
     if isinstance(what, Filter | IndividualFilter):
         spent = promised(what)

@@ -1,6 +1,8 @@
-"""A table of named columns: what curators release and predictors see. Rows are numbered, nothing is sorted or dropped.
+"""Named NumPy columns of equal length: what curators release and predictors see.
 
-Numbers stay numbers (NaN means missing); anything else becomes text (None means missing).
+Rows keep their order. Numbers and truth values stay as they are (NaN means missing); anything else becomes text (None
+means missing). Files are read by `holdfast.data` (docs/data.md), and conditions on rows are its expressions
+(docs/expressions.md).
 """
 
 from __future__ import annotations
@@ -14,6 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.data import schema as schemas
+from holdfast.data.expressions import expression, numpy_columns, tree
+from holdfast.data.fingerprint import Texts
+from holdfast.data.sample import Sample
+from holdfast.data.schema import Kind, Schema
 from holdfast.errors import InvalidParameter
 
 Column = NDArray[Any]
@@ -38,26 +45,67 @@ class Table:
 
     columns: Mapping[str, Column]
     rows: int
+    booleans: frozenset[str] = frozenset()
+    """Columns of truth values of which some are missing: they are held as 1, 0 and NaN."""
 
     @classmethod
     def of(cls, data: Any, name: str = "data") -> Table:
-        """A table from a Table, a mapping of columns, a data frame (pandas, polars) or a structured array."""
+        """Make a table from a `data.Sample`, a mapping of columns, a data frame, a structured array or a Table."""
         if isinstance(data, Table):
             return data
+        if isinstance(data, Sample):
+            return cls._of_sample(data)
         if isinstance(data, np.ndarray) and data.dtype.names:
-            columns = {str(c): column(data[c]) for c in data.dtype.names}
+            given = {str(c): data[c] for c in data.dtype.names}
         elif isinstance(data, Mapping) or (hasattr(data, "columns") and hasattr(data, "__getitem__")):
             keys = list(data) if isinstance(data, Mapping) else list(data.columns)
-            columns = {str(c): column(data[c]) for c in keys}
+            given = {str(c): data[c] for c in keys}
         else:
             raise InvalidParameter(
-                f"{name} must be a table: a mapping of columns, a data frame or a structured array, "
-                f"got a {type(data).__name__}"
+                f"{name} must be a table: a sample of holdfast.data, a mapping of columns, a data frame or a "
+                f"structured array, got a {type(data).__name__}"
             )
+        columns = {key: column(values) for key, values in given.items()}
         lengths = {len(values) for values in columns.values()}
         if len(lengths) != 1:
             raise InvalidParameter(f"{name} must have at least one column, and columns of equal length")
-        return cls(columns, lengths.pop())
+        truth = frozenset(key for key, values in columns.items() if values.dtype.kind == "f" and _has_truth(given[key]))
+        return cls(columns, lengths.pop(), truth)
+
+    @classmethod
+    def read(cls, path: str | Path, like: Table | None = None) -> Table:
+        """Read a .csv or .parquet file through `data.table`, by the rules of docs/data.md.
+
+        A column of a CSV file is text where it is text in `like`, whatever its cells look like.
+        """
+        from holdfast.data.tables import table
+
+        with table(path) as sample:
+            kinds = {column.name: column.kind for column in sample.schema}
+            text = [name for name, kind in kinds.items() if like is not None and like.is_text(name) and kind != "text"]
+            if not text or Path(path).suffix.lower() != ".csv":
+                return cls._of_sample(sample)
+        declared: dict[str, str] = {**kinds, **dict.fromkeys(text, "text")}
+        with table(path, schema=declared) as sample:
+            return cls._of_sample(sample)
+
+    @classmethod
+    def _of_sample(cls, sample: Sample) -> Table:
+        """Read every column of a sample once, in the order in which its engine hands over the rows."""
+        names = sample.schema.names
+
+        def add(parts: dict[str, list[Column]], batch: Any) -> dict[str, list[Column]]:
+            for name in names:
+                parts[name].append(_held(*batch[name]))
+            return parts
+
+        def start() -> dict[str, list[Column]]:
+            return {name: [] for name in names}
+
+        read = sample.fold(names, start, add)
+        columns = {name: np.concatenate(parts) for name, parts in read.items()}
+        truth = (c.name for c in sample.schema if c.kind == "boolean" and columns[c.name].dtype.kind == "f")
+        return cls(columns, sample.n, frozenset(truth))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,24 +127,84 @@ class Table:
     def take(self, index: Any) -> Table:
         """The rows of `index` (numbers or truth values), as a copy."""
         taken = {name: values[index] for name, values in self.columns.items()}
-        return Table(taken, len(next(iter(taken.values()))))
+        return Table(taken, len(next(iter(taken.values()))), self.booleans)
 
     def copy(self) -> Table:
         """The same rows in columns of their own."""
-        return Table({name: values.copy() for name, values in self.columns.items()}, self.rows)
+        return Table({name: values.copy() for name, values in self.columns.items()}, self.rows, self.booleans)
 
     def select(self, names: Iterable[str]) -> Table:
         """Only these columns, in this order."""
-        return Table({name: self[name] for name in names}, self.rows)
+        return Table({name: self[name] for name in names}, self.rows, self.booleans)
 
     def with_column(self, name: str, values: Any) -> Table:
         """With one column added or replaced."""
-        return Table.of({**self.columns, name: values})
+        added = Table.of({name: values})
+        if added.rows != self.rows:
+            raise InvalidParameter(f"column {name!r} must have {self.rows} values, got {added.rows}")
+        return Table({**self.columns, **added.columns}, self.rows, (self.booleans - {name}) | added.booleans)
 
     def hide(self, seen: Iterable[str]) -> Table:
         """Every column that is not in `seen` made missing: the projection through a lens."""
         keep = set(seen)
-        return Table({c: values if c in keep else blank(values) for c, values in self.columns.items()}, self.rows)
+        columns = {c: values if c in keep else blank(values) for c, values in self.columns.items()}
+        return Table(columns, self.rows, self.booleans)
+
+    def is_text(self, name: str) -> bool:
+        """Whether there is such a column and it holds text."""
+        return name in self.columns and self.columns[name].dtype.kind == "O"
+
+    def is_boolean(self, name: str) -> bool:
+        """Whether there is such a column and it holds truth values."""
+        return name in self.columns and (name in self.booleans or self.columns[name].dtype.kind == "b")
+
+    def schema(self) -> Schema:
+        """The columns that expressions can name, with their kinds.
+
+        Examples
+        --------
+        >>> Table.of({"age": [30, 41], "ill": [True, None], "town": ["A", None]}).schema()
+        Schema(age integer, ill boolean, town text)
+        """
+        columns = []
+        for name in self.columns:
+            try:
+                columns.append(schemas.Column(name, self._kind(name)))
+            except InvalidParameter:  # a name that no expression can spell
+                continue
+        return Schema(columns)
+
+    def where(self, rule: str | tree.Node) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Evaluate a condition of the row language: for which rows it is true, and for which it is NULL.
+
+        Examples
+        --------
+        >>> people = Table.of({"sex": ["f", "m", None], "age": [70, 30, 20]})
+        >>> [mask.tolist() for mask in people.where("sex = 'f' and age >= 65")]
+        [[True, False, False], [False, False, False]]
+        >>> [mask.tolist() for mask in people.where("sex = 'f'")]
+        [[True, False, False], [False, False, True]]
+        """
+        checked = expression(rule, self.schema())
+        if checked.kind != "boolean":
+            raise InvalidParameter(f"a condition must be true or false of each row, and this is a {checked.kind}")
+        read = {name: self._values(name) for name in checked.columns}
+        found = numpy_columns.evaluate(checked, read, self.rows)
+        null = np.zeros(self.rows, dtype=bool) if found.null is None else np.asarray(found.null)
+        return found.array & ~null, null
+
+    def _kind(self, name: str) -> Kind:
+        if self.is_boolean(name):
+            return "boolean"
+        kinds: dict[str, Kind] = {"O": "text", "f": "number"}
+        return kinds.get(self.columns[name].dtype.kind, "integer")
+
+    def _values(self, name: str) -> numpy_columns.Values:
+        values = self.columns[name]
+        column = schemas.Column(name, self._kind(name))
+        if name in self.booleans:
+            return numpy_columns.read(column, values == 1, np.isnan(values))
+        return numpy_columns.read(column, values)
 
     def to_pandas(self) -> Any:
         """As a pandas data frame."""
@@ -105,32 +213,12 @@ class Table:
         return pandas.DataFrame(dict(self.columns))
 
     def write_csv(self, path: str | Path) -> None:
-        """Write with a header line; missing values are empty."""
+        """Write a CSV file that `data.table` reads back: a header line, `true` and `false`, nothing where missing."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(self.names)
-            writer.writerows(zip(*(_texts(values) for values in self.columns.values()), strict=True))
-
-    @classmethod
-    def read_csv(cls, path: str | Path, like: Table | None = None) -> Table:
-        """Read a file with a header line.
-
-        A column is a column of numbers if it is one in `like`, or, where `like` does not know it, if all its values
-        that are not empty are numbers. Data of 100,000 rows and 10 columns takes about a second.
-        """
-        with open(path, newline="", encoding="utf-8") as file:
-            reader = csv.reader(file)
-            names = next(reader, [])
-            rows = [row for row in reader if row]
-        if not names:
-            raise InvalidParameter(f"{Path(path).name} must have a header line and is empty")
-        if len(set(names)) != len(names) or any(len(row) != len(names) for row in rows):
-            raise InvalidParameter(f"{Path(path).name} must have distinct column names and as many values in each row")
-        found = {}
-        for name, values in zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True):
-            text = like is not None and name in like and like[name].dtype.kind == "O"
-            found[name] = column(np.array([v or None for v in values], dtype=object)) if text else _parse(values)
-        return cls.of(found, Path(path).name)
+            cells = [_texts(values, self.is_boolean(name)) for name, values in self.columns.items()]
+            writer.writerows(zip(*cells, strict=True))
 
     def __repr__(self) -> str:
         return f"Table({self.rows} rows: {', '.join(self.names)})"
@@ -154,9 +242,10 @@ def column(values: Any) -> Column:
         items = [None if v == "NaT" else v for v in array.astype(str).tolist()]
         return np.array([*items, None], dtype=object)[:-1]
     items = [None if _gone(v) else v for v in array.tolist()]
-    if all(v is None or (isinstance(v, (int, float)) and not isinstance(v, bool)) for v in items) and any(
-        v is not None for v in items
-    ):
+    types = {type(v) for v in items} - {type(None)}
+    if types == {bool} and None not in items:
+        return np.array(items, dtype=np.bool_)
+    if types == {bool} or (types and all(issubclass(t, (int, float)) and t is not bool for t in types)):
         return np.array([np.nan if v is None else v for v in items], dtype=np.float64)
     out = np.empty(len(items), dtype=object)
     out[:] = [None if v is None else str(v) for v in items]
@@ -177,19 +266,6 @@ def blank(values: Column) -> Column:
     return np.full(len(values), np.nan)
 
 
-def equal(values: Column, value: Any) -> NDArray[np.bool_]:
-    """Which values equal `value`; a number written as text equals the number in a column of numbers, and back."""
-    if values.dtype.kind == "O":
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return np.asarray(values == str(value), dtype=bool)
-        texts = {str(value), f"{value:g}"} | ({str(int(value))} if float(value).is_integer() else set())
-        return np.array([v in texts for v in values], dtype=bool)
-    try:
-        return np.asarray(values == float(value), dtype=bool)
-    except (TypeError, ValueError):
-        return np.zeros(len(values), dtype=bool)
-
-
 def _gone(value: Any) -> bool:
     return (
         value is None
@@ -199,23 +275,25 @@ def _gone(value: Any) -> bool:
     )
 
 
-def _texts(values: Column) -> list[str]:
+def _has_truth(given: Any) -> bool:
+    """Whether a column that became numbers was given as truth values with some missing."""
+    return any(isinstance(v, (bool, np.bool_)) for v in np.asarray(given).tolist() if not _gone(v))
+
+
+def _held(values: NDArray[Any] | Texts, gone: NDArray[np.bool_] | None) -> Column:
+    """One column of one batch of a sample as it is held here."""
+    if isinstance(values, Texts):
+        held: Column = np.array([*values.distinct, None], dtype=object)[:-1][values.codes]
+        if gone is not None:
+            held[gone] = None
+        return held
+    if gone is None or not gone.any():
+        return values
+    return np.where(gone, np.nan, values.astype(np.float64))
+
+
+def _texts(values: Column, boolean: bool) -> list[str]:
     gone = missing(values)
-    if values.dtype.kind == "b":  # so that they are read as numbers
-        values = values.astype(np.int64)
+    if boolean:
+        values = np.array(["false", "true"], dtype=object)[np.where(gone, 0, values).astype(np.intp)]
     return ["" if g else str(v) for v, g in zip(values.tolist(), gone.tolist(), strict=True)]
-
-
-def _parse(values: Iterable[str]) -> Column:
-    given = list(values)
-    try:
-        return np.array([int(v) for v in given], dtype=np.int64)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return np.array([float(v) if v else np.nan for v in given], dtype=np.float64)
-    except ValueError:
-        return column(np.array([v or None for v in given], dtype=object))
-
-
-__all__ = ["Column", "Table", "blank", "column", "equal", "missing", "missing_column"]

@@ -1,80 +1,341 @@
-"""What a predictor speaks about: a yes-or-no statement about a person, and to whom it applies."""
+"""What an audit speaks about: rules on rows, the statement that is predicted, and the columns that a predictor sees."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
-from holdfast.coherence.table import Table, equal, missing
+from holdfast.coherence.table import Table, missing, missing_column
+from holdfast.data.expressions import parse, tree
 from holdfast.errors import InvalidParameter
+
+# --- Rules ------------------------------------------------------------------------------------------------------------
+# Rules: conditions on rows in the expression language of `holdfast.data`, such as `sex = 'f' and age >= 65`.
+#
+# A row follows a rule where the condition is true; where it is NULL, because a value is missing, the row does not.
+
+_VALUE = r"""('[^']*'|"[^"]*"|[^\s(){},=<>!]+)"""
+_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
+def parsed(what: str, rule: Any) -> tree.Node:
+    """Parse a rule. `what` names it in errors.
+
+    Examples
+    --------
+    >>> parsed("group 'young'", "age < 30")
+    Comparison(sign='<', left=Name(column='age'), right=Number(value=30.0))
+    >>> parsed("group 'women'", "sex == F")
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: group 'women': write sex = 'F' in place of sex == F; rules are expressions of ...
+    """
+    try:
+        return parse(rule)
+    except InvalidParameter as error:
+        raise _respelt(what, rule, None) or InvalidParameter(f"{what}: {error}") from None
+
+
+def evaluated(what: str, rule: str, table: Table) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Evaluate a rule on a table: for which rows it is true, and for which it is NULL.
+
+    Examples
+    --------
+    >>> people = Table.of({"sex": ["f", "m", None], "age": [70, 30, 20]})
+    >>> true, null = evaluated("group 'women'", "sex = 'f'", people)
+    >>> true.tolist(), null.tolist()
+    ([True, False, False], [False, False, True])
+    >>> evaluated("group 'women'", "sex = f", people)
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: group 'women': write sex = 'f' in place of sex = f; rules are expressions of ...
+    """
+    node = parsed(what, rule)
+    absent = [name for name in columns_of(node) if name not in table]
+    try:
+        if absent:
+            raise missing_column(absent[0], table.names)
+        return table.where(node)
+    except InvalidParameter as error:
+        raise _respelt(what, rule, table) or InvalidParameter(f"{what}: {error}") from None
+
+
+def decided(what: str, rule: str, table: Table) -> NDArray[np.bool_]:
+    """For which rows a rule is true; refused where it is neither true nor false of a row, because a value is missing.
+
+    Examples
+    --------
+    >>> people = Table.of({"age": [70, 30, None]})
+    >>> decided("group 'old'", "age > 60 and age is not null", people).tolist()
+    [True, False, False]
+    >>> decided("group 'old'", "age > 60", people)
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: group 'old': age > 60 is neither true nor false where age is missing, as in 1 row;
+    say what it is: (age > 60) and age is not null, or (age > 60) or age is null
+    """
+    true, null = evaluated(what, rule, table)
+    if null.any():
+        names = columns_of(parsed(what, rule))
+        gone = [name for name in names if missing(table[name]).any()] or list(names)
+        count = int(null.sum())
+        present = " and ".join(f"{name} is not null" for name in gone)
+        absent = " or ".join(f"{name} is null" for name in gone)
+        raise InvalidParameter(
+            f"{what}: {rule} is neither true nor false where {' or '.join(gone)} is missing, as in {count} "
+            f"row{'s' if count > 1 else ''}; say what it is: ({rule}) and {present}, or ({rule}) or {absent}"
+        )
+    return true
+
+
+def columns_of(node: tree.Node) -> tuple[str, ...]:
+    """The names of the columns that a rule reads, in alphabetical order.
+
+    Examples
+    --------
+    >>> columns_of(parse("age < 30 or pay > age"))
+    ('age', 'pay')
+    """
+    return tuple(sorted({part.column for part in tree.walk(node) if isinstance(part, tree.Name)}))
+
+
+def _respelt(what: str, rule: Any, table: Table | None) -> InvalidParameter | None:
+    """The error that shows how to spell the rule, if another spelling makes it an expression about this table."""
+    if not isinstance(rule, str):
+        return None
+    new = _in_expression_language(rule, table)
+    try:
+        node = parse(new)
+        if table is not None:
+            table.where(node)
+    except InvalidParameter:
+        return None
+    return InvalidParameter(
+        f"{what}: write {new} in place of {rule}; rules are expressions of holdfast.data, as in a guard's questions"
+    )
+
+
+def _in_expression_language(rule: str, table: Table | None) -> str:
+    """Spell `sex == F`, `age in 18..25`, `town in {A, B}`, `pay is missing` and `code = 1` of a text as expressions."""
+    rule = re.sub(r"\bis\s+missing\b", "is null", rule)
+    rule = re.sub(r"\bis\s+present\b", "is not null", rule)
+    rule = re.sub(r"\bin\s+(-?[\d.]*\d)\.\.(-?\d[\d.]*)", r"between \1 and \2", rule)
+    rule = re.sub(
+        r"\bin\s*\{([^{}]*)\}", lambda m: f"in ({', '.join(_literal(v.strip()) for v in m[1].split(','))})", rule
+    )
+
+    def compared(match: re.Match[str]) -> str:
+        column, sign, value = match[1], {"==": "=", "!=": "<>"}.get(match[2], match[2]), match[3]
+        known = value.lower() in ("true", "false") or (table is not None and value in table)
+        text = table is not None and table.is_text(column.strip(chr(34)))
+        return f"{column} {sign} {value if known else _literal(value, text)}"
+
+    return re.sub(rf"""([A-Za-z_]\w*|"[^"]*")\s*(==|!=|<>|=)\s*{_VALUE}""", compared, rule)
+
+
+def _literal(value: str, text: bool = False) -> str:
+    plain = _NUMBER.fullmatch(value) and not text
+    return value if plain or value.startswith("'") else f"'{value.strip(chr(34))}'"
+
+
+# --- Target -----------------------------------------------------------------------------------------------------------
+# What a predictor speaks about: a yes-or-no statement about a person, and to whom it applies.
+
+_COMPARED = re.compile(r"(?<=\w)\s*(<>|<=|>=|=|<|>)\s*")
 
 
 @dataclass(frozen=True)
 class Target:
-    """The statement `column == equals`, or `column >= at_least`.
+    """A statement about one column, as an expression of the row language: `"ill = 1"`, `"income >= 50000"`.
 
-    Rows whose value is missing or listed in `not_applicable` are left out of the audit before the split. They are never
-    a third label: coding them as a number is what inflates the whole-population figure of the paper's section 5
-    (erratum E18 of the coherence specification).
+    Rows that `not_applicable` is true of are left out of the audit before the split. They are never a third label:
+    coding them as a number is what inflates the whole-population figure of the paper's section 5 (erratum E18 of the
+    coherence specification). An audit of a table in which the statement is NULL somewhere, because the value is
+    missing, must say what that means, by `where_present` or `null_as`.
 
     Parameters
     ----------
-    column : str
-        The column.
-    equals : value, optional
-        The statement is that the column has this value.
-    at_least : float, optional
-        The statement is that the column is at least this number.
-    not_applicable : tuple
-        Values of rows that the statement does not apply to.
+    statement : str
+        A condition on one column, in the language of docs/expressions.md.
+    not_applicable : str, optional
+        A condition on the same column: the statement does not apply to the rows for which it is true.
+    where_present : bool
+        Leave out the rows without a value too.
+    null_as : bool, optional
+        Whether the statement counts as true or as false of the rows without a value.
 
     Examples
     --------
-    >>> ill = Target("ill", equals=1, not_applicable=("N",))
+    >>> ill = Target("ill = '1'", not_applicable="ill = 'N'", where_present=True)
     >>> rows = Table.of({"ill": ["1", "2", "N", None]})
     >>> ill.applies(rows).tolist(), ill.truth(rows).tolist()
     ([True, True, False, False], [True, False, False, False])
+    >>> Target("ill == 1")
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: target: write ill = 1 in place of ill == 1; rules are expressions of ...
     """
 
-    column: str
-    equals: Any = None
-    at_least: float | None = None
-    not_applicable: tuple[Any, ...] = ()
+    statement: str
+    not_applicable: str | None = None
+    where_present: bool = False
+    null_as: bool | None = None
+    column: str = field(init=False)
 
     def __post_init__(self) -> None:
-        if (self.equals is None) == (self.at_least is None):
-            raise InvalidParameter("target must state exactly one of equals and at_least")
-        if self.at_least is not None:
-            check.real("at_least", self.at_least)
-        given = self.not_applicable
-        object.__setattr__(self, "not_applicable", (given,) if isinstance(given, (str, int, float)) else tuple(given))
+        if self.null_as not in (None, True, False) or not isinstance(self.where_present, bool):
+            raise InvalidParameter("null_as must be true, false or left out, and where_present true or false")
+        if self.where_present and self.null_as is not None:
+            raise InvalidParameter(
+                "null_as and where_present cannot both be given: missing values count, or they do not"
+            )
+        columns = columns_of(parsed("target", self.statement))
+        if len(columns) != 1:
+            named = f"names {' and '.join(columns)}" if columns else "names none"
+            raise InvalidParameter(
+                f"target must be a condition on one column, such as ill = 1 or income = 'high', and {self.statement!r} "
+                f"{named}"
+            )
+        object.__setattr__(self, "column", columns[0])
+        if self.not_applicable is not None:
+            other = columns_of(parsed("not_applicable", self.not_applicable))
+            if other != columns:
+                raise InvalidParameter(
+                    f"not_applicable must be a condition on the target's column, such as {self.column} = -1, got "
+                    f"{self.not_applicable!r}"
+                )
 
     @property
     def name(self) -> str:
-        """The statement in words."""
-        return f"{self.column} = {self.equals}" if self.at_least is None else f"{self.column} >= {self.at_least:g}"
+        """The statement as it was written, with spaces around the sign of a comparison."""
+        return " ".join(_COMPARED.sub(r" \1 ", self.statement, count=1).split())
+
+    def groups(self) -> dict[str, Callable[[Table], NDArray[np.bool_]]]:
+        """The target's own two groups: the rows for which the statement is true, and those for which it is false."""
+        return {self.name: self.truth, f"not {self.name}": lambda table: self.applies(table) & ~self.truth(table)}
 
     def applies(self, table: Table) -> NDArray[np.bool_]:
         """To which rows the statement applies."""
-        values = table[self.column]
-        out = missing(values)
-        for value in self.not_applicable:
-            out |= equal(values, value)
+        out = np.zeros(table.rows, dtype=bool) if self.null_as is not None else self._null(table)
+        if self.not_applicable is not None:
+            out = out | evaluated("not_applicable", self.not_applicable, table)[0]
         return ~out
 
     def truth(self, table: Table) -> NDArray[np.bool_]:
         """For which rows the statement is true."""
-        values = table[self.column]
-        if self.at_least is None:
-            return equal(values, self.equals) & self.applies(table)
-        if values.dtype.kind == "O":
-            raise InvalidParameter(f"target column {self.column!r} must hold numbers to be compared with at_least")
-        with np.errstate(invalid="ignore"):
-            return np.asarray(values >= self.at_least) & self.applies(table)
+        true, null = evaluated("target", self.statement, table)
+        return (true | null if self.null_as else true) & self.applies(table)
+
+    def check_said(self, table: Table, rows: NDArray[np.int64]) -> None:
+        """Refuse a table with missing values among these rows where nothing says what they mean."""
+        if self.where_present or self.null_as is not None or not self._null(table)[rows].any():
+            return
+        raise InvalidParameter(
+            f"target column {self.column!r} has missing values; say what they mean: where_present=True (leave those "
+            "rows out), null_as=True (the statement counts as true of them) or null_as=False (as false)"
+        )
+
+    def _null(self, table: Table) -> NDArray[np.bool_]:
+        return evaluated("target", self.statement, table)[1]
 
 
-__all__ = ["Target"]
+# --- Lenses -----------------------------------------------------------------------------------------------------------
+# Lenses: which columns a predictor sees when it predicts.
+
+
+@dataclass(frozen=True)
+class Lens:
+    """A named set of columns (Definition D3 of the coherence specification).
+
+    It limits what is seen when predicting. The curator may use every column, and the learner everything in the report.
+
+    Examples
+    --------
+    >>> Lens("street", ("sex", "age"))
+    Lens(name='street', columns=('sex', 'age'))
+    """
+
+    name: str
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        if not columns or not all(isinstance(c, str) and c for c in columns) or len(set(columns)) != len(columns):
+            raise InvalidParameter(f"lens {self.name!r} must name one or more distinct columns")
+        object.__setattr__(self, "columns", columns)
+
+
+Lenses = Lens | Sequence[Lens] | Mapping[str, Iterable[str]] | Sequence[str] | None
+"""One lens, several, a mapping of names to columns, or a list of columns (one lens); None for all but the target."""
+
+
+def family(lenses: Any, table: Table, target: str | None = None) -> tuple[Lens, ...]:
+    """The lenses of an audit, each checked against the columns of the table.
+
+    Examples
+    --------
+    >>> people = Table.of({"sex": [1, 2], "age": [30, 41], "ill": [0, 1]})
+    >>> [lens.columns for lens in family(None, people, "ill")]
+    [('sex', 'age')]
+    >>> [lens.name for lens in family({"sex": ["sex"], "both": ["sex", "age"]}, people)]
+    ['sex', 'both']
+    """
+    if lenses is None:
+        found = [Lens("everything but the target" if target else "everything", _all_but(table, target))]
+    elif isinstance(lenses, Lens):
+        found = [lenses]
+    elif isinstance(lenses, Mapping):
+        found = [Lens(str(name), tuple([c] if isinstance(c, str) else c)) for name, c in lenses.items()]
+    elif isinstance(lenses, Sequence) and not isinstance(lenses, str) and len(lenses):
+        if all(isinstance(lens, Lens) for lens in lenses):
+            found = list(lenses)
+        elif all(isinstance(lens, str) for lens in lenses):
+            found = [Lens(", ".join(lenses), tuple(lenses))]
+        else:
+            raise InvalidParameter("lenses must be all Lens objects or all column names")
+    else:
+        raise InvalidParameter("lenses must be a Lens, a list of lenses or columns, or a mapping of names to columns")
+    if len({lens.name for lens in found}) != len(found):
+        raise InvalidParameter("lenses must have distinct names")
+    for lens in found:
+        for column in lens.columns:
+            if column not in table:
+                raise InvalidParameter(
+                    f"lens {lens.name!r} names column {column!r}, which is not in the table ({', '.join(table.names)})"
+                )
+            if column == target:
+                raise InvalidParameter(f"lens {lens.name!r} shows the target column {column!r} itself")
+    return tuple(found)
+
+
+def path(columns: Sequence[str]) -> tuple[Lens, ...]:
+    """Lenses that open one column at a time, in the order given, to see which column opens the leak.
+
+    Examples
+    --------
+    >>> [lens.name for lens in path(["sex", "age"])]
+    ['sex', 'sex + age']
+    """
+    return tuple(Lens(" + ".join(columns[: i + 1]), tuple(columns[: i + 1])) for i in range(len(columns)))
+
+
+def subsets(columns: Sequence[str], size: int) -> tuple[Lens, ...]:
+    """Every lens of exactly `size` of the columns.
+
+    Examples
+    --------
+    >>> [lens.columns for lens in subsets(["a", "b", "c"], 2)]
+    [('a', 'b'), ('a', 'c'), ('b', 'c')]
+    """
+    from itertools import combinations
+
+    return tuple(Lens(" + ".join(chosen), chosen) for chosen in combinations(columns, size))
+
+
+def _all_but(table: Table, target: str | None) -> tuple[str, ...]:
+    return tuple(name for name in table.names if name != target)

@@ -13,25 +13,390 @@ from typing import Any
 
 import numpy as np
 
-from holdfast import check
 from holdfast.bounds.one_question import clopper_pearson
-from holdfast.coherence.significance import MAX_T, CaseSignificance, Significance
-from holdfast.coherence.significance_cross import noise_share
-from holdfast.coherence.verdict_findings import (
-    EXIT_STATUS,
-    INCOHERENT,
-    LEAK,
-    LEAK_ONCE,
-    NO_EVIDENCE,
-    NOT_MEASURED,
-    TOO_SMALL,
-    UNDERPOWERED,
-    UNJUDGED,
-    AlphaPoint,
-    CaseFinding,
-    GroupFinding,
-)
-from holdfast.coherence.verdict_words import case_sentence, group_sentences, paragraph
+from holdfast.coherence.significance import MAX_T, NONE, CaseSignificance, Significance, noise_share
+from holdfast.core import arguments
+
+# What a verdict says of one group, of one learner through one lens, and at another alpha.
+
+INCOHERENT = "INCOHERENT"
+"""Shown: some group is treated differently by more than alpha, more often than allowed."""
+LEAK = "LEAK BELOW ALPHA"
+"""Shown: some group depends on who was released; not shown: by more than alpha."""
+LEAK_ONCE = "LEAK"
+"""A leak seen in the one split there is, which may well be above alpha: how often it is, one split cannot say."""
+NO_EVIDENCE = "NO EVIDENCE"
+"""Nothing was shown, by a test that could have shown it. No proof of safety."""
+UNDERPOWERED = "UNDERPOWERED"
+"""Nothing was shown, and the splits were too few to show it."""
+TOO_SMALL = "TOO SMALL FOR ALPHA"
+"""A group in which chance alone exceeds alpha."""
+NOT_MEASURED = "NOT MEASURED"
+"""A group without a distance."""
+
+EXIT_STATUS = {NO_EVIDENCE: 0, LEAK: 1, LEAK_ONCE: 1, INCOHERENT: 2, UNDERPOWERED: 3}
+"""Exit status of each outcome; 64 is kept for wrong usage."""
+
+UNJUDGED = (TOO_SMALL, UNDERPOWERED, NOT_MEASURED)
+"""A group with one of these was not judged at alpha: without a finding the audit does not pass."""
+
+
+@dataclass(frozen=True)
+class GroupFinding:
+    """One group, one learner, one lens: every number is this group's own. None: not known.
+
+    Attributes
+    ----------
+    group, size, learner, lens
+        Who, how many members, through what.
+    status : str
+        INCOHERENT, TOO SMALL FOR ALPHA, UNDERPOWERED, LEAK BELOW ALPHA (LEAK for one split), NO EVIDENCE or NOT
+        MEASURED.
+    mean, floor, excess, excess_low, excess_high : float or None
+        Mean distance, what chance alone gives these predictors, the difference, its interval over splits.
+    largest : float or None
+        The largest distance of any split. Show it with `floor` or not at all.
+    above, measured, asked : int
+        Splits whose distance is above alpha, splits with a distance, splits asked for.
+    lower, upper : float
+        Clopper-Pearson limits of the probability of a distance above alpha, at `confidence` for all groups, learners
+        and lenses together, each side for itself. Splits without a distance count as below alpha in the lower limit and
+        as above in the upper one.
+    noise_share : float or None
+        How often chance alone exceeds alpha in a group of this size.
+    p_value, p_adjusted : float or None
+        Does the group depend on who was released? And corrected for all groups, learners and lenses by Holm's method.
+    least_p : float
+        The least corrected p-value that so few splits and permutations could have given. Above the level the group
+        could not have been seen to depend, whatever it does.
+    depends : bool
+        Whether `p_adjusted` is at most the level. Dependence of any size: not a statement about alpha.
+    membership_p : float or None
+        Within-group permutation on one split; small for nearly every trained predictor.
+    size_needed : int or None
+        Members that would bring the floor to alpha / 2, if it is above.
+    sentences : tuple of str
+        The finding in plain words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from holdfast.coherence.significance import assess
+    >>> from holdfast.coherence.verdict import judge
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
+    >>> judged = judge(assess(trials, permutations=999), alpha=0.5)
+    >>> worst = judged.findings[0]
+    >>> worst.status, worst.above, worst.asked
+    ('INCOHERENT', 12, 12)
+    """
+
+    group: str
+    size: int
+    learner: str
+    lens: str
+    status: str
+    mean: float | None
+    floor: float | None
+    excess: float | None
+    excess_low: float | None
+    excess_high: float | None
+    largest: float | None
+    above: int
+    measured: int
+    asked: int
+    lower: float
+    upper: float
+    noise_share: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    least_p: float
+    depends: bool
+    membership_p: float | None
+    size_needed: int | None
+    sentences: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return dict(vars(self)) | {"sentences": list(self.sentences)}
+
+
+@dataclass(frozen=True)
+class CaseFinding:
+    """One learner through one lens: the outcome over its groups, its omnibus test, and the bit of the definition.
+
+    `above` counts splits in which some group exceeded alpha, `noise_share` how often chance alone does that to the same
+    predictors, and `lower` and `upper` are Clopper-Pearson limits of the failure probability of the definition, for all
+    learners and lenses together. With small groups chance alone fails the definition: so the outcome does not rest on
+    this count but on each group by itself.
+    """
+
+    learner: str
+    lens: str
+    outcome: str
+    omnibus: float | None
+    omnibus_adjusted: float | None
+    test: str
+    least_p: float
+    splits: int
+    asked: int
+    above: int = 0
+    lower: float = 0.0
+    upper: float = 1.0
+    noise_share: float | None = None
+    sentence: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class AlphaPoint:
+    """The outcome had alpha been this: a description. The verdict holds for the alpha that was fixed beforehand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from holdfast.coherence.significance import assess
+    >>> from holdfast.coherence.verdict import judge
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
+    >>> judged = judge(assess(trials, permutations=999), alpha=0.5)
+    >>> [point.outcome for point in judged.sensitivity][::3]
+    ['INCOHERENT', 'INCOHERENT', 'LEAK BELOW ALPHA']
+    """
+
+    alpha: float
+    outcome: str
+    incoherent: tuple[str, ...]
+    unjudged: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return dict(vars(self)) | {"incoherent": list(self.incoherent)}
+
+
+# The sentences of a verdict: each says what was tested, with the numbers of that group alone.
+
+
+def splits_without(beta: float, tests: int, level: float) -> int:
+    """Splits, none of them above alpha, that would show a probability of at most beta in all of so many tests.
+
+    Examples
+    --------
+    >>> splits_without(0.05, 1, 0.05), splits_without(0.05, 90, 0.05)
+    (59, 147)
+    """
+    return math.ceil(math.log(level / tests) / math.log1p(-beta))
+
+
+def group_sentences(
+    found: GroupFinding, alpha: float, beta: float, level: float, mode: str, tests: int
+) -> tuple[str, ...]:
+    """A group in plain words (wording of section 4.6 of the coherence specification)."""
+    if found.mean is None or found.floor is None:
+        return ("There is no distance with a floor to hold it against: nothing is said about this group.",)
+    said = [_distance(found, mode)]
+    if mode == "repeated":
+        said.append(_probability(found, alpha, beta, level, tests))
+    said += _dependence(found, level, mode)
+    if found.status in (TOO_SMALL, UNDERPOWERED) and found.size_needed is not None:
+        said.append(
+            f"With {found.size:,} members the floor alone is above alpha / 2 = {alpha / 2:.3g}; "
+            f"about {found.size_needed:,} members would bring it down to that."
+        )
+    elif found.status == TOO_SMALL:
+        said.append(f"Chance alone exceeds alpha too often here: a distance above {alpha:g} says nothing by itself.")
+    return tuple(said)
+
+
+def _distance(found: GroupFinding, mode: str) -> str:
+    assert found.mean is not None
+    assert found.excess is not None
+    if mode == "single":
+        return (
+            f"Distance {found.mean:.3g} on the one split there is; chance alone gives {found.floor:.3g} for the same "
+            f"predictor; excess {found.excess:.3g}."
+        )
+    interval = ""
+    if found.excess_low is not None and found.excess_high is not None:
+        interval = f" (95% interval {found.excess_low:.3g} to {found.excess_high:.3g}, over splits of this data set)"
+    return (
+        f"Mean distance {found.mean:.3g} over splits; chance alone gives {found.floor:.3g} for these same predictors "
+        f"on splits they were not trained on; excess {found.excess:.3g}{interval}."
+    )
+
+
+def _probability(found: GroupFinding, alpha: float, beta: float, level: float, tests: int) -> str:
+    missing = found.asked - found.measured
+    gone = f" ({missing} splits gave no distance and are counted against either claim)" if missing else ""
+    said = (
+        f"In {found.above} of {found.asked} independent random splits the distance exceeded alpha = {alpha:g} in this "
+        f"group{gone}; with {1 - level:.0%} confidence, all groups together, the probability is "
+    )
+    share = "an unknown share" if found.noise_share is None else f"{found.noise_share:.3g}"
+    if found.status == INCOHERENT:
+        return (
+            said + f"at least {found.lower:.3g}, against beta = {beta:g} allowed and {share} explained by group size."
+        )
+    said += (
+        f"at most {found.upper:.3g}, where {share} is explained by group size; other learners and other data are not "
+        "covered."
+    )
+    if found.upper > beta:
+        least = splits_without(beta, tests, level)
+        few = f": {found.asked} splits are too few for that, {least} is the least" if found.asked < least else ""
+        said += f" That the probability is within beta = {beta:g} is not shown{few}."
+    return said
+
+
+def _dependence(found: GroupFinding, level: float, mode: str) -> list[str]:
+    if found.p_value is None or found.p_adjusted is None:
+        return []
+    if mode == "single":
+        return [
+            "If this predictor carried no information about which members of the group were in the released half, a "
+            f"distance of at least {found.mean:.3g} (floor {found.floor:.3g}) would occur in {found.p_value:.3g} of "
+            "random re-assignments. A small p shows dependence on membership, not its size. A large p shows that none "
+            f"was seen with {found.size:,} members, not that there is none."
+        ]
+    if found.least_p > level:
+        return [
+            f"Whether what is predicted for this group depends on which of its members were released cannot be tested "
+            f"with so few splits: the least corrected p they could give is {found.least_p:.3g}, level {level:g}."
+        ]
+    seen = "depends" if found.depends else "was not seen to depend"
+    return [
+        f"What is predicted for this group {seen} on which of its members were released (p = {found.p_value:.3g}, "
+        f"corrected for all groups {found.p_adjusted:.3g}, level {level:g}). This is about dependence of any size, "
+        "not about alpha."
+    ]
+
+
+def case_sentence(case: CaseFinding, groups: int, cases: int, alpha: float, level: float, powerless: bool) -> str:
+    """A learner and lens in plain words."""
+    where = f"{case.learner}, lens {case.lens}"
+    if case.test == NONE or case.omnibus_adjusted is None:
+        return f"{where}: {case.splits} of {case.asked} splits gave predictions; no test was possible."
+    how = (
+        "re-assigning the rows of the one split there is (max-T)"
+        if case.test == MAX_T
+        else "measuring every predictor on every split"
+    )
+    over = f"{groups} groups" if cases == 1 else f"{groups} groups and {cases} pairs of learner and lens"
+    seen = case.omnibus_adjusted <= level
+    said = f"{where}: p = {case.omnibus_adjusted:.3g} by {how}, adjusted over {over}; "
+    said += "some group depends on the split." if seen else "no dependence on the split was seen."
+    if case.noise_share is not None:
+        said += (
+            f" Some group exceeded alpha = {alpha:g} in {case.above} of {case.asked} splits (probability "
+            f"{case.lower:.3g} to {case.upper:.3g}, each limit at {1 - level:.0%}); chance alone does that in a share "
+            f"of {case.noise_share:.3g}."
+        )
+    if case.splits < case.asked:
+        said += f" PARTIAL: only {case.splits} of {case.asked} splits gave predictions."
+    if powerless and not seen:
+        said += f" So few splits could hardly have shown any: the least possible p is {case.least_p:.3g}."
+    return said
+
+
+def paragraph(
+    outcome: str,
+    findings: Sequence[GroupFinding],
+    cases: Sequence[CaseFinding],
+    found: Significance,
+    alpha: float,
+    beta: float,
+    level: float,
+) -> str:
+    """The verdict in one paragraph. Every number of a group stands with that group's name and floor."""
+    said = ["PARTIAL RESULT: something failed or was never measured; see the messages."] if found.partial else []
+    incoherent = [f for f in findings if f.status == INCOHERENT]
+    named = [f for f in findings if f.depends and f.status != INCOHERENT]
+    unjudged = list(dict.fromkeys(f.group for f in findings if f.status in UNJUDGED))
+    if incoherent:
+        worst = incoherent[0]
+        others = len({f.group for f in incoherent}) - 1
+        said.append(
+            f"INCOHERENT: the release lets a predictor treat released and held-out members of {worst.group!r} "
+            f"differently by more than alpha = {alpha:g}, more often than beta = {beta:g} and more often than chance."
+        )
+        said += [_told(worst), _flipped(worst), worst.sentences[1]]
+        if others:
+            said.append(f"{others} more group{'s are' if others > 1 else ' is'} incoherent too.")
+    elif outcome in (LEAK, LEAK_ONCE):
+        said.append(
+            f"{outcome}: what is predicted depends on who was released" + ("." if outcome == LEAK_ONCE else ",")
+        )
+        if outcome == LEAK:
+            said.append(
+                f"but no group was shown to exceed alpha = {alpha:g} more often than beta = {beta:g} and than chance."
+            )
+        if named:
+            said += [_told(named[0]), _flipped(named[0])]
+            if outcome == LEAK_ONCE:
+                where = "above" if named[0].above else "not above"
+                said.append(f"On this split it is {where} alpha = {alpha:g}; how often it is, one split cannot say.")
+        else:
+            said.append("Some group depends on it; no single one can be named at this level.")
+    elif not any(f.measured for f in findings):
+        said.append("UNDERPOWERED: nothing was measured, so nothing is known about any group.")
+        return " ".join(said)
+    elif outcome == UNDERPOWERED:
+        said.append("UNDERPOWERED: nothing was found, and this audit could not have found everything it asks about.")
+    else:
+        said.append(
+            f"NO EVIDENCE: in {_counted(len(found.groups), 'group')} no dependence on who was released was seen, and "
+            f"no group was shown to exceed alpha = {alpha:g}. This is no proof of coherence: other learners and other "
+            "data are not covered."
+        )
+    if unjudged:
+        count, first = len(unjudged), [repr(name) for name in unjudged[:3]]
+        listed = ", ".join(first) + (" …" if count > 3 else "")
+        said.append(
+            f"{count} group{'s' if count > 1 else ''} could not be judged at alpha = {alpha:g} ({listed}): too small, "
+            "or not measured."
+        )
+    if found.too_small:
+        said.append(f"{len(found.too_small)} more were below the size limit and not measured.")
+    if found.mode == "single":
+        said.append(
+            "One split only: valid if a uniformly random choice decided who was in the release, and no estimate of any "
+            "probability."
+        )
+    elif outcome != INCOHERENT:
+        asked = max(case.asked for case in cases)
+        least = 1 - (level / found.tests) ** (1 / asked)
+        said.append(
+            f"With {_counted(asked, 'split')} no probability of exceeding alpha below {least:.2g} can be excluded for "
+            "any group, all together."
+        )
+    return " ".join(said)
+
+
+def _counted(many: int, what: str) -> str:
+    return f"{many} {what}" if many == 1 else f"{many} {what}s"
+
+
+def _told(found: GroupFinding) -> str:
+    """The distance of a group with its floor, in a sentence that names the group."""
+    said = found.sentences[0]
+    return (
+        f"In {found.group!r} ({found.size:,} members; {found.learner}, lens {found.lens}): {said[0].lower()}{said[1:]}"
+    )
+
+
+def _flipped(found: GroupFinding) -> str:
+    """The excess as people: the reading of a distance that needs no mathematics."""
+    assert found.excess is not None
+    return (
+        f"That is as if being released turned the prediction for {max(found.excess, 0.0) / 2:.1%} of its members from "
+        "a sure no to a sure yes, or back."
+    )
+
 
 _WORST_FIRST = (INCOHERENT, LEAK, LEAK_ONCE, UNDERPOWERED, NO_EVIDENCE)
 _FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
@@ -39,7 +404,7 @@ _FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The verdict of an audit. Made by `verdict`; prints as its paragraph.
+    """The verdict of an audit. Made by `judge`; prints as its paragraph.
 
     Attributes
     ----------
@@ -65,11 +430,11 @@ class Verdict:
 
     Examples
     --------
-    >>> from holdfast.coherence.significance import significance
+    >>> from holdfast.coherence.significance import assess
     >>> from holdfast.coherence import Audit, Target, curators, learners, run
     >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
-    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
-    >>> judged = verdict(significance(trials, permutations=999), alpha=0.5)
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
+    >>> judged = judge(assess(trials, permutations=999), alpha=0.5)
     >>> judged.outcome, judged.exit_status, judged.partial
     ('INCOHERENT', 2, False)
     """
@@ -113,7 +478,18 @@ class Verdict:
         }
 
 
-def verdict(
+def check_tolerance(alpha: float, beta: float) -> tuple[float, float]:
+    """The tolerance and how often it may be exceeded, checked: for `judge`, and for whoever runs for hours before it.
+
+    Examples
+    --------
+    >>> check_tolerance(0.2, 0.05)
+    (0.2, 0.05)
+    """
+    return arguments.real("alpha", alpha, above=0, at_most=2), arguments.probability("beta", beta)
+
+
+def judge(
     found: Significance, alpha: float, beta: float = 0.05, *, level: float = 0.05, alphas: Sequence[float] | None = None
 ) -> Verdict:
     """Judge an audit at a tolerance that was fixed before it.
@@ -136,7 +512,7 @@ def verdict(
     Parameters
     ----------
     found : Significance
-        From `significance`.
+        From `significance.assess`.
     alpha : float
         Tolerance: distance in (0, 2].
     beta : float
@@ -149,21 +525,23 @@ def verdict(
     Examples
     --------
     >>> from holdfast.coherence import Audit, Target, curators, learners, run
-    >>> from holdfast.coherence.significance import significance
+    >>> from holdfast.coherence.significance import assess
     >>> rng = np.random.default_rng(1)
     >>> people = {"id": np.arange(1200), "ill": rng.integers(0, 2, 1200)}
-    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
-    >>> judged = verdict(significance(trials, permutations=999), alpha=0.5)
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
+    >>> judged = judge(assess(trials, permutations=999), alpha=0.5)
     >>> judged
     Verdict(INCOHERENT, exit status 2)
     >>> judged.findings[0].group, judged.findings[0].above, judged.findings[0].asked
     ('ill = 1', 12, 12)
     """
-    alpha = check.real("alpha", alpha, above=0, at_most=2)
-    beta, level = check.probability("beta", beta), check.probability("level", level)
+    alpha, beta = check_tolerance(alpha, beta)
+    level = arguments.probability("level", level)
     if alphas is None:
-        alphas = sorted({min(2.0, float(f"{alpha * factor:.6g}")) for factor in _FACTORS})
-    points = tuple(_point(found, value, beta, level) for value in check.reals("alphas", list(alphas)))
+        others = sorted({min(2.0, float(f"{alpha * factor:.6g}")) for factor in _FACTORS})
+    else:
+        others = [arguments.real("alphas", other, above=0, at_most=2) for other in alphas]
+    points = tuple(_point(found, other, beta, level) for other in others)
     cases, findings = _judged(found, alpha, beta, level)
     outcome = _worst([case.outcome for case in cases])
     ordered = tuple(sorted(findings, key=_severity))
@@ -309,7 +687,6 @@ def _above(distances: Any, alpha: float) -> Any:
 
 
 def _point(found: Significance, alpha: float, beta: float, level: float) -> AlphaPoint:
-    alpha = check.real("alphas", alpha, above=0, at_most=2)
     cases, findings = _judged(found, alpha, beta, level)
     incoherent = dict.fromkeys(f.group for f in sorted(findings, key=_severity) if f.status == INCOHERENT)
     unjudged = {f.group for f in findings if f.status in UNJUDGED}
@@ -344,5 +721,6 @@ __all__ = [
     "CaseFinding",
     "GroupFinding",
     "Verdict",
-    "verdict",
+    "check_tolerance",
+    "judge",
 ]

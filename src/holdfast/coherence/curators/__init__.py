@@ -1,8 +1,6 @@
 """Curators: from one half of the rows to a report."""
 
-from holdfast.coherence.curators.cart import Cart
 from holdfast.coherence.curators.commands import Function, Shell
-from holdfast.coherence.curators.libraries import Library, installed
 from holdfast.coherence.curators.plain import Bootstrap, Clear, Count, RandomSubset, ShuffledColumn
 from holdfast.coherence.curators.private import (
     Marginals,
@@ -11,6 +9,7 @@ from holdfast.coherence.curators.private import (
     PrivateNaiveBayes,
     simulated,
 )
+from holdfast.coherence.curators.synthetic import Cart, Library, installed
 
 __all__ = [
     "Bootstrap",

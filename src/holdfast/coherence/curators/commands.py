@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
-import signal
-import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from holdfast import check
-from holdfast.coherence.failures import CuratorFailed
-from holdfast.coherence.isolation import DETAIL, isolated
+from holdfast.coherence.failures import CuratorFailed, isolated
 from holdfast.coherence.protocol import call
 from holdfast.coherence.table import Table
+from holdfast.core import arguments, sandbox
 from holdfast.errors import HoldfastError, InvalidParameter
 
 #: What a shell means by these: the usual slip is a script named by a path from where the audit was started.
@@ -61,7 +56,7 @@ class Shell:
     name: str = "command"
 
     def __post_init__(self) -> None:
-        check.real("time_limit", self.time_limit, above=0)
+        arguments.real("time_limit", self.time_limit, above=0)
         if not isinstance(self.command, str) or "{train}" not in self.command or "{release}" not in self.command:
             raise InvalidParameter("command must name the files {train} and {release}")
 
@@ -69,50 +64,30 @@ class Shell:
         """The report on this half."""
         with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
             place = Path(folder)
-            train, release, said = place / "train.csv", place / "release.csv", place / "output.txt"
+            train, release = place / "train.csv", place / "release.csv"
             half.write_csv(train)
             line = self.command
             filled = {"train": shlex.quote(str(train)), "release": shlex.quote(str(release))}
             for key, value in {**filled, "seed": str(int(rng.integers(2**31 - 1)))}.items():
                 line = line.replace("{" + key + "}", value)  # not str.format: a command may hold other braces
-            status = self._run(line, place, said)
-            detail = said.read_text(encoding="utf-8", errors="replace")[-DETAIL:]
-            if status is None:
-                late = f"the command ran past its limit of {self.time_limit:g} s and was ended"
-                raise CuratorFailed(late, "curator-hung", detail)
-            if status:
-                raise CuratorFailed(f"the command ended with status {status}{_HINTS.get(status, '')}", detail=detail)
+            try:
+                done = sandbox.run_command(line, seconds=self.time_limit, folder=place)
+            except sandbox.TimedOut as error:
+                raise CuratorFailed(str(error), "curator-hung", error.detail) from None
+            detail = done.answer.decode(errors="replace")[-sandbox.DETAIL :]
+            if done.status:
+                hint = _HINTS.get(done.status, "")
+                raise CuratorFailed(f"the command ended with status {done.status}{hint}", detail=detail)
             if not release.is_file():
                 raise CuratorFailed("the command ended with status 0 and wrote no release", detail=detail)
+            with release.open("rb") as file:
+                if file.readline() and not file.read(1):
+                    raise CuratorFailed("the release of the command has no rows", detail=detail)
             try:
-                made = Table.read_csv(release, like=half)
+                return Table.read(release, like=half)
             except (HoldfastError, ValueError, OSError) as error:
                 text = "the release of the command is no CSV file with a header and even rows"
                 raise CuratorFailed(text, detail=str(error)) from None
-        if not made.rows:
-            raise CuratorFailed("the release of the command has no rows", detail=detail)
-        return made
-
-    def _run(self, line: str, place: Path, said: Path) -> int | None:
-        """The exit status, or None past the limit. Output goes to a file: a pipe can outlive the command."""
-        with open(said, "wb") as output:
-            process = subprocess.Popen(
-                line,
-                shell=True,
-                cwd=place,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                return process.wait(self.time_limit)
-            except subprocess.TimeoutExpired:
-                return None
-            finally:  # also on an interrupt: whatever the command left running in its own session ends with it
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
 
 
 @dataclass(frozen=True)
@@ -146,11 +121,11 @@ class Function:
     name: str = "function"
 
     def __post_init__(self) -> None:
-        check.choice("given", self.given, ["table", "pandas", "columns"])
+        arguments.choice("given", self.given, ["table", "pandas", "columns"])
         if not callable(self.function):
             raise InvalidParameter("function must be callable")
         if self.time_limit is not None:
-            check.real("time_limit", self.time_limit, above=0)
+            arguments.real("time_limit", self.time_limit, above=0)
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Any:
         """The report on this half."""
@@ -160,6 +135,3 @@ class Function:
         if self.time_limit is None:
             return call(self.function, form, rng)
         return isolated(self.function, (form, rng), self.time_limit)
-
-
-__all__ = ["Function", "Shell"]

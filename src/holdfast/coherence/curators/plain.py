@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from holdfast import check
-from holdfast.coherence.table import Table, equal
+from holdfast.coherence.table import Table
+from holdfast.coherence.target import decided, parsed
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 
@@ -50,29 +51,33 @@ class ShuffledColumn:
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
         """The report on this half."""
-        return Table.of({self.column: rng.permutation(half[self.column])})
+        one = half.select([self.column])
+        return one.take(rng.permutation(half.rows))
 
 
 @dataclass(frozen=True)
 class Count:
-    """Releases how many rows have `column == value`: the count of the paper's section 7 (Theorem 11).
+    """Releases how many rows follow a rule: the count of the paper's section 7 (Theorem 11).
 
-    The report is a mapping with the entries `column`, `value`, `count` and `rows`.
+    The rule is an expression of docs/expressions.md. The report is a mapping with the entries `rule`, `count` and
+    `rows`.
 
     Examples
     --------
-    >>> Count("ill", 1)(Table.of({"ill": [0, 1, 1]}))
-    {'column': 'ill', 'value': 1, 'count': 2, 'rows': 3}
+    >>> Count("ill = 1")(Table.of({"ill": [0, 1, 1]}))
+    {'rule': 'ill = 1', 'count': 2, 'rows': 3}
     """
 
-    column: str
-    value: Any
+    rule: str
     name: str = "count"
+
+    def __post_init__(self) -> None:
+        parsed("rule", self.rule)
 
     def __call__(self, half: Table) -> dict[str, Any]:
         """The report on this half."""
-        count = int(equal(half[self.column], self.value).sum())
-        return {"column": self.column, "value": self.value, "count": count, "rows": half.rows}
+        count = int(decided("rule", self.rule, half).sum())
+        return {"rule": self.rule, "count": count, "rows": half.rows}
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class RandomSubset:
     name: str = "random-subset"
 
     def __post_init__(self) -> None:
-        check.whole("rows", self.rows, at_least=1)
+        arguments.whole("rows", self.rows, at_least=1)
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
         """The report on this half."""
@@ -113,6 +118,3 @@ class Bootstrap:
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
         """The report on this half."""
         return half.take(rng.integers(half.rows, size=half.rows))
-
-
-__all__ = ["Bootstrap", "Clear", "Count", "RandomSubset", "ShuffledColumn"]

@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.accounting.costs import PureDP
-from holdfast.bounds.exact import float_up
+from holdfast.bounds.numerics.exact import float_up
 from holdfast.coherence.encoding import Values
 from holdfast.coherence.learners.attackers import Predictor
 from holdfast.coherence.learners.tabular import bayes_predictor
-from holdfast.coherence.lenses import Lens
-from holdfast.coherence.table import Column, Table, column
-from holdfast.coherence.target import Target
+from holdfast.coherence.table import Column, Table
+from holdfast.coherence.target import Lens, Target
 from holdfast.errors import InvalidParameter
 from holdfast.noise.entropy import Seeded, Source
 from holdfast.noise.inputs import Rational, rational
@@ -92,14 +91,12 @@ class NoisyHistogram:
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table:
         """The report on this half."""
-        known = _known(self.domains)
+        known = _known(self.domains, half)
         least = 0 if self.missing else 1
         counts = _noisy(half, known, tuple(self.domains), self.epsilon, 1, _draw(self.source, rng), least)
         cells = np.repeat(np.arange(counts.size), np.maximum(counts.ravel(), 0))
         codes = np.unravel_index(rng.permutation(cells), counts.shape)
-        return Table.of(
-            {name: _values(known[name], code + least) for name, code in zip(self.domains, codes, strict=True)}
-        )
+        return _table(known, {name: code + least for name, code in zip(self.domains, codes, strict=True)})
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ class NoisyMarginals:
 
     def __call__(self, half: Table, rng: np.random.Generator) -> Table | Marginals:
         """The report on this half."""
-        known = _known(self.domains)
+        known = _known(self.domains, half)
         source = _draw(self.source, rng)
         share = len(self.marginals)
         tables = {names: _noisy(half, known, names, self.epsilon, share, source) for names in self.marginals}
@@ -252,7 +249,7 @@ class Marginals:
             shape = turned.shape[len(given) :]
             drawn = np.minimum(drawn, int(np.prod(shape, dtype=int)) - 1)
             codes.update(zip(fresh, np.unravel_index(drawn, shape), strict=True))
-        return Table.of({name: _values(self.known[name], code) for name, code in codes.items()})
+        return _table(self.known, codes)
 
     def naive_bayes(self, lens: Lens, target: Target | None, smoothing: float) -> Predictor:
         """The naive Bayes classifier of these counts, for the columns of the lens."""
@@ -264,7 +261,7 @@ class Marginals:
             table = self.tables.get((target.column, name))
             if table is None:
                 raise InvalidParameter(f"the report has no counts of {target.column!r} by {name!r}")
-            labels = Table.of({target.column: _values(self.known[target.column], np.arange(table.shape[0]))})
+            labels = _table(self.known, {target.column: np.arange(table.shape[0])})
             truth, applies = target.truth(labels), target.applies(labels)
             positive = np.maximum(table, 0).astype(np.float64)
             counts[name] = np.stack([positive[applies & ~truth].sum(axis=0), positive[truth].sum(axis=0)])
@@ -297,8 +294,23 @@ def _cost(epsilon: Rational | None) -> PureDP | None:
     return None if epsilon is None else PureDP(float_up(rational("epsilon", epsilon, above=0)))
 
 
-def _known(domains: Mapping[str, Sequence[Any]]) -> dict[str, Values]:
-    return {name: Values.of(column(np.array(list(values), dtype=object))) for name, values in domains.items()}
+def _known(domains: Mapping[str, Sequence[Any]], half: Table) -> dict[str, Values]:
+    """The declared values of each column as values of its kind, so that what is released is of that kind too."""
+    known = {}
+    for name, values in domains.items():
+        declared = [value for value in values if value is not None]
+        if half.is_text(name):
+            known[name] = Values(True, np.unique(np.array([str(value) for value in declared], dtype=str)))
+            continue
+        boolean = half.is_boolean(name)
+        words = {"true": 1.0, "false": 0.0} if boolean else {}
+        try:
+            numbers = [words[value] if value in words else float(value) for value in declared]
+        except (TypeError, ValueError):
+            kind = "truth values" if boolean else "numbers"
+            raise InvalidParameter(f"domains must declare {kind} for column {name!r}, which holds {kind}") from None
+        known[name] = Values(False, np.unique(np.array(numbers, dtype=np.float64)), boolean)
+    return known
 
 
 def _draw(source: SourceOf | None, rng: np.random.Generator) -> Source | None:
@@ -324,11 +336,13 @@ def _noisy(
     return np.asarray(counts + discrete_laplace(scale, counts.size, source=source).reshape(shape))
 
 
-def _values(known: Values, codes: NDArray[Any]) -> Column:
-    """The values of codes; code 0 is missing."""
-    if known.text:
-        return np.asarray(np.append(np.array([None], dtype=object), known.distinct.astype(object))[codes])
-    return np.asarray(np.append(np.nan, known.distinct)[codes])
-
-
-__all__ = ["LARGEST_TABLE", "Marginals", "NoisyHistogram", "NoisyMarginals", "PrivateNaiveBayes", "simulated"]
+def _table(known: Mapping[str, Values], codes: Mapping[str, NDArray[Any]]) -> Table:
+    """Rows from the codes of their values; code 0 is missing."""
+    columns: dict[str, Column] = {}
+    for name, code in codes.items():
+        if known[name].text:
+            columns[name] = np.append(np.array([None], dtype=object), known[name].distinct.astype(object))[code]
+        else:
+            columns[name] = np.append(np.nan, known[name].distinct)[code]
+    booleans = frozenset(name for name in codes if known[name].boolean)
+    return Table(columns, len(next(iter(columns.values()))), booleans)

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.coherence.encoding import Cells, Matrix
-from holdfast.coherence.lenses import Lens
 from holdfast.coherence.peeking import checked
 from holdfast.coherence.table import Table
-from holdfast.coherence.target import Target
+from holdfast.coherence.target import Lens, Target
+from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter
-from holdfast.extras import named_extras
 
 Predictor = Callable[[Table], NDArray[np.float64]]
 
@@ -55,7 +54,7 @@ class Linkage:
     Examples
     --------
     >>> report = {"town": ["A", "A", "B", "B"], "ill": [1, 1, 1, 0]}
-    >>> h = Linkage()(report, Lens("town", ("town",)), Target("ill", equals=1))
+    >>> h = Linkage()(report, Lens("town", ("town",)), Target("ill = 1"))
     >>> h(Table.of({"town": ["A", "B", "C"]}))
     array([1. , 0. , 0.5])
     """
@@ -219,6 +218,3 @@ def _coin(key: bytes, row: tuple[Any, ...]) -> float:
 def _sklearn(module: str) -> Any:
     with named_extras():
         return importlib.import_module(f"sklearn.{module}")
-
-
-__all__ = ["CoinFlip", "Constant", "Given", "Linkage", "Membership", "NearestRecord", "Predictor", "report_table"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import check
+from holdfast.coherence.distance import numbers
 from holdfast.coherence.encoding import Matrix, Values
 from holdfast.coherence.learners.attackers import (
     CoinFlip,
@@ -21,12 +21,68 @@ from holdfast.coherence.learners.attackers import (
     Predictor,
     report_table,
 )
-from holdfast.coherence.learners.scores import from_log_odds
-from holdfast.coherence.lenses import Lens
 from holdfast.coherence.table import Table
-from holdfast.coherence.target import Target
+from holdfast.coherence.target import Lens, Target
+from holdfast.core import arguments
+from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter
-from holdfast.extras import named_extras
+
+# --- Scores -----------------------------------------------------------------------------------------------------------
+# From what models give to predictions in [-1, 1]: the sign says yes or no, the size how sure.
+
+
+def from_probability(probability: Any) -> NDArray[np.float64]:
+    """`2p - 1` for a probability p.
+
+    Examples
+    --------
+    >>> from_probability([0, 0.75])
+    array([-1. ,  0.5])
+    """
+    p = numbers("probability", probability)
+    if p.size and (p.min() < -1e-9 or p.max() > 1 + 1e-9):
+        raise InvalidParameter("probability must lie in [0, 1], and some do not")
+    return np.clip(2 * p - 1, -1, 1)
+
+
+def from_labels(labels: Any, positive: Any = True) -> NDArray[np.float64]:
+    """1 for the positive label, -1 for any other.
+
+    Examples
+    --------
+    >>> from_labels(["ill", "well"], positive="ill")
+    array([ 1., -1.])
+    """
+    return np.where(np.asarray(labels) == positive, 1.0, -1.0)
+
+
+def from_scores(scores: Any, low: float, high: float) -> NDArray[np.float64]:
+    """A score with a known range [low, high], stretched to [-1, 1].
+
+    Examples
+    --------
+    >>> from_scores([0, 5, 10], 0, 10)
+    array([-1.,  0.,  1.])
+    """
+    low, high = arguments.real("low", low), arguments.real("high", high)
+    s = numbers("scores", scores)
+    if not low < high or (s.size and (s.min() < low or s.max() > high)):
+        raise InvalidParameter("scores must lie in [low, high] with low below high, and do not")
+    return 2 * (s - low) / (high - low) - 1
+
+
+def from_log_odds(scores: Any) -> NDArray[np.float64]:
+    """`tanh(s / 2)`: log-odds s give exactly `2p - 1`; any other score without a range is squeezed.
+
+    Examples
+    --------
+    >>> from_log_odds([0.0, np.log(3)]).round(12)
+    array([0. , 0.5])
+    """
+    return np.tanh(numbers("scores", scores) / 2)
+
+
+# --- Tabular ----------------------------------------------------------------------------------------------------------
 
 #: The usual models: dotted name of the estimator, its options, and whether it wants standardised one-hot columns.
 MODELS: Mapping[str, tuple[str, dict[str, Any], bool]] = {
@@ -71,7 +127,7 @@ class Estimator:
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> report = {"age": [20, 30, 40, 50], "ill": [0, 0, 1, 1]}
     >>> learner = Estimator(DecisionTreeClassifier(), name="tree")
-    >>> h = learner(report, Lens("age", ("age",)), Target("ill", equals=1), np.random.default_rng(1))
+    >>> h = learner(report, Lens("age", ("age",)), Target("ill = 1"), np.random.default_rng(1))
     >>> h(Table.of({"age": [25, 45]}))
     array([-1.,  1.])
     """
@@ -83,7 +139,7 @@ class Estimator:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check.choice("prediction", self.prediction, ["confidence", "label"])
+        arguments.choice("prediction", self.prediction, ["confidence", "label"])
         if not isinstance(self.estimator, str) and not hasattr(self.estimator, "fit"):
             raise InvalidParameter("estimator must be a scikit-learn estimator or its dotted name")
         short = self.estimator.rpartition(".")[2] if isinstance(self.estimator, str) else type(self.estimator).__name__
@@ -147,7 +203,7 @@ class NaiveBayes:
     Examples
     --------
     >>> report = {"town": ["A", "A", "B", "B"], "ill": [1, 1, 0, 0]}
-    >>> h = NaiveBayes()(report, Lens("town", ("town",)), Target("ill", equals=1))
+    >>> h = NaiveBayes()(report, Lens("town", ("town",)), Target("ill = 1"))
     >>> h(Table.of({"town": ["A", "B"]}))
     array([ 0.5, -0.5])
     """
@@ -241,6 +297,3 @@ def learner_of(given: Any) -> Any:
     if callable(given):
         return given
     raise InvalidParameter(f"a learner must be a name, an estimator or a callable, got a {type(given).__name__}")
-
-
-__all__ = ["MODELS", "NAMES", "Estimator", "NaiveBayes", "bayes_predictor", "learner_of", "named"]

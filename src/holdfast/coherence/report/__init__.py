@@ -1,7 +1,6 @@
 """The report of an audit: one page that works offline, JSON and CSV beside it."""
 
-from holdfast.coherence.report.content import Report, build
-from holdfast.coherence.report.distributions import Distribution, distribution
+from holdfast.coherence.report.content import Distribution, Report, build, distribution
 from holdfast.coherence.report.files import places, write
 from holdfast.coherence.report.page import SECTIONS, html
 from holdfast.coherence.report.reading import read

@@ -6,14 +6,314 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast import check
-from holdfast.coherence.report.distributions import MIN_CELL, Distribution, distribution
-from holdfast.coherence.report.repeats import Repeats, Utility, own_and_chance, repeats, utilities
-from holdfast.coherence.report.words import PARTIAL, SINGLE
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.coherence.experiment import Trials
 from holdfast.coherence.significance import Significance
-from holdfast.coherence.trials import Trials
 from holdfast.coherence.verdict import GroupFinding, Verdict
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
+
+# --- Distributions ----------------------------------------------------------------------------------------------------
+# Predictions of a group as counts in bins, for the released and the held-out half. Never a single prediction.
+
+Bin = tuple[float, float, float]
+"""Left end, members in the released half, members in the held-out half."""
+BINS = 40
+"""Equal bins of [-1, 1] before small ones are joined."""
+MIN_CELL = 10
+"""People below which a bin is joined with its neighbour; the default of `min_cell`."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How the predictions of one group spread over [-1, 1], in the released and in the held-out half.
+
+    Attributes
+    ----------
+    learner, lens, group : str
+        Whose predictions, through which lens, about whom.
+    edges : tuple of float
+        Ends of the bins, from -1 to 1; empty where the group is too small to show or nothing succeeded.
+    inside, outside : tuple of float
+        Members in each bin, mean over the splits: of the released half and of the held-out half.
+    note : str
+        What is shown, or why nothing is.
+
+    Examples
+    --------
+    >>> halves = (40.0, 60.0), (52.0, 48.0)
+    >>> shown = Distribution("linkage", "all", "women", (-1.0, 0.0, 1.0), *halves, note="Mean over 1 split.")
+    >>> shown.to_dict()["inside"]
+    [40.0, 60.0]
+    """
+
+    learner: str
+    lens: str
+    group: str
+    edges: tuple[float, ...]
+    inside: tuple[float, ...]
+    outside: tuple[float, ...]
+    note: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "learner": self.learner,
+            "lens": self.lens,
+            "group": self.group,
+            "edges": list(self.edges),
+            "inside": list(self.inside),
+            "outside": list(self.outside),
+            "note": self.note,
+        }
+
+
+def distribution(trials: Trials, learner: int, lens: int, group: int, min_cell: int = MIN_CELL) -> Distribution:
+    """The predictions of one group as counts in bins, averaged over the splits that gave predictions.
+
+    Bins that hold some but fewer than `min_cell` members, both halves together, are joined or left out, so that no bin
+    speaks about a few people. A group of fewer than twice `min_cell` members is not shown at all.
+
+    Examples
+    --------
+    >>> from holdfast.coherence import Audit, Target, curators, learners, run
+    >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=2))
+    >>> shown = distribution(trials, 0, 0, 1)
+    >>> len(shown.edges) == len(shown.inside) + 1, round(sum(shown.inside) + sum(shown.outside))
+    (True, 200)
+    """
+    min_cell = arguments.whole("min_cell", min_cell, at_least=1)
+    names = (trials.learners[learner], trials.lenses[lens].name, trials.groups.names[group])
+    members = trials.groups.mask(group)
+    size = int(members.sum())
+    if size < 2 * min_cell:
+        return Distribution(*names, (), (), (), f"Not shown: fewer than {2 * min_cell} members.")
+    done = np.flatnonzero(trials.done[:, learner, lens])
+    if trials.predictions is None or not done.size:
+        return Distribution(*names, (), (), (), "Not shown: there are no predictions.")
+    edges = np.linspace(-1.0, 1.0, BINS + 1)
+    inside, outside = np.zeros(BINS), np.zeros(BINS)
+    for k in done:
+        values, where = trials.predictions[k, learner, lens][members], trials.inside[k][members]
+        inside += np.histogram(values[where], edges)[0]
+        outside += np.histogram(values[~where], edges)[0]
+    bins, left_out = joined(edges, inside / done.size, outside / done.size, min_cell)
+    note = f"Mean over {done.size} {'split' if done.size == 1 else 'splits'}; {size:,} members"
+    note += f"; bins of at least {min_cell} people, sparse neighbours joined."
+    if left_out:
+        many = f"About {left_out:.0f}" if left_out >= min_cell else f"Fewer than {min_cell}"
+        note += f" {many} people alone in sparse bins are not drawn."
+    lefts, a, b = zip(*bins, strict=True)
+    return Distribution(*names, (*lefts, 1.0), a, b, note)
+
+
+def joined(edges: Any, inside: Any, outside: Any, least: float) -> tuple[tuple[Bin, ...], float]:
+    """Bins that each hold `least` people or nobody, as (left end, inside, outside); and how many people are left out.
+
+    Full bins stay as they are, so that a crowd at one prediction is drawn where it is. Sparse bins between full ones
+    are joined from the left; where all of them together hold too few, these few are left out.
+
+    Examples
+    --------
+    >>> joined([-1, -0.5, 0, 0.5, 1], [3, 9, 0, 10], [4, 9, 0, 2], 25)
+    (((-1.0, 22.0, 15.0),), 0.0)
+    >>> joined([-1, -0.5, 0, 0.5, 1], [3, 9, 0, 10], [4, 9, 0, 2], 10)
+    (((-1.0, 0.0, 0.0), (-0.5, 9.0, 9.0), (0.0, 0.0, 0.0), (0.5, 10.0, 2.0)), 7.0)
+    """
+    bins: list[Bin] = []
+    sparse: list[Bin] = []
+    left_out = 0.0
+    ends = [(float(e), float(a), float(b)) for e, a, b in zip(edges[:-1], inside, outside, strict=True)]
+    for one in [*ends, None]:
+        if one is not None and one[1] + one[2] < least:
+            sparse.append(one)
+            continue
+        made, missed = _run(sparse, least)
+        bins += made
+        left_out += missed
+        sparse = []
+        if one is not None:
+            bins.append(one)
+    return tuple(bins), left_out
+
+
+def _run(sparse: list[Bin], least: float) -> tuple[list[Bin], float]:
+    """Sparse bins joined; empty ones at either end stay."""
+    held = [i for i, one in enumerate(sparse) if one[1] + one[2] > 0]
+    if not held:
+        return sparse, 0.0
+    first, last = held[0], held[-1] + 1
+    parts: list[Bin] = []
+    for one in sparse[first:last]:
+        if parts and parts[-1][1] + parts[-1][2] < least:
+            parts[-1] = _added(parts[-1], one)
+        else:
+            parts.append(one)
+    if len(parts) > 1 and parts[-1][1] + parts[-1][2] < least:
+        rest = parts.pop()
+        parts[-1] = _added(parts[-1], rest)
+    missed = 0.0
+    if parts[0][1] + parts[0][2] < least:
+        missed, parts = parts[0][1] + parts[0][2], [(parts[0][0], 0.0, 0.0)]
+    return [*sparse[:first], *parts, *sparse[last:]], missed
+
+
+def _added(one: Bin, other: Bin) -> Bin:
+    return one[0], one[1] + other[1], one[2] + other[2]
+
+
+# --- Repeats ----------------------------------------------------------------------------------------------------------
+# What repeated splits show beside a mean: every distance in order, and excess beside how well a learner predicts.
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """The distances of one group over the splits, in order, and what chance alone gives: Figure 2 of the paper.
+
+    Attributes
+    ----------
+    learner, lens, group : str
+        Whose predictions, through which lens, about whom.
+    size : int
+        Members of the group.
+    distances : tuple of float
+        One for each split, ascending.
+    chance : tuple of float
+        As many: of the same predictors on splits that they were not trained on, at equal steps of their order.
+    """
+
+    learner: str
+    lens: str
+    group: str
+    size: int
+    distances: tuple[float, ...]
+    chance: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Utility:
+    """One learner and lens: how well it predicts people who were held out, and its largest excess over the floor.
+
+    Attributes
+    ----------
+    learner, lens : str
+        Which predictor.
+    auc : float
+        Of the statement that is predicted, among held-out people, mean over the splits; one half is guessing.
+    excess : float
+        The largest mean excess over the floor among the groups.
+    group : str
+        Which group that is.
+    """
+
+    learner: str
+    lens: str
+    auc: float
+    excess: float
+    group: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return dict(vars(self))
+
+
+def own_and_chance(
+    found: Significance, finding: GroupFinding, group: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Distances of predictors on their own splits, and on the splits of others, which is chance; None without both."""
+    case = found.case(finding.learner, finding.lens)
+    if case.cross is None:
+        return None
+    table = case.cross[:, :, group]
+    off = table[~np.eye(len(table), dtype=bool)]
+    own, others = case.distance[np.isfinite(case.distance[:, group]), group], off[np.isfinite(off)]
+    return (own, others) if own.size and others.size else None
+
+
+def repeats(found: Significance, finding: GroupFinding, group: int) -> Repeats | None:
+    """The distances of one finding in order; None where there are fewer than two, or no cross-evaluation."""
+    known = own_and_chance(found, finding, group)
+    if known is None or known[0].size < 2:
+        return None
+    own, others = known
+    chance = np.quantile(others, np.linspace(0, 1, own.size))
+    ordered = tuple(np.sort(own).tolist())
+    return Repeats(finding.learner, finding.lens, finding.group, finding.size, ordered, tuple(chance.tolist()))
+
+
+def utilities(trials: Trials, findings: tuple[GroupFinding, ...]) -> tuple[Utility, ...]:
+    """Held-out AUC and largest excess of each learner and lens; empty where the target's two groups are not known.
+
+    They are a group and the one called "not" and its name, as `Audit` makes them by default.
+    """
+    names = trials.groups.names
+    pair = next(((name, f"not {name}") for name in names if f"not {name}" in names), None)
+    if pair is None or trials.predictions is None:
+        return ()
+    true, false = (trials.groups.mask(name) for name in pair)
+    made = []
+    for i, learner in enumerate(trials.learners):
+        for j, lens in enumerate(trials.lenses):
+            own = [f for f in findings if (f.learner, f.lens) == (learner, lens.name) and f.excess is not None]
+            held = [
+                auc(
+                    trials.predictions[k, i, j][true & ~trials.inside[k]],
+                    trials.predictions[k, i, j][false & ~trials.inside[k]],
+                )
+                for k in np.flatnonzero(trials.done[:, i, j])
+            ]
+            known = [value for value in held if value is not None]
+            if own and known:
+                worst = max(own, key=lambda f: f.excess or 0.0)
+                made.append(Utility(learner, lens.name, float(np.mean(known)), float(worst.excess or 0.0), worst.group))
+    return tuple(made)
+
+
+def auc(true: NDArray[np.float64], false: NDArray[np.float64]) -> float | None:
+    """How often a prediction from the first list is above one from the second, ties by half; None if one is empty.
+
+    Examples
+    --------
+    >>> auc(np.array([0.5, 1.0]), np.array([0.5, -1.0]))
+    0.875
+    """
+    if not true.size or not false.size:
+        return None
+    ordered = np.sort(false)
+    below = np.searchsorted(ordered, true, side="left").sum() + np.searchsorted(ordered, true, side="right").sum()
+    return float(below / (2 * true.size * false.size))
+
+
+# --- Content ----------------------------------------------------------------------------------------------------------
+
+# What an audit can and cannot show, in plain sentences that every report carries.
+
+CAN = (
+    "That the predictions for a group differ between people in the release and people held out by more than chance "
+    "gives, for the learners, lenses and groups that were tried.",
+    "How large that difference is, with the floor that chance alone gives at this group size beside it.",
+    "With repeated splits: that the release breaks the tolerance alpha more often than beta allows, on this data.",
+)
+CANNOT = (
+    "That a release is safe. Another learner, another lens or another group may show what these did not.",
+    "Anything about other data, or about people who are not in this file.",
+    "Whether predictions are right: accuracy never enters, only the difference that being released makes.",
+    "Other harms, such as singling people out: coherence is one necessary condition beside others.",
+    "Leaks in groups that are too small for this alpha: there, chance alone exceeds it.",
+)
+SINGLE = (
+    "How often alpha is exceeded: the release was made once, so there is one split and no probability to estimate.",
+    "Anything at all, if who was in the release was not decided by a uniformly random choice.",
+)
+PARTIAL = ("What is missing would have shown. It is listed above and counts neither as passed nor as failed.",)
+
 
 SCHEMA = 1
 """Version of the JSON form."""
@@ -76,14 +376,14 @@ class Report:
     Examples
     --------
     >>> import numpy as np
-    >>> from holdfast.coherence.significance import significance
-    >>> from holdfast.coherence.verdict import verdict
+    >>> from holdfast.coherence.significance import assess
+    >>> from holdfast.coherence.verdict import judge
     >>> from holdfast.coherence.report import build
     >>> from holdfast.coherence import Audit, Target, curators, learners, run
     >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
-    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
-    >>> tested = significance(trials, permutations=999)
-    >>> report = build(trials, tested, verdict(tested, 0.5), title="people")
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
+    >>> tested = assess(trials, permutations=999)
+    >>> report = build(trials, tested, judge(tested, 0.5), title="people")
     >>> report.title, report.rows, report.splits, report.partial
     ('people', 400, 12, False)
     """
@@ -117,6 +417,13 @@ class Report:
     def label(self) -> str:
         """The outcome, marked if partial."""
         return self.verdict.outcome + (", PARTIAL" if self.partial else "")
+
+    @property
+    def offenders_heading(self) -> str:
+        """What the table of `offenders` is headed with."""
+        if not self.offenders:
+            return "No group was measured"
+        return "Worst offenders" if self.verdict.offenders() else "No group was found; these come closest"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the JSON file: every number of the page."""
@@ -158,7 +465,7 @@ def build(
     Parameters
     ----------
     trials, found, judged
-        What `run` or `single_shot`, `significance` and `verdict` returned, for the same audit.
+        What `run` or `single_shot`, `assess` and `judge` returned, for the same audit.
     title : str
         What was audited.
     setting : list of (str, str)
@@ -171,16 +478,16 @@ def build(
     --------
     >>> import numpy as np
     >>> from holdfast.coherence import Audit, Target, curators, learners, run
-    >>> from holdfast.coherence.significance import significance
-    >>> from holdfast.coherence.verdict import verdict
+    >>> from holdfast.coherence.significance import assess
+    >>> from holdfast.coherence.verdict import judge
     >>> rng = np.random.default_rng(1)
     >>> people = {"id": np.arange(1200), "ill": rng.integers(0, 2, 1200)}
-    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
-    >>> tested = significance(trials, permutations=999)
-    >>> build(trials, tested, verdict(tested, 0.5), title="people")
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
+    >>> tested = assess(trials, permutations=999)
+    >>> build(trials, tested, judge(tested, 0.5), title="people")
     Report(INCOHERENT, 3 findings)
     """
-    min_cell = check.whole("min_cell", min_cell, at_least=1)
+    min_cell = arguments.whole("min_cell", min_cell, at_least=1)
     smallest = min(found.sizes)
     if smallest < min_cell:
         raise InvalidParameter(
@@ -289,6 +596,3 @@ def corrected_p(finding: GroupFinding, level: float) -> str:
     if finding.p_adjusted is not None and finding.least_p > level:
         return "too few splits"
     return probability(finding.p_adjusted)
-
-
-__all__ = ["GROUPS", "OFFENDERS", "SCHEMA", "Curve", "Report", "build", "corrected_p", "plain_number", "probability"]

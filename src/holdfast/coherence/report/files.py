@@ -8,12 +8,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from holdfast.coherence.experiment import Trials
 from holdfast.coherence.report.content import Report
 from holdfast.coherence.report.page import html
-from holdfast.coherence.trials import Trials
 from holdfast.coherence.verdict import GroupFinding
+from holdfast.core.strict_json import to_json
 from holdfast.errors import InvalidParameter
-from holdfast.strict_json import to_json
 
 FINDINGS = tuple(field.name for field in fields(GroupFinding) if field.name != "sentences")
 """Columns of the table of findings."""
@@ -49,14 +49,14 @@ def write(report: Report, trials: Trials, path: str | Path, min_cell: int = 1) -
     Examples
     --------
     >>> import numpy as np
-    >>> from holdfast.coherence.significance import significance
-    >>> from holdfast.coherence.verdict import verdict
+    >>> from holdfast.coherence.significance import assess
+    >>> from holdfast.coherence.verdict import judge
     >>> from holdfast.coherence.report import build
     >>> from holdfast.coherence import Audit, Target, curators, learners, run
     >>> people = {"id": np.arange(400), "ill": np.tile([0, 1], 200)}
-    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
-    >>> tested = significance(trials, permutations=999)
-    >>> report = build(trials, tested, verdict(tested, 0.5), title="people")
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
+    >>> tested = assess(trials, permutations=999)
+    >>> report = build(trials, tested, judge(tested, 0.5), title="people")
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     sorted(path.name for path in write(report, trials, f"{folder}/audit.html").values() if path.exists())
@@ -122,6 +122,3 @@ def _harmless(cell: str) -> str:
         except ValueError:
             return "'" + cell
     return cell
-
-
-__all__ = ["FINDINGS", "SPLITS", "places", "write"]

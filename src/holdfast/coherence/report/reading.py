@@ -12,17 +12,25 @@ from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 from holdfast.coherence.failures import KINDS as FAILURES
-from holdfast.coherence.report.content import GROUPS, OFFENDERS, SCHEMA, Curve, Report
-from holdfast.coherence.report.distributions import BINS, Distribution
-from holdfast.coherence.report.repeats import Repeats, Utility
+from holdfast.coherence.report.content import (
+    BINS,
+    GROUPS,
+    OFFENDERS,
+    SCHEMA,
+    Curve,
+    Distribution,
+    Repeats,
+    Report,
+    Utility,
+)
 from holdfast.coherence.significance import CROSS, MAX_T, NONE
-from holdfast.coherence.verdict import Verdict
-from holdfast.coherence.verdict_findings import (
+from holdfast.coherence.verdict import (
     EXIT_STATUS,
     UNJUDGED,
     AlphaPoint,
     CaseFinding,
     GroupFinding,
+    Verdict,
 )
 from holdfast.errors import InvalidParameter
 
@@ -51,13 +59,13 @@ def read(plain: Any) -> Report:
     >>> import numpy as np
     >>> from holdfast.coherence import Audit, Target, curators, learners, run
     >>> from holdfast.coherence.report import build, html
-    >>> from holdfast.coherence.significance import significance
-    >>> from holdfast.coherence.verdict import verdict
+    >>> from holdfast.coherence.significance import assess
+    >>> from holdfast.coherence.verdict import judge
     >>> rng = np.random.default_rng(1)
     >>> people = {"id": np.arange(1200), "ill": rng.integers(0, 2, 1200)}
-    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill", equals=1), splits=12, seed=1))
-    >>> tested = significance(trials, permutations=999)
-    >>> report = build(trials, tested, verdict(tested, 0.5), title="people")
+    >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
+    >>> tested = assess(trials, permutations=999)
+    >>> report = build(trials, tested, judge(tested, 0.5), title="people")
     >>> html(read(report.to_dict())) == html(report)
     True
     """
@@ -279,6 +287,3 @@ def _one_of(name: str, value: Any, known: Any) -> str:
     if not isinstance(value, str) or value not in known:
         raise InvalidParameter(f"{name} must be one of {', '.join(sorted(known))}")
     return value
-
-
-__all__ = ["read"]

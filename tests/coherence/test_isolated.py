@@ -6,8 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from holdfast.coherence.failures import CuratorFailed
-from holdfast.coherence.isolation import isolated
+from holdfast.coherence.failures import CuratorFailed, isolated
 
 
 def test_a_dead_child_is_not_taken_for_a_slow_one_where_another_holds_its_pipe():
