@@ -1,0 +1,1 @@
+"""Composition games and their adversaries, exact random walks, filters and odometers."""

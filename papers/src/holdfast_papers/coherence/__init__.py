@@ -1,0 +1,1 @@
+"""Demographic coherence: Figures 2 and 3, Table 1, predictors and significance."""
