@@ -17,11 +17,11 @@ import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.errors import BudgetExhausted
 from holdfast.guard import Guard, Policy, check, mean
-from holdfast.guard.ledger import faults, postgres, schema, sqlite
-from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger import faults, postgres, sql, sqlite
+from holdfast.guard.ledger.opening import open_store
 from tests.guard.forked import Mode, Say, child, ended, heard, serve
 
-LOADED = (alembic.command, postgres, schema, sqlite)
+LOADED = (alembic.command, postgres, sql, sqlite)
 """Imported before the first fork, so that no child has to."""
 ROWS = 4000
 QUESTIONS = 2
@@ -30,6 +30,8 @@ THREADS, PROCESSES, LIMIT = 8, 2, 120
 READY = "ready"
 QUEUED = 4000
 """Questions of a life: more than the lines about them that a pipe holds, so that a process waits before it has none."""
+ASKING = [name for name in faults.POINTS if not name.startswith("opening.")]
+"""Steps of a question; those of an opening are reached in `tests.guard.opening_processes`."""
 EACH, RUN, OVERFITS = 0.01, 0.5, 100_000
 
 
@@ -57,7 +59,7 @@ def opened(where: str, key: str, seed: int, limit: int, slow: bool) -> Guard:
     """A guard in this process; `slow` makes it pay before it reads, as for a sample on a far engine."""
     guard = Guard.open(open_store(where, key=key), sample(seed), policy(limit))
     if slow:
-        guard._slow = lambda: True  # type: ignore[method-assign]
+        guard._rows.slow_seconds = -1.0
     return guard
 
 
@@ -73,7 +75,7 @@ def at_every_point(where: str, key: str) -> list[dict[str, Any]]:
     """Kill a process at every named step once, of quick and of slow questions; then ask again."""
     found = []
     seed = 10
-    for name in faults.POINTS:
+    for name in ASKING:
         for slow in (False, True):
             if name == "guard.reserved" and not slow:
                 continue

@@ -11,7 +11,7 @@ from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Guard, Policy, histogram
 from holdfast.guard.questions import Question
-from holdfast.guard.questions.cells import cells_of
+from holdfast.guard.questions.histogram import cells_of
 
 
 def test_a_category_called_other_keeps_its_count() -> None:
@@ -20,13 +20,13 @@ def test_a_category_called_other_keeps_its_count() -> None:
     answer = guard.ask(histogram("job", categories=["cook", "other"]))
     assert answer.value == pytest.approx({"cook": 0.3, "other": 0.6, "any other": 0.1}, abs=0.01)
     assert set(answer.interval) == set(answer.value)
-    labels = cells_of("job", ["other", "any other"], None, Schema({"job": "text"})).labels
+    labels = cells_of("job", ["other", "any other"], None, Schema({"job": "text not null"})).labels
     assert labels == ("other", "any other", "any any other")
 
 
 def test_edges_that_are_close_together_have_different_names() -> None:
     edges = [0.1, np.nextafter(0.1, 1), 0.12345671, 0.12345679, 3.0]
-    labels = cells_of("x", None, edges, Schema({"x": "number"})).labels
+    labels = cells_of("x", None, edges, Schema({"x": "number not null"})).labels
     assert len(set(labels)) == 5
     assert labels[0] == "[0.1, 0.10000000000000002)"
     assert labels[-2] == "[0.12345679, 3]"
@@ -47,4 +47,6 @@ def test_edges_that_are_close_together_have_different_names() -> None:
 def test_a_test_whose_lists_are_none_is_refused_at_the_door(wrong: dict[str, object]) -> None:
     plain = {"kind": "test", "name": "gof", "columns": ["t"], "categories": [["a", "b"]], "p0": [0.5, 0.5]} | wrong
     with pytest.raises(InvalidParameter):
-        Question.from_dict(plain).bind(Schema({"t": "text"}), 10, Policy(privacy=PureDP(1.0), spend=PureDP(0.1)))
+        Question.from_dict(plain).bind(
+            Schema({"t": "text not null"}), 10, Policy(privacy=PureDP(1.0), spend=PureDP(0.1))
+        )

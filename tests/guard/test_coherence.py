@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +15,11 @@ from holdfast.cli.main import run
 from holdfast.coherence.released import released
 from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard import Guard, Policy, check, mean
-from holdfast.guard.belief import Belief
 from holdfast.guard.coherence import coherence_of
-from holdfast.guard.progress import Progress
+from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.ledger import open_store
+from holdfast.guard.state import Progress
+from tests.guard.earlier import opened_earlier
 
 SHOWN = 3
 
@@ -46,13 +50,13 @@ def _courses(length: int) -> list[tuple[Progress, int]]:
     ],
 )
 def test_the_weights_of_all_courses_of_all_lengths_add_up_to_at_most_one(policy: Policy) -> None:
-    belief, most = Belief(10_000, policy), policy.failures
+    budget, most = GuardBudget(10_000, policy), policy.failures
     whole = paths = 0.0
     for length in range(8):
         for progress, runs in _courses(length):
             if most is None or progress.failed <= most:
-                whole += runs * math.exp(-belief.transcript(progress)[1])
-                paths += runs * math.exp(belief._log_path_weight(progress))
+                whole += runs * math.exp(-budget.transcript(progress)[1])
+                paths += runs * math.exp(budget._log_path_weight(progress))
     assert whole <= 1 + 1e-9
     assert paths > 1  # without a weight for the length it would not do: who stops may go by private answers
 
@@ -99,13 +103,40 @@ def test_from_the_command_line(tmp_path: object, capsys: pytest.CaptureFixture[s
         file.write("age\n" + "23\n35\n47\n59\n" * 5000)
     assert run(["guard", "open", ledger, rows, "--privacy", "pure-dp:0.01", "--questions", "50"]) == 0
     capsys.readouterr()
-    words = ["epsilon", "--ledger", ledger, "--alpha", "0.5", "--mode", "sharp", "--finite"]
+    mean = ["ask", "mean", ledger, rows, "age < 40", "--spend", "pure-dp:0.002"]
+    assert run(mean) == 0
+    capsys.readouterr()
+    words = ["epsilon", "--ledger", ledger, "--alpha", "0.5"]
     assert run([*words, "--group", "most=30000", "--group", "few=100"]) == 0
     said = capsys.readouterr().out
-    assert "pure_epsilon 0.01" in said
+    assert "The cap: pure_epsilon 0.01" in said
+    assert "Spent so far: pure_epsilon 0.002" in said
+    assert "By its cap, whatever was asked of the 20,000 rows so far protects groups of at least" in said
+    assert "By what is spent so far it would be groups of at least" in said
+    assert "only if the private questions were fixed in advance" in said
     assert "of 40,000 people" in said
     assert run([*words, "--group", "few=100"]) == 3
     assert "every listed group is smaller" in capsys.readouterr().err
     assert run([*words, "--n", "100"]) == 2
     assert run([*words, "--json"]) == 0
-    assert '"rows": 20000' in capsys.readouterr().out
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"], found["counted"], found["so_far"]["counted"]) == (20000, "cap", "spent")
+    assert (found["spent"]["pure_epsilon"], found["so_far"]["spent"]["pure_epsilon"]) == (0.01, 0.002)
+    assert found["so_far"]["size"]["rows"] < found["size"]["rows"]
+    assert found["so_far"]["assumption"].endswith("fixed in advance, and not chosen from answers")
+
+
+def test_the_command_changes_no_byte_and_finds_an_overlap_that_only_the_other_ledger_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An earlier version recorded an overlap on one side only: who looks at the other must know, and write nothing."""
+    rows = {"age": [20 + (i * i) % 53 for i in range(2000)]}
+    place = tmp_path / "ledger.db"
+    with open_store(place) as store:
+        first = opened_earlier(store, rows)
+        opened_earlier(store, rows | {"more": [1] * 2000}, overlaps=[first])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for words in ([], ["--json"]):
+        assert run(["epsilon", "--ledger", str(place), "--dataset", first[:12], "--alpha", "0.5", *words]) == 3
+        assert "another guard answers questions about some of these rows" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

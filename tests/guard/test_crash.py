@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from holdfast.accounting import Filter
-from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.ledger.verify import verify
 from holdfast.guard.replay import GuardReplay
 from tests.guard import crashing
@@ -64,8 +63,8 @@ def check_paid(ledger: Ledger, questions_paid: int) -> None:
 
 def test_killed_at_every_named_step(run: Any, where: str, tmp_path: Path) -> None:
     found = run("points", where, tmp_path / "key.pem")
-    assert {case["point"] for case in found} == set(faults.POINTS)
-    assert len(found) == 3 * len(faults.POINTS) - 1
+    assert {case["point"] for case in found} == set(crashing.ASKING)
+    assert len(found) == 3 * len(crashing.ASKING) - 1
     names = [f"k{number}" for number in range(crashing.QUESTIONS)]
     with open_store(where, key=tmp_path / "key.pem") as store:
         for case in found:

@@ -79,7 +79,7 @@ def test_rows_that_change_under_a_running_guard(tmp_path: Path, happens: Callabl
     frame().write_parquet(path)
     guard = Guard.open(ledger, hf.data.table(path), policy())
     if slow:
-        guard._slow = lambda: True  # type: ignore[method-assign]
+        guard._rows.slow_seconds = -1.0
     guard.ask(mean("x < 0.5"))
     happens(path)
     with pytest.raises(SampleUnavailable) as caught:
@@ -120,7 +120,7 @@ def test_a_connection_lost_in_the_middle_of_a_question(
 ) -> None:
     guard = Guard.open(postgres_url, hf.data.table(frame()), policy(), key=tmp_path / "key.pem")
     if slow:
-        guard._slow = lambda: True  # type: ignore[method-assign]
+        guard._rows.slow_seconds = -1.0
     guard.ask(mean("x < 0.5"))
     at_point(point, lambda: postgres_server.end_connections(urlsplit(postgres_url).path[1:]))
     if point != "guard.measured":  # between commits a lost connection is opened again

@@ -13,6 +13,7 @@ import holdfast as hf
 from holdfast import guard as ask
 from holdfast.accounting import PureDP
 from holdfast.accounting.costs import ZCDP
+from holdfast.core.checkpoint import at_checkpoints
 from holdfast.errors import (
     BudgetExhausted,
     GuaranteeUnavailable,
@@ -20,7 +21,7 @@ from holdfast.errors import (
     LedgerConflict,
     QuestionRefused,
 )
-from holdfast.guard import Guard, Policy
+from holdfast.guard import Guard, Policy, pipeline
 
 N = 4000
 
@@ -81,8 +82,8 @@ def test_selection_finds_the_best_by_far(sample: hf.data.Sample) -> None:
     assert 0 < answer.details["short_of_the_best_by_at_most"] < 0.05
 
 
-def test_a_repeated_question_is_free_in_any_spelling_and_for_anybody(sample: hf.data.Sample) -> None:
-    guard = Guard.open(None, sample, mixed())
+def test_a_repeated_question_is_free_in_any_spelling_and_where_it_is_shared_for_anybody(sample: hf.data.Sample) -> None:
+    guard = Guard.open(None, sample, mixed(repeats="everyone"))
     first = guard.ask(hf.mean("age<40 and sex='f'"), analyst="ann")
     before = guard.remaining("bo")
     again = guard.ask(hf.mean("( age < 40.0 ) AND sex = 'f'"), analyst="bo")
@@ -145,9 +146,58 @@ def test_a_batch_is_answered_whole_or_not_at_all(sample: hf.data.Sample) -> None
     assert guard.ask_all([]) == []
 
 
+def test_a_batch_that_does_not_fit_is_refused_before_all_of_it_was_checked(
+    sample: hf.data.Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = Guard.open(None, sample, Policy(questions=30))
+    checked = []
+
+    real = pipeline.bind
+
+    def bind(request: Any, state: Any) -> Any:
+        checked.append(request)
+        return real(request, state)
+
+    monkeypatch.setattr(pipeline, "bind", bind)
+    head = guard.ledger.head()
+    with pytest.raises(BudgetExhausted):
+        guard.ask_all([ask.check(f"age < {20 + i / 64}", guess=0.5) for i in range(1000)])
+    assert 30 < len(checked) < 60
+    assert guard.ledger.head() == head
+    # Those that were asked before are free, however many they are.
+    first = [ask.check(f"age < {20 + i / 64}", guess=0.5) for i in range(25)]
+    guard.ask_all(first)
+    again = guard.ask_all([*first * 4, *(ask.check(f"age < {40 + i / 64}", guess=0.5) for i in range(5))])
+    assert [one.repeated for one in again] == [True] * 100 + [False] * 5
+
+
+def test_checking_stops_where_nobody_waits_for_it_and_nothing_is_spent(sample: hf.data.Sample) -> None:
+    """A server ends the thread of a request that has timed out: at the next candidate, or the next question."""
+    guard = Guard.open(None, sample, mixed())
+    head = guard.ledger.head()
+    select = ask.select({f"c{i}": f"not (age < {i})" for i in range(1000)})
+    for work in (
+        lambda: guard.estimate(select),
+        lambda: guard.ask(select),
+        lambda: guard.ask_all([hf.mean(f"age < {20 + i}") for i in range(10)]),
+    ):
+        passed = 0
+
+        def gone() -> None:
+            nonlocal passed
+            passed += 1
+            if passed == 5:
+                raise TimeoutError
+
+        with pytest.raises(TimeoutError), at_checkpoints(gone):
+            work()
+        assert passed == 5
+    assert guard.ledger.head() == head
+
+
 def test_estimates_agree_with_what_happens(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, mixed(privacy=PureDP(0.02)))
-    question = hf.mean("income", 0, 100_000)
+    question = hf.mean("income", 0, 100_000, default=0)
     expected = guard.estimate(question)
     assert expected.admitted
     assert expected.half_width is not None
@@ -336,13 +386,39 @@ def test_the_policy_must_be_given_once(sample: hf.data.Sample) -> None:
 
 def test_who_opens_second_finds_the_policy_of_who_was_first(sample: hf.data.Sample) -> None:
     """Two processes may both see an empty ledger; the one that comes second to the lock must not begin it again."""
-    from holdfast.guard.opening import _open
-    from holdfast.guard.standing import Standing
+    from holdfast.guard.opening import _Search
+    from holdfast.guard.state import GuardState
 
-    guard = Guard.open(None, sample, mixed())
+    store = hf.guard.ledger.open_store(None)
+    guard = Guard.open(store, sample, mixed())
     guard.ask(hf.mean("age < 40"))
-    late = Standing(mixed(privacy=PureDP(5.0)), sample.schema, sample.n)
-    guard.ledger.submit(lambda transaction: _open(transaction, late, None, [], None))
+    late = GuardState(mixed(privacy=PureDP(5.0)), sample.schema, sample.n)
+    second = _Search(store, sample, guard.dataset, None, None)
+    assert guard.ledger.submit(lambda transaction: second._open(transaction, late))
     assert guard.policy == mixed()
     assert guard.remaining()["whole"]["epsilon"] == 0.09
     assert [entry.kind for entry in guard.ledger.entries()] == ["opened", "answered"]
+
+
+def test_after_the_failure_past_the_cap_the_guard_says_that_it_has_ended(tmp_path: Path) -> None:
+    guard = Guard.open(tmp_path / "ledger.db", hf.data.table(rows()), Policy(questions=10, failures=1))
+    assert guard.remaining() == {
+        "status": "open",
+        "yours": {"questions": 10},
+        "whole": {"questions": 10, "failures": 1},
+    }
+    first = guard.ask(ask.check("age < 40", guess=0.9))
+    assert first.remaining["whole"] == {"questions": 9, "failures": 0}
+    assert guard.describe()["status"] == "open"
+    guard.ask(ask.check("age < 50", guess=0.9))
+    assert guard.remaining()["status"] == "ended"
+    assert guard.remaining()["whole"] == {"questions": 0, "failures": 0}
+    assert guard.describe()["status"] == "ended"
+    assert guard.describe()["remaining"]["failures"] == 0
+    with pytest.raises(BudgetExhausted, match="answers nothing further"):
+        guard.ask(ask.check("age < 60", guess=0.5))
+    guard.override(Policy(questions=10, failures=5), "more failures were allowed")
+    assert guard.remaining()["status"] == "open"
+    guard.close()
+    assert guard.remaining()["status"] == "closed"
+    guard.shut()

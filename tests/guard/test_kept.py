@@ -8,37 +8,36 @@ import pytest
 
 from holdfast.accounting import PureDP
 from holdfast.data.schema import Schema
-from holdfast.guard import Policy, settling
-from holdfast.guard.belief import Belief
-from holdfast.guard.settling import belief_of
-from holdfast.guard.standing import Standing
+from holdfast.guard import Policy, error_budget
+from holdfast.guard.error_budget import GuardBudget, budget_of
+from holdfast.guard.state import GuardState
 
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling, "_beliefs", {})
+    monkeypatch.setattr(error_budget, "_budgets", {})
 
 
-def standing(n: int) -> Standing:
-    return Standing(Policy(questions=5), Schema({"x": "number"}), n)
+def standing(n: int) -> GuardState:
+    return GuardState(Policy(questions=5), Schema({"x": "number"}), n)
 
 
 def test_shares_are_kept_for_the_guards_that_are_asked_most_lately() -> None:
-    first = belief_of(standing(1))
-    assert belief_of(standing(1)) is first
+    first = budget_of(standing(1))
+    assert budget_of(standing(1)) is first
     for n in range(2, 257):
-        belief_of(standing(n))
-    assert len(settling._beliefs) == 256
-    assert belief_of(standing(257)) == Belief(257, Policy(questions=5))
-    assert len(settling._beliefs) == 1
-    assert belief_of(standing(1)) == first
+        budget_of(standing(n))
+    assert len(error_budget._budgets) == 256
+    assert budget_of(standing(257)) == GuardBudget(257, Policy(questions=5))
+    assert len(error_budget._budgets) == 1
+    assert budget_of(standing(1)) == first
 
 
 def test_p_values_are_kept_up_to_a_number() -> None:
-    belief = Belief(1000, Policy(questions=5, privacy=PureDP(0.01)))
-    found = {p: belief._adjusted(0, p) for p in (i / 1000 for i in range(1, 258))}
-    assert len(belief._p_values) == 1
-    again = Belief(1000, Policy(questions=5, privacy=PureDP(0.01)))
+    budget = GuardBudget(1000, Policy(questions=5, privacy=PureDP(0.01)))
+    found = {p: budget._adjusted(0, p) for p in (i / 1000 for i in range(1, 258))}
+    assert len(budget._p_values) == 1
+    again = GuardBudget(1000, Policy(questions=5, privacy=PureDP(0.01)))
     assert all(again._adjusted(0, p) == found[p] >= p for p in (0.001, 0.1, 0.257))
 
 
@@ -48,7 +47,7 @@ class Fickle(str):
     __slots__ = ()
 
     def __hash__(self) -> int:
-        settling._beliefs.clear()
+        error_budget._budgets.clear()
         return super().__hash__()
 
     def __eq__(self, other: object) -> bool:
@@ -58,7 +57,7 @@ class Fickle(str):
 def test_another_threads_clearing_takes_nothing_away_from_this_one() -> None:
     asked = standing(3)
     asked.__dict__["policy_name"] = cast(str, Fickle(asked.policy_name))
-    assert belief_of(asked) == Belief(3, Policy(questions=5))
+    assert budget_of(asked) == GuardBudget(3, Policy(questions=5))
 
 
 class FickleNumber(float):
@@ -73,7 +72,7 @@ class FickleNumber(float):
 
 
 def test_another_threads_clearing_takes_no_p_value_away() -> None:
-    belief = Belief(1000, Policy(questions=5, privacy=PureDP(0.01)))
+    budget = GuardBudget(1000, Policy(questions=5, privacy=PureDP(0.01)))
     p = FickleNumber(0.25)
-    p.kept = belief._p_values
-    assert belief._adjusted(0, p) == belief._adjusted(0, 0.25) >= 0.25
+    p.kept = budget._p_values
+    assert budget._adjusted(0, p) == budget._adjusted(0, 0.25) >= 0.25

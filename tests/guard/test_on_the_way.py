@@ -10,9 +10,9 @@ from holdfast import guard as ask
 from holdfast.accounting import PureDP
 from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import Guard, Policy
-from holdfast.guard.belief import Belief
+from holdfast.guard.error_budget import GuardBudget
 from holdfast.guard.ledger import faults
-from holdfast.guard.progress import Progress
+from holdfast.holdout.error_budget import Course
 from tests.guard.test_guard import mixed, rows
 
 
@@ -32,19 +32,25 @@ def test_a_batch_does_not_take_back_what_a_failure_in_it_has_told(sample: hf.dat
         guard.ask(ask.check("age < 42", guess=0.3))
 
 
-def test_a_later_tolerance_that_a_failure_made_too_small_does_not_undo_the_failure(sample: hf.data.Sample) -> None:
-    guard = Guard.open(None, sample, Policy(questions=20))
+def test_a_failure_makes_a_tolerance_too_small_for_later_questions_and_not_for_the_rest_of_its_batch(
+    sample: hf.data.Sample,
+) -> None:
+    guard, alone = (Guard.open(None, sample, Policy(questions=20)) for _ in range(2))
     least = guard.estimate(ask.check("age < 40", guess=0.3)).least_tolerance
     assert least is not None
-    batch = [ask.check("age < 41", guess=0.9), ask.check("age < 40", guess=0.3, tolerance=least * 1.01)]
-    with pytest.raises(InvalidParameter, match="the 1 before it in the batch were answered"):
-        guard.ask_all(batch)
-    assert guard.describe()["progress"]["failed"] == 1
+    small = ask.check("age < 40", guess=0.3, tolerance=least * 1.01)
+    failed, beside = guard.ask_all([ask.check("age < 41", guess=0.9), small])
+    assert (failed.passed, guard.describe()["progress"]["answered"]) == (False, 2)
+    expected = alone.ask(small)
+    assert (beside.passed, beside.value, beside.interval) == (expected.passed, expected.value, expected.interval)
+    with pytest.raises(InvalidParameter, match="tolerance"):
+        guard.ask(ask.check("age < 42", guess=0.3, tolerance=least * 1.01))
+    assert guard.describe()["progress"]["answered"] == 2
 
 
 def test_a_question_on_its_way_is_not_answered_while_paused_or_after_the_end(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, Policy(questions=20, failures=0))
-    guard._slow = lambda: True  # type: ignore[method-assign]
+    guard._rows.slow_seconds = -1.0
     faults.set_hook(lambda name: guard.pause() if name == "guard.measured" else None)
     try:
         with pytest.raises(QuestionRefused, match="paused"):
@@ -54,7 +60,7 @@ def test_a_question_on_its_way_is_not_answered_while_paused_or_after_the_end(sam
     guard.resume()
     assert guard.remaining()["whole"]["questions"] == 19
     assert guard.ask(ask.check("age < 40", guess=0.3), key="k").remaining["whole"]["questions"] == 19
-    other = Guard(guard.ledger, guard._sample)
+    other = Guard(guard.ledger, guard._rows.sample)
     faults.set_hook(lambda name: other.ask(ask.check("age < 41", guess=0.9)) if name == "guard.reserved" else None)
     try:
         with pytest.raises(BudgetExhausted, match="failures were capped"):
@@ -77,7 +83,7 @@ def test_a_question_checked_against_a_policy_that_was_changed_is_asked_again(sam
 
 def test_one_question_twice_in_a_slow_batch_is_reserved_once(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, mixed())
-    guard._slow = lambda: True  # type: ignore[method-assign]
+    guard._rows.slow_seconds = -1.0
     first, second = guard.ask_all([hf.mean("age < 40"), hf.mean("age<40")], keys=["a", "b"])
     assert first.sequence == second.sequence
     assert guard.remaining()["whole"]["epsilon"] == 0.09
@@ -139,7 +145,7 @@ def test_an_odometers_interval_pays_for_the_cap_that_holds_its_own_cost(sample: 
     policy = mixed(privacy=PureDP(0.001), accounting="odometer")
     guard = Guard.open(None, sample, policy)
     answer = guard.ask(hf.mean("age < 40", spend=PureDP(0.007)))
-    belief = Belief(sample.n, policy)
+    budget = GuardBudget(sample.n, policy)
     used = answer.guarantee.parameters["log_share"]
-    assert used == pytest.approx(belief.log_share(Progress(), PureDP(0.007)), abs=1e-5)
-    assert used < belief.log_share(Progress()) - 1
+    assert used == pytest.approx(budget.log_share(Course(), PureDP(0.007)), abs=1e-5)
+    assert used < budget.log_share(Course()) - 1

@@ -8,15 +8,14 @@ import pytest
 
 import holdfast as hf
 from holdfast.accounting import PureDP
-from holdfast.guard import Board, Guard, Policy, settling
-from holdfast.guard.accounts import WHOLE, Account, account_of
+from holdfast.guard import Board, Guard, Policy, pipeline
 from holdfast.guard.ledger import Store, open_store
 from holdfast.guard.ledger.transaction import Transaction
 from holdfast.guard.ledger.verify import verify_store
+from holdfast.guard.pipeline import BoundRequest
 from holdfast.guard.replay import GuardReplay
 from holdfast.guard.scoring import ladder
-from holdfast.guard.settling import Asked
-from holdfast.guard.standing import Standing
+from holdfast.guard.state import WHOLE, Account, GuardState, account_of
 
 QUESTION = hf.mean("x > 1")
 CHECK = {"kind": "check"}
@@ -38,22 +37,22 @@ def found(store: Store) -> list[str]:
 def test_an_answer_of_a_paused_guard(opened: tuple[Store, Guard], monkeypatch: pytest.MonkeyPatch) -> None:
     store, guard = opened
     guard.pause()
-    monkeypatch.setattr(Standing, "require_open", lambda self: None)
+    monkeypatch.setattr(GuardState, "require_open", lambda self: None)
     guard.ask(QUESTION)
     assert found(store) == ["it was asked while the guard was paused"]
 
 
 def test_a_reservation_that_pays_twice(opened: tuple[Store, Guard], monkeypatch: pytest.MonkeyPatch) -> None:
     store, guard = opened
-    standing = guard.ledger.look(Standing.of)
-    asked = Asked(QUESTION.bind(standing.schema, standing.n, standing.policy), "ann", "k")
-    sums = guard._sample.measure(asked.bound.statistics)
-    paid = guard.ledger.submit(lambda transaction: settling.reserve(transaction, asked))
-    guard.ledger.submit(lambda transaction: settling.settle(transaction, asked, sums))
+    standing = guard.ledger.look(GuardState.of)
+    asked = BoundRequest(QUESTION.bind(standing.schema, standing.n, standing.policy), "ann", "k")
+    sums = guard._rows.sample.measure(asked.bound.statistics)
+    paid = guard.ledger.submit(lambda transaction: pipeline.prepay(transaction, asked))
+    guard.ledger.submit(lambda transaction: pipeline.settle(transaction, asked, sums))
     assert found(store) == []
     assert guard.remaining("ann")["whole"]["epsilon"] == 0.9
-    monkeypatch.setattr(settling, "known", lambda view, one: None)
-    guard.ledger.submit(lambda transaction: settling.settle(transaction, asked, sums, paid))
+    monkeypatch.setattr(pipeline, "find_answer", lambda view, one: None)
+    guard.ledger.submit(lambda transaction: pipeline.settle(transaction, asked, sums, paid))
     assert found(store) == ["no open reservation of this question has paid for it"]
 
 

@@ -22,7 +22,7 @@ from holdfast.data.statistics import UNIT
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard import Guard, Policy, check, claim, compare, histogram, mean, select, test, validate
 from holdfast.guard.ledger.export import to_csv, to_json
-from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.ledger.verify import open_rows
 from holdfast.noise import Seeded
 

@@ -18,27 +18,28 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Policy, check, mean
-from holdfast.guard.belief import Belief
-from holdfast.guard.progress import Progress
+from holdfast.guard.error_budget import GuardBudget
 from holdfast.guard.questions import Situation
+from holdfast.guard.state import Progress
+from holdfast.holdout.error_budget import Course
 from holdfast.noise import Seeded
 
 ROWS, FEATURES = 400, 150
-SCHEMA = Schema({"x": "number"})
+SCHEMA = Schema({"x": "number not null"})
 
 
 class Run:
     """Questions about values that the test computes itself, answered by the guard's own questions without a ledger."""
 
     def __init__(self, policy: Policy, believed: Policy, seed: int) -> None:
-        self.policy, self.belief, self.progress = policy, Belief(ROWS, believed), Progress()
+        self.policy, self.budget, self.progress = policy, GuardBudget(ROWS, believed), Progress()
         self.source = Seeded(seed)
 
     def ask(self, question: Any, ones: int) -> Any:
         bound = question.bind(SCHEMA, ROWS, self.policy)
-        situation = Situation(self.belief, self.progress, None, self.source)
+        situation = Situation(self.budget, self.progress, None, self.source)
         found = bound.settle([(ones * UNIT,)], situation)
-        self.progress = self.progress.admit().settle(found.passed is not False, found.shown)
+        self.progress = self.progress.admit().settle(self.budget.budget, found.message, found.asked, found.extra)
         return found
 
 
@@ -90,8 +91,8 @@ def test_noise_leaves_its_tails_as_seldom_as_it_may(spend: Any) -> None:
     """20,000 answers to one question each; error 1e-6. A quantile at twice the share is rejected, so there is power."""
     policy = Policy(confidence=0.5, privacy=spend, questions=1)
     bound = mean("x > 0", spend=spend).bind(SCHEMA, 10_000, policy)
-    belief = Belief(10_000, policy)
-    share = belief.noise_share(Progress())
+    budget = GuardBudget(10_000, policy)
+    share = budget.noise_share(Course())
     exact = Fraction(1, 2)
     noise, source = bound._noise, Seeded(3)  # type: ignore[attr-defined]
     draws = np.array([noise.release(exact, source) for _ in range(20_000)])
@@ -104,11 +105,11 @@ def test_an_interval_is_a_function_of_the_noisy_value() -> None:
     """Two samples that give the same noisy value give the same interval: nothing exact reaches it."""
     policy = Policy(privacy=PureDP(1.0), questions=5)
     bound = mean("x > 0", spend=PureDP(0.5)).bind(SCHEMA, ROWS, policy)
-    belief = Belief(ROWS, policy)
+    budget = GuardBudget(ROWS, policy)
     found: dict[float, set[tuple[float, ...]]] = {}
     for ones in (100, 101, 300):
         for seed in range(40):
-            settled = bound.settle([(ones * UNIT,)], Situation(belief, Progress(), None, Seeded(seed)))
+            settled = bound.settle([(ones * UNIT,)], Situation(budget, Progress(), None, Seeded(seed)))
             found.setdefault(settled.value, set()).add(tuple(settled.interval))
     inner = [intervals for value, intervals in found.items() if 0 < value < 1]
     assert inner
@@ -121,7 +122,7 @@ def test_noise_far_beyond_the_range_is_an_answer_and_not_an_error(ones: int, spe
     """An error would show which side the noisy value fell on, and show it unpaid."""
     policy = Policy(confidence=0.5, privacy=spend, questions=1)
     bound = mean("x > 0", spend=spend).bind(SCHEMA, ROWS, policy)
-    belief = Belief(ROWS, policy)
+    budget = GuardBudget(ROWS, policy)
     for seed in range(300):
-        found = bound.settle([(ones * UNIT,)], Situation(belief, Progress(), None, Seeded(seed)))
+        found = bound.settle([(ones * UNIT,)], Situation(budget, Progress(), None, Seeded(seed)))
         assert 0 <= found.interval[0] <= found.value <= found.interval[1] <= 1

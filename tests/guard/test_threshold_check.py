@@ -17,7 +17,7 @@ from holdfast.accounting.costs import ZCDP
 from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import Guard, Policy, check, claim, mean
 from holdfast.guard.ledger.verify import verify
-from holdfast.guard.questions.threshold_check import NAME, rules_of
+from holdfast.guard.questions.check import NAME, rules_of
 from holdfast.guard.replay import GuardReplay
 
 N = 200_000
@@ -144,19 +144,20 @@ def test_intervals_hold_and_would_not_without_the_noise_in_them() -> None:
     Each may miss with probability 1e-3, so more than 20 misses have probability below 1e-9; without the noise's part
     hundreds miss.
     """
-    from holdfast.guard.belief import NOISE_PART, Belief
-    from holdfast.guard.progress import Progress
+    from holdfast.guard.error_budget import NOISE_PART, GuardBudget
     from holdfast.guard.questions.base import Situation
-    from holdfast.guard.questions.threshold_check import ThresholdCheck
+    from holdfast.guard.questions.check import ThresholdCheck
+    from holdfast.guard.state import Progress
     from holdfast.holdout import Thresholdout
+    from holdfast.holdout.error_budget import Course
 
     declared = policy(confidence=0.96, questions=1, overfits=1, privacy=PureDP(1.0), holdout_spend=PureDP(1.0))
     rules = rules_of(1000, 0.05, 1, 1.0)
-    bound = check("x < 1", 0.5).bind(hf.data.Schema({"x": "number"}), 1000, declared)
+    bound = check("x < 1", 0.5).bind(hf.data.Schema({"x": "number not null"}), 1000, declared)
     assert isinstance(bound, ThresholdCheck)
-    belief = Belief(1000, declared)
-    assert belief.threshold_share + belief.noise_share(Progress()) <= 0.04 * NOISE_PART
-    _, near, off = bound._parts(Situation(belief, Progress()))
+    budget = GuardBudget(1000, declared)
+    assert budget.threshold_share + budget.noise_share(Course()) <= 0.04 * NOISE_PART
+    _, near, off = bound._parts(Situation(budget, Progress()))
     wide = plain = 0
     for _ in range(3000):
         holdout = Thresholdout(1000, rules.threshold, rules.sigma, 1)
@@ -192,7 +193,7 @@ def test_what_a_steward_and_an_analyst_cannot_do(sample: hf.data.Sample) -> None
         guard.override(policy(overfits=3), "more")
     guard.override(policy(privacy=PureDP(0.1)), "more privacy")
     assert guard.remaining()["whole"]["epsilon"] == 0.07
-    with pytest.raises(InvalidParameter, match="tolerance and show must be left out"):
+    with pytest.raises(InvalidParameter, match="tolerance, show, risk and stake must be left out"):
         guard.ask(check("x < 0.5", 0.5, tolerance=0.1))
     looks = Guard.open(None, sample, policy(kinds=("check",)))
     with pytest.raises(QuestionRefused, match="a claim may not be asked"):

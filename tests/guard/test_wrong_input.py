@@ -13,11 +13,10 @@ from holdfast.accounting import PureDP
 from holdfast.data.schema import Schema
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter, LedgerConflict
 from holdfast.guard import Guard, GuardedAnswer, Policy, stewarding
-from holdfast.guard.belief import Belief, _amount
+from holdfast.guard.error_budget import GuardBudget, _amount
 from holdfast.guard.ledger import open_store
 from holdfast.guard.ledger.receipts import Receipt
-from holdfast.guard.progress import Progress
-from holdfast.guard.standing import ACCOUNT, Standing
+from holdfast.guard.state import ACCOUNT, GuardState, Progress
 
 POLICY = Policy(privacy=PureDP(1.0), spend=PureDP(0.1))
 
@@ -100,7 +99,7 @@ def test_a_data_set_is_found_by_the_beginning_of_its_name() -> None:
 
 @pytest.mark.parametrize("gone", ["policy", "schema", "n", "status", "overrides"])
 def test_a_standing_that_no_guard_wrote_is_not_believed(gone: str) -> None:
-    plain = Standing(POLICY, Schema({"age": "integer"}), 400).to_dict()
+    plain = GuardState(POLICY, Schema({"age": "integer"}), 400).to_dict()
     ledger = open_store().ledger("fingerprint")
 
     def opened(transaction: Any) -> None:
@@ -108,8 +107,8 @@ def test_a_standing_that_no_guard_wrote_is_not_believed(gone: str) -> None:
         transaction.append("opened", plain)
 
     ledger.submit(opened)
-    with pytest.raises(InvalidParameter, match="a guard's stored standing must be what a guard wrote"):
-        ledger.look(Standing.of)
+    with pytest.raises(InvalidParameter, match="a guard's stored state must be what a guard wrote"):
+        ledger.look(GuardState.of)
 
 
 @pytest.mark.parametrize("plain", [None, [], {}, {"answered": 3}, Progress().to_dict() | {"more": 1}])
@@ -175,7 +174,7 @@ def test_a_receipt_that_has_no_text_is_not_signed(guard: Guard, answer: Any) -> 
 
 def test_no_cap_is_read_where_there_is_none() -> None:
     with pytest.raises(GuaranteeUnavailable, match="the policy has no privacy cap"):
-        Belief(400, Policy(questions=5))._cap(0)
+        GuardBudget(400, Policy(questions=5))._cap(0)
     for cost in (None, hf.accounting.Bits(3)):
         with pytest.raises(GuaranteeUnavailable, match="read in the kind of the policy's privacy"):
             _amount(cost)

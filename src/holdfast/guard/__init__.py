@@ -1,57 +1,66 @@
-"""The guard: one door to a sample, and a ledger of everything that went through it."""
+"""The guard: a data set behind a policy, and a ledger of everything that was asked about it.
+
+Every question kind is a name of this package: `hf.guard.mean("age < 30")` makes a question of the kind `mean`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from holdfast.lazy import lazy
+from holdfast.core.lazy import lazy
 
 _HOMES = {
+    "AnalystGuard": "analyst",
     "Board": "scoring.board",
-    "Estimate": "estimate",
+    "Estimate": "estimates",
     "Guard": "guard",
     "GuardedAnswer": "answer",
     "Policy": "policy",
     "Question": "questions",
-    "check": "questions",
-    "claim": "questions",
-    "compare": "questions",
-    "histogram": "questions",
-    "mean": "questions",
-    "score": "questions",
-    "select": "questions",
-    "test": "questions",
-    "validate": "questions",
 }
+_PACKAGES = ("coherence", "leaderboard", "ledger", "questions")
+_get, _names = lazy(__name__, _HOMES, _PACKAGES)
 
 if TYPE_CHECKING:
     from holdfast.guard import coherence, leaderboard, ledger
+    from holdfast.guard.analyst import AnalystGuard
     from holdfast.guard.answer import GuardedAnswer
-    from holdfast.guard.estimate import Estimate
+    from holdfast.guard.estimates import Estimate
     from holdfast.guard.guard import Guard
     from holdfast.guard.policy import Policy
-    from holdfast.guard.questions import Question, check, claim, compare, histogram, mean, score, select, test, validate
+    from holdfast.guard.questions import Question
     from holdfast.guard.scoring.board import Board
 
-__getattr__, __dir__ = lazy(__name__, _HOMES, ("coherence", "leaderboard", "ledger", "questions"))
+    __all__ = [
+        "AnalystGuard",
+        "Board",
+        "Estimate",
+        "Guard",
+        "GuardedAnswer",
+        "Policy",
+        "Question",
+        "coherence",
+        "leaderboard",
+        "ledger",
+    ]
 
-__all__ = [
-    "Board",
-    "Estimate",
-    "Guard",
-    "GuardedAnswer",
-    "Policy",
-    "Question",
-    "check",
-    "claim",
-    "coherence",
-    "compare",
-    "histogram",
-    "leaderboard",
-    "ledger",
-    "mean",
-    "score",
-    "select",
-    "test",
-    "validate",
-]
+    def __getattr__(name: str) -> Any: ...
+
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name == "__all__":
+            return sorted([*_HOMES, "coherence", "leaderboard", "ledger", *_kinds()])
+        if name in _HOMES or name in _PACKAGES or name.startswith("_"):
+            return _get(name)
+        return _kinds().get(name) or _get(name)
+
+    def __dir__() -> list[str]:
+        return sorted({*_names(), *_kinds(), "__all__"})
+
+
+def _kinds() -> dict[str, type[Question]]:
+    """Every kind of question; loaded when one is first asked for."""
+    known: type[Question] = importlib.import_module("holdfast.guard.questions").Question
+    return known.kinds()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from holdfast.accounting import Cost
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
+from holdfast.mechanisms.answer import price_words
+
+_BEATEN = "beaten"
 
 
 @dataclass(frozen=True)
@@ -18,10 +21,11 @@ class GuardedAnswer:
     Attributes
     ----------
     value, interval
-        What was asked for: a number and its two ends, a list of them for a histogram, a label for a selection; None
+        What was asked for: a number and its two ends, or these for each cell, or a label for a selection; None
         where nothing but a bit was released. All intervals of a guard hold at once, with the policy's confidence.
     passed : bool or None
-        Whether a check or claim passed.
+        Whether a check or claim passed. On a ladder, whether nothing is shown: an improvement is what its budget pays
+        for, so there `details["improved"]` is the one to read.
     cost : Cost or None
         What a private answer spent.
     remaining : mapping
@@ -29,7 +33,9 @@ class GuardedAnswer:
     guarantee : Guarantee
         The theorem, its parameters and the assumption.
     details : mapping
-        What the kind of question has to show beside.
+        What the kind of question has to show beside. On a ladder `improved` says whether the submission beat the best
+        so far; on a repeat that was beaten since, it is False and `beaten` is True. `finished` is False where a
+        submitted model could not be evaluated on all rows.
     sequence : int
         The ledger's entry.
     repeated : bool
@@ -42,6 +48,8 @@ class GuardedAnswer:
     >>> answer = GuardedAnswer(0.81, [0.78, 0.84], Guarantee("transfer.interleaved"), sequence=3)
     >>> print(answer)
     0.81 in [0.78, 0.84] (entry 3; transfer.interleaved; rows independent)
+    >>> print(GuardedAnswer(0.755, [0.7, 0.8], Guarantee("t"), passed=False, details={"improved": True}, sequence=4))
+    beat the best so far: 0.755 in [0.7, 0.8] (entry 4; t; rows independent)
     """
 
     value: Any
@@ -54,6 +62,7 @@ class GuardedAnswer:
     sequence: int = 0
     repeated: bool = False
     receipt: Mapping[str, Any] | None = None
+    widening: float | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -64,21 +73,27 @@ class GuardedAnswer:
         return float(ends[1] - ends[0]) / 2
 
     def __str__(self) -> str:
-        head = "" if self.passed is None else "passed: " if self.passed else "failed: "
+        words = submission_words(self.details) or ("passed" if self.passed else "failed")
+        head = "" if self.passed is None else f"{words}: "
         value = "no value" if self.value is None else f"{self.value:.6g}" if _number(self.value) else str(self.value)
         where = "" if self.half_width is None else f" in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
-        return f"{head}{value}{where} (entry {self.sequence}; {self.guarantee})"
+        price = "" if self.repeated else price_words(self.widening)  # a repeat is free
+        return f"{head}{value}{where} (entry {self.sequence}; {self.guarantee}){price}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return self.released() | {
+            "details": dict(self.details),
             "sequence": self.sequence,
             "repeated": self.repeated,
             "receipt": None if self.receipt is None else dict(self.receipt),
         }
 
     def released(self) -> dict[str, Any]:
-        """What the ledger stores of it."""
+        """What the ledger stores of it: what was true when it was answered, whatever came since."""
+        details = dict(self.details)
+        if details.pop(_BEATEN, False):
+            details["improved"] = True
         return {
             "value": self.value,
             "interval": self.interval,
@@ -86,8 +101,19 @@ class GuardedAnswer:
             "cost": None if self.cost is None else self.cost.to_dict(),
             "remaining": dict(self.remaining),
             "guarantee": self.guarantee.to_dict(),
-            "details": dict(self.details),
-        }
+            "details": details,
+        } | ({} if self.widening is None else {"widening": self.widening})
+
+    def beaten(self) -> Self:
+        """The same answer to a ladder's old improvement, after a better submission took its place."""
+        return replace(self, details={**self.details, "improved": False, _BEATEN: True})
+
+    def doubted(self, doubt: str) -> Self:
+        """The same answer, not certified any more where there is a doubt (`GuardState.doubt`)."""
+        if not doubt or not self.guarantee.certified:
+            return self
+        assumption = self.guarantee.assumption + doubt
+        return replace(self, guarantee=replace(self.guarantee, assumption=assumption, certified=False))
 
     @classmethod
     def stored(cls, plain: Mapping[str, Any], sequence: int, repeated: bool, receipt: Any = None) -> Self:
@@ -101,14 +127,29 @@ class GuardedAnswer:
                 sequence=sequence,
                 repeated=repeated,
                 receipt=receipt,
+                widening=plain.get("widening"),
                 **rest,
             )
         except (KeyError, TypeError) as error:
             raise InvalidParameter("a stored answer must be what a guard released") from error
 
 
+def submission_words(details: Mapping[str, Any]) -> str:
+    """What became of a submission to a ladder, or of a model without an end; empty for everything else.
+
+    Examples
+    --------
+    >>> submission_words({"improved": True}), submission_words({"improved": False}), submission_words({})
+    ('beat the best so far', 'did not beat the best so far', '')
+    """
+    if details.get("finished") is False:
+        return "could not be finished"
+    if details.get(_BEATEN):
+        return "beat the best when it was first submitted, and was beaten since"
+    if "improved" not in details:
+        return ""
+    return "beat the best so far" if details["improved"] else "did not beat the best so far"
+
+
 def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-__all__ = ["GuardedAnswer"]

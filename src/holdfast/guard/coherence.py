@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Literal
 
-from holdfast.accounting import Bits, Cost
+from holdfast.accounting import Bits, Cost, PureDP
+from holdfast.accounting.costs import ZCDP
 from holdfast.bounds.coherence import Mode, Population
-from holdfast.bounds.exact import up
+from holdfast.bounds.numerics.exact import up
 from holdfast.coherence.released import ReleasedCoherence, released
-from holdfast.errors import GuaranteeUnavailable
-from holdfast.guard.accounts import read
+from holdfast.core import arguments
+from holdfast.guard.error_budget import budget_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import View
-from holdfast.guard.settling import belief_of
-from holdfast.guard.standing import Standing
+from holdfast.guard.policy import Policy
+from holdfast.guard.state import Account, GuardState, read_account
+
+Count = Literal["cap", "spent"]
 
 
 def coherence_of(
-    ledger: Ledger, beta: float, groups: int, mode: Mode = "sharp", population: Population = "finite"
+    ledger: Ledger,
+    beta: float,
+    groups: int,
+    mode: Mode = "sharp",
+    population: Population = "finite",
+    count: Count = "cap",
 ) -> ReleasedCoherence:
     """Read off a ledger what all its answers together promise about groups.
 
     The sample is taken to be a uniform half of twice as many people. Private answers count by the policy's cap, which
     holds however they were chosen; an odometer's by the cap of its series that holds what was spent. Answers without
-    noise could have been guessed: `Belief.transcript` weighs every course that they might have taken, of every length.
-    Give each course the share `beta w`. With its answers written in, all that is left is a private interaction under
+    noise could have been guessed: `GuardBudget.transcript` weighs every course that they might have taken. Give
+    each course the share `beta w`. With its answers written in, all that is left is a private interaction under
     the cap, and the real one agrees with one of them; so the shares add up to at most beta, and `ln(1/w)` counts as
     that many nats of a look. Derived, as the union over reports of `holdfast.coherence.released`.
 
@@ -38,11 +48,15 @@ def coherence_of(
         How many groups are judged at once; fixed before the sample was drawn.
     mode, population
         As for `holdfast.coherence.released.released`.
+    count : {"cap", "spent"}
+        How private answers count: by the policy's cap, which holds however they were chosen, or by what they have cost
+        so far, which holds only where they were fixed in advance; the assumption then says so.
 
     Raises
     ------
     GuaranteeUnavailable
-        If a steward put another policy in place: a cap that is raised after answers were seen is not a cap.
+        If a steward put another policy in place: a cap that is raised after answers were seen is not a cap. If another
+        guard has some of the same rows: what it releases about them is on another ledger.
 
     Examples
     --------
@@ -57,20 +71,30 @@ def coherence_of(
     >>> coherence_of(guard.ledger, beta=0.05, groups=10).size(0.2).rows
     8210
     """
+    arguments.choice("count", count, ("cap", "spent"))
 
-    def work(view: View) -> tuple[Standing, Cost | None, float]:
-        standing = Standing.of(view)
-        whole = read(view.account, standing.policy)[1]
-        return standing, *belief_of(standing).transcript(whole.progress, whole.spent)
+    def work(view: View) -> tuple[GuardState, Cost | None, float]:
+        standing = GuardState.of(view)
+        whole = read_account(view.account, standing.policy)[1]
+        cap, nats = budget_of(standing).transcript(whole.progress.course, whole.spent)
+        return standing, _spent(standing.policy, whole) or cap if count == "spent" else cap, nats
 
     standing, cap, nats = ledger.look(work)
-    if standing.overrides:
-        raise GuaranteeUnavailable(
-            "a steward put another policy in place after answers were seen, so no cap holds for all of them: nothing "
-            "is promised about groups"
-        )
+    standing.require_kept("nothing is promised about groups")
     costs = [Bits(up(nats / math.log(2)))] if nats else []
-    return released([*costs, *([] if cap is None else [cap])], standing.n, beta, groups, mode, population)
+    found = released([*costs, *([] if cap is None else [cap])], standing.n, beta, groups, mode, population)
+    return found if count == "cap" else replace(found, assumption=f"{found.assumption}; {_IN_ADVANCE}")
+
+
+_IN_ADVANCE = "the private questions were fixed in advance, and not chosen from answers"
+
+
+def _spent(policy: Policy, whole: Account) -> Cost | None:
+    """What private answers have cost so far; None where nothing counts them one by one."""
+    if whole.filter is None:
+        return whole.spent
+    amounts = whole.filter.spent()
+    return PureDP(amounts["epsilon"]) if isinstance(policy.privacy, PureDP) else ZCDP(amounts["rho"])
 
 
 __all__ = ["coherence_of"]

@@ -1,40 +1,36 @@
 """The guard: sample, policy and ledger behind one door.
 
 A question's way: it is checked, priced, let in by the filters, paid for durably, answered, stored, and only then
-released. Where the statistic is quick, all of this is one durable commit. Where it is slow, a reservation is committed
-first, so that nobody waits for the ledger's lock while rows are read.
+released. Where the statistic is quick, all of this is one durable commit. Where it is slow, a prepayment is committed
+first, so that nobody waits for the ledger's lock while rows are read. `guard/pipeline.py` has these steps.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from holdfast.data.sample import Sample
 from holdfast.errors import InvalidParameter, LedgerConflict
-from holdfast.guard import ahead, settling, stewarding, together
+from holdfast.guard import estimates, pipeline, stewarding
+from holdfast.guard.analyst import QuestionLike, batch_keys
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.estimate import Estimate
+from holdfast.guard.estimates import Estimate
 from holdfast.guard.leaderboard import Leaderboard, leaderboard
-from holdfast.guard.ledger import faults
-from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.ledger.store import Store, open_store
-from holdfast.guard.opening import begin
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.store import Store
+from holdfast.guard.ledger.transaction import View
+from holdfast.guard.opening import Rights, begin, explored
+from holdfast.guard.pipeline import Batch, Request, Rows
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
-from holdfast.guard.settling import Asked, bind
-from holdfast.guard.standing import Standing
-from holdfast.guard.together import Request
+from holdfast.guard.scoring.board import chosen
+from holdfast.guard.scoring.predictions import columns_of
+from holdfast.guard.state import Accounts, GuardState
 
-MEASURED = faults.point("guard.measured", "the statistic was computed; nothing was paid, or it was reserved")
-RESERVED = faults.point("guard.reserved", "a slow question was paid for; nothing was computed")
-SETTLED = faults.point("guard.settled", "the answer is durable; it was not released")
-
-_SLOW_SECONDS = 0.25
-_SLOW_ENGINES = ("postgres", "spark")
 DEFAULT_ANALYST = "analyst"
 
 
@@ -58,11 +54,9 @@ class Guard:
     """
 
     def __init__(self, ledger: Ledger, sample: Sample, store: Store | None = None) -> None:
-        self._ledger, self._sample, self._store = ledger, sample, store
-        self._seconds = 0.0
-        standing = ledger.look(Standing.of)
-        if sample.n != standing.n:
+        if sample.n != ledger.look(GuardState.of).n:
             raise LedgerConflict("the sample has another number of rows than this ledger was opened for")
+        self._ledger, self._rows, self._store = ledger, Rows(explored(ledger, sample)), store
 
     @classmethod
     def open(
@@ -72,6 +66,7 @@ class Guard:
         policy: Policy | Mapping[str, Any] | None = None,
         *,
         allow_overlap: str | None = None,
+        rights: Rights | None = None,
         **store_options: Any,
     ) -> Self:
         """Open the guard of a sample: begin its ledger, or go on where it stands.
@@ -86,20 +81,23 @@ class Guard:
         policy : Policy, optional
             For a sample seen for the first time. One that was opened before keeps its policy; another is refused.
         allow_overlap : str, optional
-            The steward's reason to open a sample that shares rows with one in the same store; it is recorded.
+            The steward's reason to open a sample that shares rows with one in the same store; it is recorded on the
+            ledgers of both, and no later answer of either is certified.
+        rights : callable, optional
+            Takes the ledgers of the guards that share rows, and raises where who allows that has no rights over them.
         store_options
             For `open_store`: `key`, `new_key`, `timeout`.
         """
         store = ledger if isinstance(ledger, Store) else open_store(ledger, **store_options)
         if isinstance(policy, Mapping):
             policy = Policy.from_dict(policy)
-        chain = begin(store, sample, policy, allow_overlap)
+        chain = begin(store, sample, policy, allow_overlap, rights)
         return cls(chain, sample, None if isinstance(ledger, Store) else store)
 
     @property
     def policy(self) -> Policy:
         """What is allowed now."""
-        return self._ledger.look(Standing.of).policy
+        return self._ledger.look(GuardState.of).policy
 
     @property
     def dataset(self) -> str:
@@ -109,7 +107,7 @@ class Guard:
     @property
     def engine(self) -> str:
         """What reads the rows."""
-        return self._sample.engine
+        return self._rows.sample.engine
 
     @property
     def ledger(self) -> Ledger:
@@ -124,7 +122,7 @@ class Guard:
         Parameters
         ----------
         question : Question, or its plain data
-            See `hf.mean`, and `check`, `claim`, `compare`, `validate`, `histogram`, `select`, `test`, `score` in
+            A question of any kind of `hf.guard`, such as `hf.guard.mean` or `hf.guard.check`; see
             `hf.guard`.
         analyst : str
             Who asks; the policy may give each a share.
@@ -156,65 +154,86 @@ class Guard:
         """
         if keys is not None and len(keys) != len(questions):
             raise InvalidParameter(f"keys must have one entry a question, {len(questions)}, got {len(keys)}")
-        standing = self._ledger.look(Standing.of)
-        asked = [
-            bind(question, standing, analyst, None if keys is None else keys[i]) for i, question in enumerate(questions)
+        requests = [
+            Request(question, analyst, None if keys is None else keys[i]) for i, question in enumerate(questions)
         ]
-        if not asked:
-            return []
-        before = self._ledger.look(lambda view: ahead.look_up(view, asked))
-        new = {one.bound.digest: one for one, entry in zip(asked, before, strict=True) if entry is None}
-        entries = dict(zip(new, self._answer(list(new.values())), strict=True))
-        return [
-            self._released(entries[one.bound.digest] if entry is None else entry, repeated=entry is not None)
-            for one, entry in zip(asked, before, strict=True)
-        ]
+        # Errors were raised: what was chosen together has no other outcome than answers.
+        return cast(list[GuardedAnswer], self.answer(pipeline.check(self._ledger, requests, together=True)))
 
-    def ask_each(
-        self, requests: Sequence[Request], allowed: Callable[[Request, Policy], None] | None = None
-    ) -> list[GuardedAnswer | Exception]:
+    def ask_each(self, requests: Sequence[Request]) -> list[GuardedAnswer | Exception]:
         """Answer questions that came at the same time from people who know nothing of each other, as a server has them.
 
-        Each is let in or refused, paid for and answered as if it had been asked alone, in this order; an error stands
+        Each is admitted or refused, paid for and answered as if it had been asked alone, in this order; an error stands
         in the place of its question and touches no other. They share one reading of the rows and one commit.
-        `allowed` may raise for a request that the policy does not let in, before anything else is said about it.
         """
-        return together.ask_each(self, requests) if allowed is None else together.ask_each(self, requests, allowed)
+        return self.answer(pipeline.check(self._ledger, requests, together=False))
+
+    def answer(self, batch: Batch) -> list[GuardedAnswer | Exception]:
+        """Answer what `pipeline.check` has checked: the second half of `ask_all` and `ask_each`, which reads the rows.
+
+        The error of a question stands in its place; for questions that were chosen together it is raised.
+        """
+        return pipeline.answer(self._rows, batch)
 
     def estimate(self, question: Question | Mapping[str, Any], *, analyst: str = DEFAULT_ANALYST) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
-        standing = self._ledger.look(Standing.of)
-        asked = bind(question, standing, analyst)
-        return self._ledger.look(lambda view: ahead.estimate(view, asked))
+        request = pipeline.bind(Request(question, analyst), self._ledger.look(GuardState.of))
+        return self._ledger.look(lambda view: estimates.estimate(view, request))
 
     def level(self, alpha: float = 0.05) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far.
 
-        `GuaranteeUnavailable` after an override: no cap was kept that a level could rest on.
+        `GuaranteeUnavailable` after an override, or where another guard has some of the rows: no cap was kept that a
+        level could rest on.
         """
-        return self._ledger.look(lambda view: ahead.level(view, alpha))
+        return estimates.level(self._ledger, alpha)
 
     def adjusted(self, p: float) -> float:
         """What a further p-value from these rows is worth after all that was released; never below `p`.
 
-        `GuaranteeUnavailable` after an override: no cap was kept that it could rest on.
+        Valid for one test. For several that are chosen one after the other, fix a level for each in advance
+        (Bonferroni, or alpha spending); Holm's method is not valid for them. `GuaranteeUnavailable` after an override,
+        or where another guard has some of the rows: no cap was kept that it could rest on.
         """
-        return self._ledger.look(lambda view: ahead.adjusted(view, p))
+        return estimates.adjusted(self._ledger, p)
 
     def remaining(self, analyst: str = DEFAULT_ANALYST) -> dict[str, Any]:
-        """What an analyst, and all together, may still ask."""
-        standing = self._ledger.look(Standing.of)
-        held = self._ledger.look(lambda view: settling.accounts(view, standing, analyst))
-        policy = standing.policy
-        return {
-            "status": "expired" if policy.expired() else standing.status,
-            "yours": held.own.remaining(policy.most_questions(analyst)),
-            "whole": held.whole.remaining(policy.most_questions()),
-        }
+        """What an analyst, and all together, may still ask, and whether anything is answered at all.
+
+        `status` is "open", "paused", "closed", "expired", or "ended" once more checks have failed than the policy's
+        `failures`; how many more may fail is under `whole`.
+        """
+
+        def work(view: View) -> dict[str, Any]:
+            state = GuardState.of(view)
+            accounts = Accounts.of(view, state.policy, analyst)
+            status = stewarding.status_of(state, accounts.whole.progress)
+            return {"status": status} | accounts.remaining(state.policy)
+
+        return self._ledger.look(work)
 
     def leaderboard(self, board: str, *, every: bool = False) -> Leaderboard:
         """Who is where on a board, as far as the intervals tell; see `holdfast.guard.leaderboard`."""
         return leaderboard(self._ledger, board, every=every)
+
+    def for_analyst(self, analyst: str = DEFAULT_ANALYST) -> LocalAnalystGuard:
+        """Give this guard to one analyst, with the same verbs as the HTTP client has (`holdfast.guard.AnalystGuard`).
+
+        Raises
+        ------
+        InvalidParameter
+            The policy does not know the name.
+
+        Examples
+        --------
+        >>> import holdfast as hf
+        >>> sample = hf.data.table({"age": [23, 35, 47, 59] * 2500})
+        >>> ann = hf.Guard.open(None, sample, hf.guard.Policy(questions=100)).for_analyst("ann")
+        >>> ann.ask(hf.guard.check("age < 40", guess=0.5)).passed, ann.remaining()["yours"]
+        (True, {'questions': 99})
+        """
+        self.policy.share(analyst)
+        return LocalAnalystGuard(self, analyst)
 
     def describe(self) -> dict[str, Any]:
         """Everything about the guard that may be shown: schema, rows, policy, status, progress, what is left."""
@@ -242,66 +261,110 @@ class Guard:
 
     def shut(self) -> None:
         """Let go of the sample and, if this guard opened it, of the store."""
-        self._sample.close()
+        self._rows.sample.close()
         if self._store is not None:
             self._store.close()
-
-    def _answer(self, asked: Sequence[Asked]) -> list[Entry]:
-        """Answer new questions; the rows are read outside the ledger's lock."""
-        if not asked:
-            return []
-        paid: list[Entry | None] = [None] * len(asked)
-        if self.slow:
-            paid = list(self._ledger.submit(lambda transaction: [settling.reserve(transaction, one) for one in asked]))
-            faults.reach(RESERVED)
-        parts = self._measure(asked)
-        keys, questions = settling.looked_up(asked)
-        batch = self._ledger.submit(
-            lambda transaction: settling.settle_all(transaction, asked, parts, paid), keys=keys, questions=questions
-        )
-        faults.reach(SETTLED)
-        if batch.stopped is not None:
-            many = len(batch.entries)
-            raise type(batch.stopped)(
-                f"{batch.stopped}; the {many} before it in the batch were answered, and asking them again is free"
-            )
-        return list(batch.entries)
-
-    def _measure(self, asked: Sequence[Asked]) -> list[Any]:
-        """Read the rows once for all of these, and prepare what each will be answered from. Secret."""
-        begun = time.monotonic()
-        statistics = [statistic for one in asked for statistic in one.bound.statistics]
-        measured = self._sample.measure(statistics) if statistics else []
-        gathered = [one.bound.gather(self._sample) for one in asked]
-        self._seconds = time.monotonic() - begun
-        faults.reach(MEASURED)
-        parts: list[Any] = []
-        place = 0
-        for one, rows in zip(asked, gathered, strict=True):
-            found = [*measured[place : place + len(one.bound.statistics)], *rows]
-            parts.append(one.bound.prepare(found, self._sample.n))
-            place += len(one.bound.statistics)
-        if any(one.bound.warms_late for one in asked):
-            self._ledger.look(lambda view: ahead.warm(view, asked, parts))
-        return parts
 
     @property
     def slow(self) -> bool:
         """Whether the rows take so long to read that questions are paid for before."""
-        return self._slow()
-
-    def _slow(self) -> bool:
-        """Whether reading the rows takes so long that a crash meanwhile should not repeat it unpaid."""
-        return self._sample.engine in _SLOW_ENGINES or self._seconds > _SLOW_SECONDS
-
-    def _released(self, entry: Entry, repeated: bool) -> GuardedAnswer:
-        return together.released(self._ledger, entry, repeated)
+        return self._rows.slow
 
     def __repr__(self) -> str:
-        return f"Guard({self.dataset[:16]}..., n={self._sample.n}, engine={self._sample.engine})"
+        return f"Guard({self.dataset[:16]}..., n={self._rows.sample.n}, engine={self._rows.sample.engine})"
 
     def __reduce__(self) -> Any:
         raise TypeError("a guard is not pickled; open it again from its ledger and its sample")
 
 
-__all__ = ["Guard"]
+@dataclass(frozen=True)
+class LocalAnalystGuard:
+    """A guard of this process, asked under one name. `Guard.for_analyst` makes it; it is an `AnalystGuard`.
+
+    Attributes
+    ----------
+    guard : Guard
+        Who answers.
+    analyst : str
+        Who asks.
+    """
+
+    guard: Guard
+    analyst: str
+
+    @property
+    def dataset(self) -> str:
+        """The name of the sample's ledger."""
+        return self.guard.dataset
+
+    @property
+    def policy(self) -> Policy:
+        """What is allowed now. It holds no other analyst's share."""
+        return Policy.stored(self.describe()["policy"])
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that this analyst may see: nobody else's account or share."""
+        return stewarding.describe(self.guard.ledger, self.analyst) | {"engine": self.guard.engine}
+
+    def ask(self, question: QuestionLike, *, key: str | None = None) -> GuardedAnswer:
+        """Answer one question, as `Guard.ask` does."""
+        return self.guard.ask(question, analyst=self.analyst, key=key)
+
+    def ask_all(self, questions: Sequence[QuestionLike], *, key: str | None = None) -> list[GuardedAnswer]:
+        """Answer several questions that were chosen together, as `Guard.ask_all` does. One `key` covers all of them."""
+        return self.guard.ask_all(questions, analyst=self.analyst, keys=batch_keys(key, len(questions)))
+
+    def estimate(self, question: QuestionLike) -> Estimate:
+        """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+        return self.guard.estimate(question, analyst=self.analyst)
+
+    def submit(
+        self,
+        given: Any,
+        *,
+        board: str | None = None,
+        keys: Any = None,
+        guess: float | None = None,
+        tolerance: float | None = None,
+        name: str = "",
+        output: str | None = None,
+        entry: int | None = None,
+        key: str | None = None,
+    ) -> GuardedAnswer:
+        """Have predictions, or a model, scored against the hidden labels, as `AnalystGuard.submit` describes."""
+        from holdfast.guard.questions.score import Score
+
+        state = self.guard.ledger.look(GuardState.of)
+        scored_on = chosen(state.policy.boards, board)
+        file = Path(given) if isinstance(given, (str, Path)) else None
+        is_model = file is not None and file.suffix.lower() == ".onnx"
+        if not is_model and (output is not None or entry is not None):
+            raise InvalidParameter("output and entry must be left out unless a model is submitted")
+        submission: Any
+        if file is None:
+            submission = columns_of(given, keys, scored_on.key)
+        elif is_model:
+            from holdfast.guard.scoring.onnx.model import model_in
+
+            submission = model_in(file, state.schema, state.explored, state.policy, output, entry)
+        else:
+            from holdfast.guard.scoring.files import predictions_in
+
+            submission = predictions_in(file, scored_on, state.schema)
+        return self.ask(Score(scored_on.name, submission, guess, tolerance, name), key=key)
+
+    def leaderboard(self, board: str | None = None) -> Leaderboard:
+        """Who is where on a board, as far as the intervals tell. The name may be left out where there is one board."""
+        return self.guard.leaderboard(chosen(self.guard.policy.boards, board).name)
+
+    def remaining(self) -> dict[str, Any]:
+        """What this analyst, and all together, may still ask."""
+        return self.guard.remaining(self.analyst)
+
+    def level(self, alpha: float = 0.05) -> float:
+        """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
+        return self.guard.level(alpha)
+
+    def adjusted(self, p: float) -> float:
+        """What a further p-value from these rows is worth after all that was released; never below `p`."""
+        return self.guard.adjusted(p)

@@ -15,7 +15,7 @@ from typing import Any
 from holdfast.guard.ledger.entry import Entry
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.scoring.board import Board
-from holdfast.guard.standing import Standing
+from holdfast.guard.state import GuardState
 
 MOST = 1000
 """Places that a leaderboard lists unless more are asked for."""
@@ -32,7 +32,7 @@ class Place:
     value, interval
         The score that is shown and the interval that holds; both None where nothing was shown.
     improved : bool or None
-        On a ladder: whether it beat the best so far.
+        On a ladder: whether it beat the best so far when it was scored; None where a model could not be finished.
     confirmed : bool or None
         On a board of intervals: whether the analyst's guess stood, and `value` is that guess.
     rank : (int, int) or None
@@ -41,7 +41,10 @@ class Place:
     tied : tuple of int
         Entries of the ranked that it may be better or worse than: their intervals overlap.
     certified : bool
-        False after a steward's override.
+        False after a steward's override, where another guard has some of the same rows, and where a model could not be
+        finished.
+    finished : bool
+        False where a submitted model could not be evaluated on all rows; it shows nothing then.
     """
 
     sequence: int
@@ -55,6 +58,7 @@ class Place:
     rank: tuple[int, int] | None = None
     tied: tuple[int, ...] = ()
     certified: bool = True
+    finished: bool = True
 
     @property
     def rank_text(self) -> str:
@@ -83,6 +87,7 @@ class Place:
             "rank": None if self.rank is None else list(self.rank),
             "tied": list(self.tied),
             "certified": self.certified,
+            "finished": self.finished,
         }
 
 
@@ -124,7 +129,9 @@ class Leaderboard:
             if place.rank is None or place.value is None or place.interval is None:
                 continue
             ends = f"[{place.interval[0]:.4g}, {place.interval[1]:.4g}]"
-            lines.append(f"{place.rank_text:>7}  {place.value:.4g} in {ends}  {place.analyst}  {place.name}".rstrip())
+            mark = "" if place.certified else "  (not certified)"
+            text = f"{place.rank_text:>7}  {place.value:.4g} in {ends}  {place.analyst}  {place.name}"
+            lines.append(text.rstrip() + mark)
         return "\n".join(lines)
 
 
@@ -194,9 +201,13 @@ class Scores:
 
     def leaderboard(self, board: str, *, every: bool = False, most: int = MOST) -> Leaderboard:
         """A board as it stands now; see `leaderboard`."""
-        policy = self._ledger.look(Standing.of).policy
+        state = self._ledger.look(GuardState.of)
+        policy = state.policy
         wanted = policy.board(board)
-        found = self.submissions(wanted.name)
+        found = [
+            replace(place, certified=place.certified and not state.doubt(place.sequence))
+            for place in self.submissions(wanted.name)
+        ]
         shown = [place for place in found if place.value is not None]
         ranked = ranks(shown if every else best_each(shown, wanted.rising), wanted.rising, most)
         rest = [place for place in found if place.value is None][: most - len(ranked)] if every else []
@@ -283,7 +294,7 @@ def place_of(entry: Entry) -> Place:
     ['ann']
     """
     question, answer = entry.body["question"], entry.body["answer"]
-    interval = answer["interval"]
+    interval, finished = answer["interval"], answer["details"].get("finished", True)
     return Place(
         entry.sequence,
         entry.time,
@@ -292,8 +303,9 @@ def place_of(entry: Entry) -> Place:
         answer["value"],
         None if interval is None else (interval[0], interval[1]),
         answer["details"].get("improved"),
-        answer["passed"] if question["rule"] == "intervals" else None,
+        answer["passed"] if question["rule"] == "intervals" and finished else None,
         certified=answer["guarantee"]["certified"],
+        finished=finished,
     )
 
 

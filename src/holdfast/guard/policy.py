@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
-from holdfast import check
 from holdfast.accounting import BasicFilter, Cost, Filter, PureDP, ZCDPFilter
 from holdfast.accounting.costs import ZCDP
-from holdfast.bounds.exact import decimal_fraction, float_down
+from holdfast.bounds.numerics.exact import decimal_fraction, float_down, float_up
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
+from holdfast.guard.questions.base import Question
 from holdfast.guard.scoring.board import Board, checked_boards
+from holdfast.holdout.error_budget import ErrorBudget, reserve_parts
 
 Accounting = Literal["filter", "odometer"]
 Answers = Literal["mixed", "means"]
 Holdout = Literal["guess-and-check", "thresholdout"]
+Repeats = Literal["asker", "everyone"]
+Histories = Literal["together", "separate"]
 
-LOOKS = ("check", "claim", "compare", "validate")
-"""Questions that are answered without noise, from a transcript of few failures."""
-PRIVATE = ("mean", "histogram", "select", "test")
-"""Questions that are answered with noise, at a privacy cost."""
+PRIVATE = tuple(kind for kind, made in Question.kinds().items() if made.answered == "private")
+"""Kinds of this package that are answered only with noise, at a privacy cost."""
 SCORE = "score"
-"""Predictions scored on a board: a look, allowed where the policy has boards."""
+"""Predictions scored on a board, without noise: allowed where the policy has boards."""
 
 _LONGEST_NAME = 200
 
@@ -48,8 +51,20 @@ class Policy:
         "mixed" (default), or "means": bounded means only, by the posterior-shift answerer, whose intervals are the
         narrowest known for many means. It needs `questions`.
     questions, failures : int, optional
-        Caps on the questions and on failed checks that show a value, fixed and enforced; they make every share of
-        the failure probability larger than the open-ended series that is used without them.
+        Caps on the questions and on failed checks that show a value, fixed and enforced. With planned questions each
+        may use the same part of the failure probability; without, they follow a series that never ends.
+    final : float, optional
+        Part of the failure probability that is kept for one final, which shows exact values and ends the run. By
+        default one half where questions are answered without noise, and nothing where none is.
+    reserve : float or sequence of float
+        Part of the rows that no question before the final reads, drawn when the guard is opened; a list has one part
+        for each phase. It needs a row key, or `reserve_by`.
+    reserve_by : str, optional
+        The column whose values belong together: rows of one value go to the reserve as a whole.
+    histories : str
+        "together" (default): all analysts are one adversary, who may share what they were answered. "separate": they do
+        not share answers, which every answer repeats as an assumption; then each has a part of the failure probability,
+        by their share in `analysts`, and nobody's failed checks widen another's intervals.
     spend : PureDP or ZCDP, optional
         What a private question costs that names no cost.
     holdout : str
@@ -62,13 +77,20 @@ class Policy:
     holdout_spend : PureDP, optional
         For Thresholdout: what its whole run may cost. It is taken from `privacy` when the guard is opened.
     kinds : sequence of str, optional
-        Questions allowed, of `check`, `claim`, `compare`, `validate`, `mean`, `histogram`, `select`, `test`, and
-        `score` where there are boards.
+        Kinds of question allowed (docs/questions.md). If not given: all that are answered without noise, `score` where
+        there are boards, and those that are answered with noise where there is `privacy`.
     analysts : mapping, optional
         Names and their shares, in (0, 1], of the privacy cap and of the questions. Shares may add up to more than 1:
-        the whole is kept in any case. Without it any name may ask, up to the whole.
+        the whole is kept in any case. Without it any name may ask, up to the whole. Where histories are separate the
+        analysts must be named, and their shares add up to at most 1.
     expires : datetime or str, optional
         When the guard stops answering; a time without a zone is read as UTC.
+    repeats : str
+        For whom a question that was answered before is free. "asker" (default): for the analyst who asked it; anybody
+        else who asks the same pays for it and gets an answer of their own, so that nobody learns what others asked.
+        "everyone": the stored answer comes back to whoever asks the same, free, and tells them that it was asked. The
+        same question of k analysts is then paid for once, and not k times. Submissions to boards are always their
+        analyst's own.
     boards : sequence of Board, optional
         What submitted predictions are scored by (docs/leaderboard.md). They are part of what the ledger was opened
         with, so none changes silently.
@@ -97,28 +119,106 @@ class Policy:
     overfits: int | None = None
     holdout_spend: Cost | None = None
     boards: Sequence[Board] | None = None
+    repeats: Repeats = "asker"
+    final: float | None = None
+    reserve: float | Sequence[float] = 0.0
+    reserve_by: str | None = None
+    histories: Histories = "together"
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "confidence", check.probability("confidence", self.confidence))
-        check.choice("accounting", self.accounting, ("filter", "odometer"))
-        check.choice("answers", self.answers, ("mixed", "means"))
+        put(self, "confidence", arguments.probability("confidence", self.confidence))
+        arguments.choice("accounting", self.accounting, ("filter", "odometer"))
+        arguments.choice("answers", self.answers, ("mixed", "means"))
+        arguments.choice("repeats", self.repeats, ("asker", "everyone"))
         for name, least in (("questions", 1), ("failures", 0)):
             value: Any = getattr(self, name)
-            put(self, name, None if value is None else check.whole(name, value, at_least=least))
+            put(self, name, None if value is None else arguments.whole(name, value, at_least=least))
         self._check_costs()
         self._check_holdout()
         put(self, "boards", self._check_boards())
-        looks = LOOKS if self.boards is None else (*LOOKS, SCORE)
-        allowed = PRIVATE[:1] if self.answers == "means" else (looks + PRIVATE if self.privacy else looks)
-        put(self, "kinds", _kinds(self.kinds, allowed))
+        put(self, "kinds", _kinds(self.kinds, self._allowed()))
         put(self, "analysts", None if self.analysts is None else MappingProxyType(_shares(self.analysts)))
         put(self, "expires", None if self.expires is None else _instant(self.expires))
+        self._check_finals()
+        self._check_histories()
         if self.answers == "means" and (self.questions is None or self.privacy is not None):
             raise InvalidParameter(
                 "answers='means' must come with questions and without privacy: its intervals rest on the number of "
                 "questions, and its noise on them"
             )
+
+    def _allowed(self) -> tuple[str, ...]:
+        """The kinds that can be asked under these budgets: noiseless ones first, then those that need privacy."""
+        if self.answers == "means":
+            return ("mean",)
+        kinds = Question.kinds()
+        private = tuple(kind for kind, made in kinds.items() if made.answered == "private")
+        boards = tuple(kind for kind, made in kinds.items() if made.needs_board)
+        noiseless = tuple(kind for kind in kinds if kind not in (*private, *boards))
+        return noiseless + (() if self.boards is None else boards) + (private if self.privacy else ())
+
+    def _check_finals(self) -> None:
+        put = object.__setattr__
+        final = self.final if self.final is not None else 0.5 if self.has_looks else 0.0
+        put(self, "final", arguments.real("final", final, at_least=0, at_most=1))
+        parts = reserve_parts(self.reserve)
+        put(self, "reserve", parts)
+        if parts and not self.final:
+            raise InvalidParameter("final must be above 0 where rows are reserved: a final on them spends it")
+        if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not parts):
+            raise InvalidParameter("reserve_by must be the name of a column, and comes with reserve")
+
+    def _check_histories(self) -> None:
+        arguments.choice("histories", self.histories, ("together", "separate"))
+        if self.histories == "together":
+            return
+        if self.analysts is None or sum(map(decimal_fraction, self.analysts.values())) > 1:
+            raise InvalidParameter(
+                "analysts must be named where histories are separate, with shares that add up to at most 1: each has a "
+                "part of the failure probability of their own"
+            )
+        wrong = {
+            "boards": self.boards is not None,
+            "repeats": self.repeats == "everyone",
+            "answers": self.answers == "means",
+            "holdout": self.holdout == "thresholdout",
+            "accounting": self.accounting == "odometer",
+        }
+        named = [name for name, is_wrong in wrong.items() if is_wrong]
+        if named:
+            raise InvalidParameter(
+                f"{named[0]} must be left as it is by default where histories are separate: what it shows is shared by "
+                "all analysts"
+            )
+
+    @property
+    def reserve_parts(self) -> tuple[float, ...]:
+        """The parts of the rows that are reserved, one for each phase."""
+        return reserve_parts(self.reserve)
+
+    def error_budget(self, analyst: str | None = None) -> ErrorBudget:
+        """The plan of the failure probability: of all analysts, or of one where histories are separate."""
+        separate = self.histories == "separate" and analyst is not None
+        return _error_budget(
+            self.confidence,
+            self.most_questions(analyst) if separate else self.questions,
+            self.final or 0.0,
+            len(self.reserve_parts),
+            self.share(analyst) if separate and analyst is not None else 1.0,
+        )
+
+    def quota(self, analyst: str | None = None) -> Cost | None:
+        """The privacy cap that intervals are corrected for: the whole, or an analyst's where histories are separate."""
+        if self.histories == "together" or analyst is None or self.privacy is None:
+            return self.privacy
+        part = decimal_fraction(self.share(analyst))
+        match self.privacy:
+            case PureDP(epsilon):
+                return PureDP(float_up(decimal_fraction(epsilon) * part))
+            case ZCDP(rho):
+                return ZCDP(float_up(decimal_fraction(rho) * part))
+        return self.privacy
 
     def _check_costs(self) -> None:
         for name in ("privacy", "spend"):
@@ -133,7 +233,7 @@ class Policy:
             raise InvalidParameter("privacy must be given with an odometer: the unit of its caps")
 
     def _check_holdout(self) -> None:
-        check.choice("holdout", self.holdout, ("guess-and-check", "thresholdout"))
+        arguments.choice("holdout", self.holdout, ("guess-and-check", "thresholdout"))
         given = {name: getattr(self, name) for name in ("threshold", "overfits", "holdout_spend")}
         if self.holdout == "guess-and-check":
             named = [name for name, value in given.items() if value is not None]
@@ -150,8 +250,8 @@ class Policy:
                 "privacy must be a PureDP that holds holdout_spend: the whole run is paid at opening"
             )
         put = object.__setattr__
-        put(self, "threshold", check.real("threshold", self.threshold, at_least=0, at_most=1))
-        put(self, "overfits", check.whole("overfits", self.overfits, at_least=1, at_most=10**6))
+        put(self, "threshold", arguments.real("threshold", self.threshold, at_least=0, at_most=1))
+        put(self, "overfits", arguments.whole("overfits", self.overfits, at_least=1, at_most=10**6))
 
     def _check_boards(self) -> tuple[Board, ...] | None:
         boards = checked_boards(self.boards)
@@ -174,7 +274,8 @@ class Policy:
     def has_looks(self) -> bool:
         """Whether questions without noise may be asked."""
         noisy = ("check",) if self.holdout == "thresholdout" else ()
-        return any(kind in (*LOOKS, SCORE) and kind not in noisy for kind in self.kinds or ())
+        known = Question.kinds()
+        return any(known[kind].answered != "private" and kind not in noisy for kind in self.kinds or ())
 
     def share(self, analyst: str) -> float:
         """What part of the whole an analyst may spend; `InvalidParameter` for a name the policy does not know."""
@@ -202,8 +303,8 @@ class Policy:
         """How many questions may be asked in all, or by one analyst."""
         if self.questions is None:
             return None
-        part = decimal_fraction(1.0 if analyst is None else self.share(analyst))
-        return int(part * self.questions)
+        share = 1.0 if analyst is None else self.share(analyst)
+        return self.questions if share == 1.0 else int(decimal_fraction(share) * self.questions)
 
     def expired(self, now: datetime | None = None) -> bool:
         """Whether the time is up."""
@@ -227,7 +328,26 @@ class Policy:
             "overfits": self.overfits,
             "holdout_spend": None if self.holdout_spend is None else self.holdout_spend.to_dict(),
             "boards": None if self.boards is None else [board.to_dict() for board in self.boards],
+            "repeats": self.repeats,
+            "final": self.final,
+            "reserve": list(self.reserve_parts),
+            "reserve_by": self.reserve_by,
+            "histories": self.histories,
         }
+
+    @classmethod
+    def stored(cls, plain: Mapping[str, Any]) -> Self:
+        """Read a policy that a guard wrote; earlier ones gave stored answers to everyone and kept nothing for a final.
+
+        Examples
+        --------
+        >>> before = {name: value for name, value in Policy().to_dict().items() if name not in ("repeats", "final")}
+        >>> found = Policy.stored(before)
+        >>> found.repeats, found.final, Policy.stored(Policy().to_dict()).final
+        ('everyone', 0.0, 0.5)
+        """
+        before = {"repeats": "everyone", "final": 0.0}
+        return cls.from_dict(before | dict(plain) if isinstance(plain, Mapping) else plain)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -247,13 +367,19 @@ class Policy:
         return cls(**values)
 
 
+@lru_cache(maxsize=256)
+def _error_budget(confidence: float, questions: int | None, final: float, phases: int, factor: float) -> ErrorBudget:
+    """A plan; kept, because it is asked for several times a question."""
+    return ErrorBudget(confidence, questions, final, phases, factor=factor)
+
+
 def _kinds(kinds: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
     if kinds is None:
         return allowed
     if isinstance(kinds, str) or not isinstance(kinds, (list, tuple)) or not kinds:
         raise InvalidParameter(f"kinds must be a list of {', '.join(allowed)}")
     for kind in kinds:
-        check.choice("kinds", kind, allowed)
+        arguments.choice("kinds", kind, allowed)
     return tuple(dict.fromkeys(kinds))
 
 
@@ -263,7 +389,7 @@ def _shares(analysts: Any) -> dict[str, float]:
     for name in analysts:
         if not isinstance(name, str) or not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InvalidParameter(f"analysts must have printable names of at most {_LONGEST_NAME} characters")
-    return {name: check.probability("analysts", share, one=True) for name, share in analysts.items()}
+    return {name: arguments.probability("analysts", share, one=True) for name, share in analysts.items()}
 
 
 def _instant(when: Any) -> str:
@@ -280,6 +406,3 @@ def _instant(when: Any) -> str:
         return aware.astimezone(UTC).isoformat()
     except OverflowError:
         raise InvalidParameter("expires must be a time of the years 1 to 9999 in UTC") from None
-
-
-__all__ = ["LOOKS", "PRIVATE", "SCORE", "Policy"]

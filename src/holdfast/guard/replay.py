@@ -6,18 +6,24 @@ arithmetic is checked step by step, and not only at the end.
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.accounting import Cost
+from holdfast.bounds.numerics.exact import up
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import BudgetExhausted, InvalidParameter
-from holdfast.guard.accounts import WHOLE, Account, account_of
 from holdfast.guard.ledger.entry import Entry, account_digest
 from holdfast.guard.ledger.store import StateRow
-from holdfast.guard.overriding import carried
+from holdfast.guard.ledger.verify import MOST_FINDINGS
 from holdfast.guard.policy import SCORE, Policy
 from holdfast.guard.scoring import ladder
-from holdfast.strict_json import to_canonical_json
+from holdfast.guard.state import WHOLE, Account, Progress, account_of
+from holdfast.guard.stewarding import carried
+from holdfast.holdout.error_budget import Message
 
 _STATUS = {"opened": "open", "paused": "paused", "resumed": "open", "closed": "closed"}
 
@@ -47,6 +53,9 @@ class GuardReplay:
         self._owners: dict[str, str | None] = {}
         self._reserved: dict[int, tuple[Any, ...]] = {}
         self._places: dict[str, int] = {}
+        self._shares_rows = self._overridden = self._is_earlier = False
+        self._certified: deque[int] = deque(maxlen=MOST_FINDINGS)
+        self._notes: list[tuple[int, str]] = []
 
     def feed(self, entry: Entry) -> Iterator[str]:
         """Take the next entry; what does not add up."""
@@ -57,19 +66,44 @@ class GuardReplay:
 
     def _step(self, entry: Entry, body: Mapping[str, Any]) -> Iterator[str]:
         if entry.kind == "opened" and body.get("policy") is not None:
-            self._policy = Policy.from_dict(body["policy"])
-            self._accounts[WHOLE], self._owners[WHOLE] = Account.fresh(self._policy), None
+            self._policy = Policy.stored(body["policy"])
+            self._is_earlier = "final" not in body["policy"]
+            self._accounts[WHOLE], self._owners[WHOLE] = self._fresh(), None
         if self._policy is None:
             return
+        if "format" in body or (entry.kind == "override" and "final" in body["policy"]):
+            self._is_earlier = False
         self._status = _STATUS.get(entry.kind, self._status)
         if entry.kind == "override":
-            self._policy = Policy.from_dict(body["policy"])
+            self._overridden = True
+            self._policy = Policy.stored(body["policy"])
             for name, owner in self._owners.items():
                 if owner is None or self._policy.analysts is None or owner in self._policy.analysts:
-                    self._accounts[name] = carried(self._accounts[name], self._policy, owner)
+                    self._accounts[name] = carried(self._current(name), self._policy, owner)
+        self._shares_rows |= _names_overlaps(entry)
+        if "since" in body and entry.kind in ("overlapped", "refreshed"):
+            self._doubt(body["since"])
+        if entry.kind == "answered" and self._shares_rows and body["answer"]["guarantee"]["certified"]:
+            yield "it is certified although another guard was known to have some of the same rows"
+        if entry.kind == "answered" and self._overridden and body["answer"]["guarantee"]["certified"]:
+            yield "it is certified although the steward had changed the policy after answers were seen"
+        if entry.kind == "answered" and body["answer"].get("guarantee", {}).get("certified"):
+            self._certified.append(entry.sequence)
         if entry.kind in ("reserved", "answered"):
             yield from self._charge(entry, body)
         yield from self._compare(entry)
+
+    def _doubt(self, since: int) -> None:
+        """Note the answers that were certified before it was found that another guard had the same rows."""
+        found = [number for number in self._certified if number >= since]
+        what = "it was certified before it was found that another guard has some of the same rows: it is not any more"
+        self._notes += [(number, what) for number in found]
+        for number in found:
+            self._certified.remove(number)
+
+    def notes(self) -> Iterator[tuple[int, str]]:
+        """What is genuine and should be known, with the number of its entry: the latest hundred of a chain."""
+        yield from self._notes
 
     def _charge(self, entry: Entry, body: Mapping[str, Any]) -> Iterator[str]:
         assert self._policy is not None
@@ -77,6 +111,8 @@ class GuardReplay:
             yield "it names no analyst"
             return
         names = self._of(entry.analyst)
+        if "format" in body:
+            self._accounts |= {name: self._current(name) for name in names}
         if list(body["accounts"]) != list(names):
             yield "it charges other accounts than the whole and its analyst's"
         question = (entry.analyst, body["digest"], to_canonical_json(body["cost"]))
@@ -90,15 +126,31 @@ class GuardReplay:
             for name in names:
                 owner = self._owners[name]
                 try:
-                    self._accounts[name] = self._accounts[name].charge(cost, self._policy.most_questions(owner), name)
+                    self._accounts[name] = self._accounts[name].charge(
+                        cost, self._policy.most_questions(owner), name, counts=body.get("counts", True)
+                    )
                 except BudgetExhausted:
                     yield f"its cost does not fit into what the account {name} had left"
             if entry.kind == "reserved":
                 self._reserved[entry.sequence] = question
         if entry.kind == "answered":
             for name in names:
-                self._accounts[name] = self._accounts[name].settle(body["answer"]["passed"] is not False, body["shown"])
+                self._accounts[name] = self._settled(self._accounts[name], body, self._owners[name])
             yield from self._climb(entry, body["question"], body["answer"]["details"])
+
+    def _settled(self, account: Account, body: Mapping[str, Any], owner: str | None) -> Account:
+        """An account after an answer, by the weights of the version that gave it."""
+        assert self._policy is not None
+        progress: Any = account.progress
+        if "format" not in body:
+            if not isinstance(progress, EarlierProgress):
+                raise InvalidParameter("an entry of an earlier version must not follow one of this version")
+            return replace(account, progress=progress.settle(body["answer"]["passed"] is not False, body["shown"]))  # type: ignore[arg-type]
+        told = body["message"]
+        message = None if told.get("noisy") else Message(told["passed"], told["log_weight"], told["risk"])
+        budget = self._policy.error_budget(owner)
+        account = account.settle(budget, message, told["asked"], told["extra"])
+        return account.finish() if told["finishes"] else account
 
     def _climb(self, entry: Entry, question: Mapping[str, Any], details: Mapping[str, Any]) -> Iterator[str]:
         """A ladder's best place moves with an improvement, upwards, and otherwise not."""
@@ -120,8 +172,25 @@ class GuardReplay:
         assert self._policy is not None
         name = account_of(analyst)
         if name not in self._accounts:
-            self._accounts[name], self._owners[name] = Account.fresh(self._policy, analyst), analyst
+            self._accounts[name], self._owners[name] = self._fresh(analyst), analyst
         return WHOLE, name
+
+    def _fresh(self, analyst: str | None = None) -> Account:
+        """An account that nothing was asked on, in the form of the version that wrote the ledger so far."""
+        assert self._policy is not None
+        account = Account.fresh(self._policy, analyst)
+        return replace(account, progress=EarlierProgress()) if self._is_earlier else account  # type: ignore[arg-type]
+
+    def _current(self, name: str) -> Account:
+        """An account in the form in which the version that wrote the ledger so far writes it.
+
+        This version reads accounts of earlier ones, and writes one anew when it is charged; all others stay as they
+        were.
+        """
+        account = self._accounts[name]
+        if self._is_earlier:
+            return account
+        return replace(account, progress=Progress.from_dict(account.progress.to_dict()))
 
     def _compare(self, entry: Entry) -> Iterator[str]:
         for name, digest in entry.states.items():
@@ -142,4 +211,56 @@ class GuardReplay:
                 yield f"the stored place of {name} is not what the entries add up to"
 
 
-__all__ = ["GuardReplay"]
+@dataclass(frozen=True)
+class EarlierProgress:
+    """Progress as versions before the error budget counted it: ledgers that they wrote are added up with it.
+
+    `log_shown` is `ln` of what the failures could have shown; `failed_at` is the number of the last one, and `log_gaps`
+    is `ln` of the product of `g (g + 1)` over the distances `g` from each failure to the one before.
+
+    Examples
+    --------
+    >>> EarlierProgress().admit().settle(passed=False, shown=20)
+    EarlierProgress(admitted=1, answered=1, failed=1, log_shown=2.99..., failed_at=1, log_gaps=0.69...)
+    """
+
+    admitted: int = 0
+    answered: int = 0
+    failed: int = 0
+    log_shown: float = 0.0
+    failed_at: int = 0
+    log_gaps: float = 0.0
+
+    def admit(self) -> EarlierProgress:
+        """One more question was let in."""
+        return replace(self, admitted=self.admitted + 1)
+
+    def settle(self, passed: bool = True, shown: int = 1) -> EarlierProgress:
+        """One more question was answered; a failure could have shown `shown` things, and 0 stands for noise."""
+        answered = self.answered + 1
+        if passed or shown == 0:
+            return replace(self, answered=answered)
+        gap = answered - self.failed_at
+        return replace(
+            self,
+            answered=answered,
+            failed=self.failed + 1,
+            log_shown=up(self.log_shown + up(math.log(shown))),
+            failed_at=answered,
+            log_gaps=up(self.log_gaps + up(math.log(gap * (gap + 1)))),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as it was stored."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def _names_overlaps(entry: Entry) -> bool:
+    """Whether an entry says that another guard has some of the same rows.
+
+    Earlier versions, whose policies say nothing of `repeats`, certified the answers of a guard that was opened with an
+    overlap. What they wrote keeps verifying; this version marks such a ledger when its guard is opened.
+    """
+    if entry.kind == "opened":
+        return bool(entry.body.get("overlaps")) and "repeats" in entry.body["policy"]
+    return entry.kind == "overlapped" or (entry.kind == "refreshed" and bool(entry.body["overlaps"]))

@@ -4,14 +4,78 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.accounting import Filter, PureDP
+from holdfast.accounting.costs import ZCDP
 from holdfast.errors import InvalidParameter, LedgerConflict
-from holdfast.guard.accounts import ANALYSTS, read
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import Store
-from holdfast.guard.ledger.transaction import Transaction
-from holdfast.guard.overriding import override as override_in
+from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.policy import Policy
-from holdfast.guard.standing import Standing, Status
+from holdfast.guard.state import ANALYSTS, Account, GuardState, Progress, Status, account_of, read_account
+
+# --- Overriding -------------------------------------------------------------------------------------------------------
+# The steward's override: another policy for a run that has begun. What was spent stays spent; it is recorded.
+
+
+def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
+    """Put `policy` in place, carry every account over, and record the reason."""
+    standing = GuardState.of(transaction)
+    if not isinstance(policy, Policy):
+        raise InvalidParameter(f"policy must be a Policy, got a {type(policy).__name__}")
+    if standing.status == "closed":
+        raise LedgerConflict("this guard is closed for good")
+    if type(policy.privacy) is not type(standing.policy.privacy) or policy.accounting != standing.policy.accounting:
+        raise InvalidParameter(
+            "policy must keep the kind of privacy and of accounting: what was spent is counted in it"
+        )
+    if policy.answers != standing.policy.answers:
+        raise InvalidParameter("policy must keep answers: what was answered so far is counted in that way")
+    if standing.policy.has_looks and not policy.has_looks:
+        raise InvalidParameter(
+            "policy must keep a question without noise in kinds: what such answers showed is counted only there"
+        )
+    if _holdout(policy) != _holdout(standing.policy):
+        raise InvalidParameter("policy must keep the holdout and what it was opened with: its run has begun")
+    kept = {board.name: board for board in policy.boards or ()}
+    if any(kept.get(board.name) != board for board in standing.policy.boards or ()):
+        raise InvalidParameter("policy must keep its boards as they are: what they showed is counted by their settings")
+    for board in kept.values():
+        board.check_schema(standing.schema)
+        if board not in (standing.policy.boards or ()) and board.lacks_positive(standing.schema):
+            raise InvalidParameter(f"positive of board {board.name!r} must be given: an override reads no labels")
+    name, whole = read_account(transaction.account, standing.policy)
+    transaction.put_account(name, carried(whole, policy, None).to_dict())
+    listed = transaction.account(ANALYSTS) or {"names": []}
+    for analyst in listed["names"]:
+        if policy.analysts is None or analyst in policy.analysts:
+            _, own = read_account(transaction.account, standing.policy, analyst)
+            transaction.put_account(account_of(analyst), carried(own, policy, analyst).to_dict())
+    changed = standing.with_policy(policy)
+    changed.put(transaction, "override", {"policy": policy.to_dict(), "reason": reason})
+
+
+def _holdout(policy: Policy) -> tuple[object, ...]:
+    return policy.holdout, policy.threshold, policy.overfits, policy.holdout_spend
+
+
+def carried(account: Account, policy: Policy, analyst: str | None) -> Account:
+    """The same account under another budget; a budget below what was spent is full."""
+    fresh = policy.filter(analyst)
+    if fresh is None or account.filter is None:
+        return Account(account.progress, fresh, account.spent)
+    spent = account.filter.spent()
+    cost = PureDP(spent["epsilon"]) if "epsilon" in spent else ZCDP(spent["rho"])
+    if not fresh.admits(cost):
+        raise InvalidParameter("policy must leave room for what was spent already")
+    carried = Filter.from_dict(fresh.to_dict())
+    carried.spend(cost)
+    return Account(account.progress, carried, account.spent)
+
+
+# --- Stewarding -------------------------------------------------------------------------------------------------------
+
+DAMAGED = "damaged"
+"""The status, in lists, of a guard whose ledger contradicts itself."""
 
 _KINDS: dict[Status, str] = {"paused": "paused", "open": "resumed", "closed": "closed"}
 
@@ -22,7 +86,7 @@ def set_status(ledger: Ledger, status: Status, reason: str = "") -> None:
         raise InvalidParameter("reason must be a text")
 
     def work(transaction: Transaction) -> None:
-        standing = Standing.of(transaction)
+        standing = GuardState.of(transaction)
         if standing.status == "closed":
             raise LedgerConflict("this guard is closed for good")
         if standing.status == status:
@@ -39,29 +103,65 @@ def override(ledger: Ledger, policy: Policy, reason: str) -> None:
     ledger.submit(lambda transaction: override_in(transaction, policy, reason))
 
 
-def describe(ledger: Ledger) -> dict[str, Any]:
-    """Everything about a guard that may be shown: schema, rows, policy, status, progress, what is left for whom."""
+def status_of(standing: GuardState, progress: Progress) -> str:
+    """What a guard is now: "open", "paused", "closed", "expired", or "ended" by one failed check too many."""
+    if standing.policy.expired():
+        return "expired"
+    return "ended" if standing.status == "open" and standing.ended(progress) else standing.status
 
-    def work(view: Any) -> dict[str, Any]:
-        standing = Standing.of(view)
+
+def describe(ledger: Ledger, analyst: str | None = None) -> dict[str, Any]:
+    """Everything about a guard that may be shown: schema, rows, policy, status, progress, what is left for whom.
+
+    With `analyst` nobody else's account is read, and nobody else's share is shown.
+    """
+
+    def work(view: View) -> dict[str, Any]:
+        standing = GuardState.of(view)
         policy = standing.policy
-        whole = read(view.account, policy)[1]
-        names = (view.account(ANALYSTS) or {"names": []})["names"]
+        whole = read_account(view.account, policy)[1]
+        names = [
+            name for name in (view.account(ANALYSTS) or {"names": []})["names"] if analyst is None or name == analyst
+        ]
         analysts = {
-            name: read(view.account, policy, name)[1].remaining(policy.most_questions(name))
+            name: read_account(view.account, policy, name)[1].remaining(policy.most_questions(name))
             for name in names
             if policy.analysts is None or name in policy.analysts
         }
-        return standing.to_dict() | {
+        facts = standing.to_dict()
+        if analyst is not None and policy.analysts is not None:
+            shares = {name: share for name, share in policy.analysts.items() if name == analyst}
+            facts["policy"] = facts["policy"] | {"analysts": shares}
+        return facts | {
             "dataset": view.dataset,
-            "status": "expired" if policy.expired() else standing.status,
+            "overlaps": len(standing.overlaps),
+            "not_compared": len(standing.not_compared),
+            "status": status_of(standing, whole.progress),
             "entries": view.head.sequence,
-            "progress": whole.progress.to_dict(),
-            "remaining": whole.remaining(policy.most_questions()),
+            "progress": {"failed": whole.progress.failed} | whole.progress.to_dict(),
+            "remaining": whole.remaining(policy.most_questions(), policy.failures),
             "analysts": analysts,
         }
 
     return ledger.look(work)
+
+
+def list_all(store: Store) -> list[dict[str, Any]]:
+    """What `describe` says of every guard of a store; of one whose ledger is damaged, its name and what is wrong."""
+    found = []
+    for dataset in store.datasets():
+        try:
+            ledger = store.ledger(dataset)
+            if ledger.head().sequence:  # no guard was opened there
+                found.append(describe(ledger))
+        except (LedgerConflict, InvalidParameter) as error:
+            found.append(damaged(dataset, str(error)))
+    return found
+
+
+def damaged(dataset: str, problem: str) -> dict[str, Any]:
+    """What a list shows of a guard whose ledger contradicts itself: nothing in it is believed."""
+    return {"dataset": dataset, "status": DAMAGED, "problem": problem}
 
 
 def find(store: Store, dataset: str | None) -> Ledger:
@@ -76,6 +176,3 @@ def find(store: Store, dataset: str | None) -> Ledger:
     if dataset is None:
         raise InvalidParameter(f"dataset must name one of several data sets: {shown}")
     raise InvalidParameter(f"dataset must be the beginning of one fingerprint of {shown}, got {dataset[:60]!r}")
-
-
-__all__ = ["describe", "find", "override", "set_status"]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from holdfast.guard.ledger.memory import MemoryStore
-from holdfast.guard.ledger.store import Store, open_store
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.store import Store
 from tests.guard.ledger.stores import KINDS
 
 Reopen = Callable[..., Store]

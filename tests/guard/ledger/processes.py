@@ -14,14 +14,14 @@ from typing import Any
 import alembic.command
 import psycopg
 
-from holdfast.guard.ledger import faults, postgres, schema, sqlite
+from holdfast.guard.ledger import faults, postgres, sql, sqlite
 from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger.opening import open_store
 from tests.guard import forked
 from tests.guard.forked import Mode, Say, ended, heard, serve
 from tests.guard.ledger.stores import DATASET, spend, spend_all
 
-LOADED = (alembic.command, postgres, schema, sqlite)
+LOADED = (alembic.command, postgres, sql, sqlite)
 """Imported before the first fork, so that no child has to."""
 QUESTIONS = 4
 LIMIT = 150

@@ -7,7 +7,8 @@ from typing import Any
 
 from holdfast.errors import BudgetExhausted
 from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.ledger.store import Store, open_store
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.store import Store
 from holdfast.guard.ledger.transaction import Transaction
 
 DATASET = "a" * 64

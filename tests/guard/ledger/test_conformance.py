@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import pickle
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.errors import HoldfastError, InvalidParameter, LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger.entry import START, Entry
-from holdfast.guard.ledger.signing import SigningKey
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.receipts import SigningKey
 from holdfast.guard.ledger.store import Store
 from holdfast.guard.ledger.transaction import Transaction, View
 from tests.guard.ledger.conftest import Reopen
@@ -162,16 +165,81 @@ def test_what_was_announced_is_found_as_what_was_not(store: Store) -> None:
         return early
 
     def look(view: View) -> tuple[object, ...]:
-        return view.find_key("ann", "k0"), view.find_key("bob", "k0"), view.find_question("new")
+        own = view.find_question("new", "ann"), view.find_question("new", "bob"), view.find_question("new", "eve")
+        return view.find_key("ann", "k0"), view.find_key("bob", "k0"), view.find_question("new"), *own
 
     ledger.submit(spend("k0", 9))
     first = next(ledger.entries())
-    announced = {"keys": [("ann", "k0"), ("bob", "k0"), (None, "k0")], "questions": ["new", "qk0"]}
+    announced = {
+        "keys": [("ann", "k0"), ("bob", "k0"), (None, "k0")],
+        "questions": [(None, "new"), ("ann", "new"), (None, "qk0")],
+    }
     assert ledger.submit(work, **announced) == (first, None, None)
     _, second, third = ledger.entries()
-    assert ledger.look(look) == (second, third, third)
+    assert ledger.look(look) == (second, third, third, second, third, None)
     # Several entries with one key or question: the latest, announced or not.
-    assert ledger.submit(look, **announced) == ledger.submit(look) == (second, third, third)
+    assert ledger.submit(look, **announced) == ledger.submit(look) == ledger.look(look)
+
+
+def test_the_entries_of_an_analyst_are_found_among_those_of_others(store: Store) -> None:
+    ledger = store.ledger(DATASET)
+
+    def several(transaction: Transaction) -> None:
+        for number in range(300):
+            who = "ann" if number % 50 == 7 else "bob"
+            transaction.append("answered" if number % 2 else "reserved", {"number": number}, analyst=who)
+        transaction.append("paused", {})
+
+    ledger.submit(several)
+    store.ledger("b" * 64).submit(several)  # another chain in the same store
+
+    def numbers(limit: int, **options: Any) -> list[int]:
+        return [entry.sequence for entry in ledger.page(limit, **options)]
+
+    anns = [8, 58, 108, 158, 208, 258]
+    assert numbers(100, analyst="ann") == anns
+    assert numbers(2, analyst="ann") == anns[:2]
+    assert numbers(2, analyst="ann", newest=True) == anns[-2:]
+    assert numbers(3, analyst="ann", first=9, before=208) == anns[1:4]
+    assert numbers(3, analyst="ann", before=208, newest=True) == anns[1:4]
+    assert numbers(9, analyst="ann", kind="reserved") == []
+    assert numbers(9, analyst="ann", kind="answered", newest=True) == anns
+    assert numbers(9, analyst="eve") == []
+    assert numbers(3) == [1, 2, 3]
+    assert numbers(2, newest=True) == [300, 301]
+    assert numbers(2, newest=True, kind="reserved") == [297, 299]
+    assert numbers(9, before=1) == []
+    for wrong in ({"limit": 0}, {"limit": 1, "first": 0}, {"limit": 1, "before": -1}):
+        with pytest.raises(InvalidParameter):
+            ledger.page(**wrong)
+
+
+@pytest.mark.parametrize("durable_where", ["sqlite", "postgres"], indirect=True)
+def test_a_page_of_an_analyst_is_read_through_an_index(durable_where: str, tmp_path: Path) -> None:
+    from sqlalchemy import event, text
+
+    from holdfast.guard.ledger.sql import SQLStore
+
+    with open_store(durable_where, key=tmp_path / "key") as store:
+        assert isinstance(store, SQLStore)
+        ledger = store.ledger(DATASET)
+        ledger.submit(spend("k", 9))
+        seen: list[tuple[str, Any]] = []
+
+        @event.listens_for(store.engine, "before_cursor_execute")
+        def keep(_: Any, __: Any, statement: str, parameters: Any, *___: Any) -> None:
+            seen.append((statement, parameters))
+
+        ledger.page(25, newest=True, analyst="ann", kind="answered")
+        statement, values = next((one, given) for one, given in seen if "analyst =" in one)
+        with store.engine.connect() as connection:
+            if store.engine.dialect.name == "sqlite":
+                plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
+            else:
+                connection.execute(text("SET LOCAL enable_seqscan = off"))  # of one row a table is read as it is
+                plan = connection.exec_driver_sql(f"EXPLAIN {statement}", values).all()
+        assert "entries_by_analyst" in str(plan), plan
+        assert "SCAN entries" not in str(plan)
 
 
 def test_a_state_without_an_entry_is_refused(store: Store) -> None:

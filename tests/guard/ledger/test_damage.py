@@ -17,8 +17,8 @@ from holdfast.guard.ledger import open_store
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.export import read_json, to_json
 from holdfast.guard.ledger.migrations.versions import v0001_ledger, v0002_salt
-from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql_source import _REMEMBERED
+from holdfast.guard.ledger.receipts import SigningKey
+from holdfast.guard.ledger.sql import _REMEMBERED
 from holdfast.guard.ledger.transaction import Transaction
 from holdfast.guard.ledger.verify import verify, verify_snapshot
 from tests.guard.ledger.stores import DATASET, check_spent, spend

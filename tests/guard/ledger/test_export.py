@@ -14,12 +14,13 @@ import pytest
 from dp_accounting.rdp import RdpAccountant
 
 from holdfast.accounting import GDP, RDP, ZCDP, ApproxDP, Bits, Cost, PureDP
-from holdfast.bounds.composition_optimal import optimal
+from holdfast.bounds.composition import optimal
 from holdfast.bounds.conversions import gdp_to_dp, zcdp_to_dp
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter, NotInstalled
 from holdfast.guard.ledger.events import costs_of, pld_report, to_dp_accounting, to_events
 from holdfast.guard.ledger.export import COLUMNS, to_csv, to_json
-from holdfast.guard.ledger.store import Store, open_store
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.store import Store
 from holdfast.guard.ledger.transaction import Transaction
 from tests.guard.ledger.stores import DATASET
 

@@ -21,8 +21,8 @@ from sqlalchemy import Connection
 
 from holdfast.errors import InvalidParameter, LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger import faults, sqlite
-from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.receipts import SigningKey
 from holdfast.guard.ledger.transaction import Transaction
 from holdfast.guard.ledger.verify import verify
 from tests.guard.ledger.stores import DATASET, check_spent, page_limit, spend
@@ -68,7 +68,7 @@ def test_a_full_sqlite_file(tmp_path: Path) -> None:
 _LIMITED = """
 import resource, signal, sys
 from holdfast.errors import LedgerUnavailable
-from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger.opening import open_store
 from tests.guard.ledger.stores import DATASET, spend
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = open_store(sys.argv[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import sqlalchemy as sa
 
 import holdfast as hf
 from holdfast.guard.ledger import open_store
-from holdfast.guard.ledger.sql_store import SQLStore
+from holdfast.guard.ledger.sql import SQLStore
+from holdfast.guard.ledger.verify import verify, verify_store
+from tests.guard.ledger.stores import DATASET, spend
 
 ROWS = {"age": [20 + i % 50 for i in range(500)], "sick": [i % 7 == 0 for i in range(500)]}
 POLICY = hf.guard.Policy(questions=3)
@@ -50,12 +53,39 @@ def test_each_store_has_names_of_its_own(tmp_path: Path) -> None:
     assert len(found) == 4
 
 
+def as_version_2(connection: sa.Connection) -> None:
+    """Take away what later versions of the tables brought."""
+    for statement in (
+        "DROP INDEX entries_by_analyst",
+        "DROP INDEX entries_by_own_question",
+        "CREATE INDEX entries_by_question ON entries (ledger, question, sequence) WHERE question IS NOT NULL",
+        "UPDATE alembic_version SET version_num = '0002'",
+    ):
+        connection.execute(sa.text(statement))
+
+
+def test_a_store_of_before_verifies_as_it_is_and_is_indexed_when_it_is_opened(tmp_path: Path) -> None:
+    with open_store(tmp_path / "old.db") as store:
+        assert isinstance(store, SQLStore)
+        store.ledger(DATASET).submit(spend("k", 9))
+        with store.engine.begin() as connection:
+            as_version_2(connection)
+    assert verify(tmp_path / "old.db").findings == ()
+    with open_store(tmp_path / "old.db") as store:
+        assert [entry.key for entry in store.ledger(DATASET).page(9, analyst="ann")] == ["k"]
+        assert verify_store(store).ok
+    with sqlite3.connect(tmp_path / "old.db") as file:
+        file.execute("UPDATE alembic_version SET version_num = '0002'")
+    assert ["version" in str(finding) for finding in verify(tmp_path / "old.db").findings] == [True]
+
+
 def test_a_store_of_before_keeps_its_names(tmp_path: Path) -> None:
     """Chains that were named by fingerprints are found by them: a new name would refill their budgets."""
     with open_store(tmp_path / "old.db") as store:
         assert isinstance(store, SQLStore)
         with store.engine.begin() as connection:
             connection.execute(sa.text("DROP TABLE salts"))
+            as_version_2(connection)
             connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
             connection.execute(sa.text("INSERT INTO heads (dataset, sequence, hash) VALUES ('old', 0, '')"))
     with open_store(tmp_path / "old.db") as store:

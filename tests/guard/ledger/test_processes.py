@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from holdfast.guard.ledger import faults
-from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.ledger.verify import verify
 from tests.guard.forked import program
 from tests.guard.ledger import processes

@@ -9,10 +9,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from holdfast.guard.ledger.schema import LEDGER
-from holdfast.guard.ledger.sql_store import SQLStore
-from holdfast.guard.ledger.sql_tables import METADATA
-from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.sql import LEDGER, METADATA, SQLStore
 from tests.guard.ledger.stores import DATASET, spend
 
 

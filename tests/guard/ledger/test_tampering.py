@@ -16,13 +16,12 @@ import pytest
 from psycopg import sql
 
 from holdfast.errors import HoldfastError, LedgerConflict, LedgerUnavailable
-from holdfast.guard.ledger.chain_check import ChainCheck
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.export import to_json
-from holdfast.guard.ledger.receipts import Receipt
-from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.store import HeadRow, Store, open_store
-from holdfast.guard.ledger.verify import open_rows, verify, verify_store
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.receipts import Receipt, SigningKey
+from holdfast.guard.ledger.store import HeadRow, Store
+from holdfast.guard.ledger.verify import ChainCheck, open_rows, verify, verify_store
 from tests.guard.ledger.stores import DATASET, spend
 
 TABLES = ("alembic_version", "heads", "entries", "accounts", "secrets")

@@ -13,16 +13,16 @@ import holdfast as hf
 from holdfast import guard as ask
 from holdfast.accounting import GDP, ApproxDP, Bits, Cost, PureDP
 from holdfast.accounting.costs import ZCDP
-from holdfast.accounting.increments import pure_rho
+from holdfast.accounting.totals import pure_rho
 from holdfast.data.schema import Schema
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter, QuestionRefused
 from holdfast.guard import Guard, Policy
-from holdfast.guard.accounts import Account
 from holdfast.guard.ledger import open_store
 from holdfast.guard.ledger.verify import verify_store
-from holdfast.guard.questions.noisy_histogram import _noise
-from holdfast.guard.questions.spending import amount, noise_for, spend_of
+from holdfast.guard.questions.histogram import _noise
+from holdfast.guard.questions.noisy import amount, noise_for, spend_of
 from holdfast.guard.replay import GuardReplay
+from holdfast.guard.state import Account
 
 N = 2000
 PRIVATE_QUESTIONS = [
@@ -157,7 +157,7 @@ def test_an_odometer_does_not_count_what_its_unit_cannot_hold(unit: Cost, cost: 
 
 
 def test_what_a_question_may_cost_is_settled_before_the_rows_are_known() -> None:
-    schema = Schema({"age": "integer"})
+    schema = Schema({"age": "integer not null"})
     assert hf.mean("age < 40").bind(schema, N, Policy(privacy=PureDP(1.0), spend=PureDP(0.1))).cost == PureDP(0.1)
     own = hf.mean("age < 40", spend=PureDP(0.2)).bind(schema, N, Policy(privacy=PureDP(1.0), spend=PureDP(0.1)))
     assert own.cost == PureDP(0.2)

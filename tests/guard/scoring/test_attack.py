@@ -16,10 +16,10 @@ from scipy.stats import binom
 from holdfast.data import table
 from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard import Board, Policy, score
-from holdfast.guard.belief import Belief
-from holdfast.guard.progress import Progress
+from holdfast.guard.error_budget import GuardBudget
 from holdfast.guard.questions import Situation
 from holdfast.guard.questions.base import Hidden
+from holdfast.guard.state import Progress
 
 ROWS, VOTERS, RUNS = 400, 200, 30
 CONFIDENCE = 0.95
@@ -48,7 +48,7 @@ class Run:
         self.labels = self.rng.integers(0, 2, ROWS)
         self.sample = table({"id": np.arange(ROWS), "y": self.labels}, engine="numpy")
         self.policy = Policy(confidence=CONFIDENCE, questions=questions, boards=[board])
-        self.board, self.belief, self.forgetful = board, Belief(ROWS, self.policy), forgetful
+        self.board, self.budget, self.forgetful = board, GuardBudget(ROWS, self.policy), forgetful
         self.progress, self.kept = Progress(), Kept()
         self.missed = 0
 
@@ -57,7 +57,7 @@ class Run:
         bound = question.bind(self.sample.schema, ROWS, self.policy).by("ann")
         found = bound.prepare(bound.gather(self.sample), ROWS)
         progress = Progress(answered=self.progress.answered) if self.forgetful else self.progress
-        shown = bound.settle(found, Situation(self.belief, progress, hidden=Hidden(self.kept)))  # type: ignore[arg-type]
+        shown = bound.settle(found, Situation(self.budget, progress, hidden=Hidden(self.kept)))  # type: ignore[arg-type]
         self.progress = self.progress.admit().settle(shown.passed is not False, shown.shown)
         if shown.interval is not None:
             self.missed += not shown.interval[0] <= 0.5 <= shown.interval[1]
@@ -155,7 +155,7 @@ def test_other_metrics_under_the_same_vote(metric: Any) -> None:
     board = Board("b", key="id", label="y", metric=metric)
     run = Run(board, 1, 80)
     run.policy = Policy(confidence=1 - 1e-6, questions=80, boards=[board])
-    run.belief = Belief(ROWS, run.policy)
+    run.budget = GuardBudget(ROWS, run.policy)
     votes = np.zeros(ROWS)
     low, high = board.range
     truth = {"auc": 0.5, "f1": None, "brier": None, "log-loss": None}[metric]

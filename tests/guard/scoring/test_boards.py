@@ -132,6 +132,27 @@ def test_a_ladder_shows_improvements_only(name: str) -> None:
     assert not worse.details["improved"]
 
 
+def test_an_improvement_is_no_failure_and_a_beaten_one_no_improvement() -> None:
+    """In words and in fields; the ledger keeps what was true when it was scored."""
+    guard, board = opened(), POLICY.board("climb")
+    first = guard.ask(asked(board, CHANCE > 2), key="first")
+    assert str(first).startswith("beat the best so far: 0.")
+    retried = guard.ask(asked(board, CHANCE > 2), key="first")
+    assert retried.repeated
+    assert retried.details["improved"], "a retry whose first answer was lost learns that it took the lead"
+    worse = guard.ask(asked(board, CHANCE > 0.999))
+    assert str(worse).startswith("did not beat the best so far: no value")
+    best = guard.ask(asked(board))
+    assert best.details["improved"]
+    again = guard.ask(asked(board, CHANCE > 2))
+    assert (again.repeated, again.details["improved"], again.details["beaten"]) == (True, False, True)
+    assert again.value == first.value
+    assert str(again).startswith("beat the best when it was first submitted, and was beaten since: 0.")
+    assert again.released() == first.released()
+    assert guard.ask(asked(board)).details["improved"]
+    assert all("failed" not in str(one) for one in (first, retried, worse, best, again))
+
+
 def test_the_best_is_each_analysts_or_the_boards() -> None:
     guard = opened()
     own, shared = POLICY.board("climb"), POLICY.board("sink")
@@ -211,7 +232,7 @@ def test_an_override_keeps_the_boards_and_says_that_nothing_is_certified() -> No
 
 
 def test_the_ledger_verifies_and_holds_no_prediction_and_no_exact_score(tmp_path: Path) -> None:
-    from holdfast.guard.ledger.store import open_store
+    from holdfast.guard.ledger.opening import open_store
 
     store = open_store(tmp_path / "ledger.db")
     guard = hf.Guard.open(store, hf.data.table(ROWS, engine="numpy"), POLICY)
@@ -233,7 +254,7 @@ def test_the_ledger_verifies_and_holds_no_prediction_and_no_exact_score(tmp_path
 def test_a_replay_finds_a_place_that_was_moved(tmp_path: Path) -> None:
     import sqlite3
 
-    from holdfast.guard.ledger.store import open_store
+    from holdfast.guard.ledger.opening import open_store
 
     store = open_store(tmp_path / "ledger.db")
     guard = hf.Guard.open(store, hf.data.table(ROWS, engine="numpy"), POLICY)

@@ -19,11 +19,11 @@ import pytest
 from holdfast.data.schema import Kind, Schema
 from holdfast.data.statistics import UNIT
 from holdfast.guard import Board, Policy, score
-from holdfast.guard.belief import Belief
-from holdfast.guard.progress import Progress
+from holdfast.guard.error_budget import GuardBudget
 from holdfast.guard.questions import Situation
 from holdfast.guard.questions.base import Hidden
 from holdfast.guard.scoring.metrics import MeanMetric
+from holdfast.guard.state import Progress
 from tests.guard.scoring.test_attack import Kept
 
 N = 7
@@ -44,7 +44,7 @@ class Tree:
         self, board: Board, chances: Any, questions: int, *, failures: int | None = None, forgetful: bool = False
     ) -> None:
         self.policy = Policy(confidence=CONFIDENCE, questions=questions, failures=failures, boards=[board])
-        self.board, self.belief, self.forgetful = board, Belief(N, self.policy), forgetful
+        self.board, self.budget, self.forgetful = board, GuardBudget(N, self.policy), forgetful
         self.chances = np.asarray(chances)
         self.weights = np.where(LABELS == 1, self.chances, 1 - self.chances).prod(axis=1)
         self.questions = questions
@@ -72,7 +72,7 @@ class Tree:
             here = inside[sums == found]
             state = Kept()
             state.accounts = dict(kept.accounts)
-            situation = Situation(self.belief, counted, hidden=Hidden(state))  # type: ignore[arg-type]
+            situation = Situation(self.budget, counted, hidden=Hidden(state))  # type: ignore[arg-type]
             settled = question.settle(question.prepare([(int(found),)], N), situation)
             ends = settled.interval
             if ends is not None and not ends[0] <= truth <= ends[1]:
@@ -101,7 +101,7 @@ class Tree:
         if self.board.rule == "ladder":
             return 0.0
         metric = MeanMetric(self.board, N)
-        share = metric.share(self.belief.log_share(progress))
+        share = metric.share(self.budget.log_share(progress))
         return metric.interval.least_tolerance(0.0, share)
 
     def _parts(self, question: Any) -> Any:

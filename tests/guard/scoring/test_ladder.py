@@ -90,4 +90,36 @@ def test_rungs_are_the_range_in_equal_steps() -> None:
     assert [rungs.shown(place) for place in range(4)] == [0.125, 0.375, 0.625, 0.875]
     falling = Rungs.of(board("brier", 0.25))
     assert [falling.shown(place) for place in range(4)] == [0.875, 0.625, 0.375, 0.125]
-    assert falling.bar(0) == pytest.approx(0.625)
+    assert falling.bar(0) == 0.75
+    assert rungs.bar(1) == 0.5
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.sampled_from(["accuracy", "brier"]), st.integers(2, 200), st.integers(1, 2000), st.data())
+def test_a_score_that_beats_the_best_by_a_step_is_always_shown(metric: Any, count: int, n: int, data: Any) -> None:
+    """What the board's page says. The step is a whole part of the range, and scores are whole parts of it too."""
+    one = board(metric, 1 / count)
+    rungs, scored = Rungs.of(one), metric_of(one, n * count)
+    unit = 1 if metric == "accuracy" else 2**30
+    right = data.draw(st.integers(1, n * count - n))  # the worst possible score shares its place with the next
+    better = data.draw(st.integers(right + n, n * count))
+    first, second = (right, better) if one.rising else (n * count - right, n * count - better)
+    _, place = climb(rungs, None, scored, scored.read((first * unit,)), -10.0)
+    outcome, _ = climb(rungs, place, scored, scored.read((second * unit,)), -10.0)
+    assert not outcome.passed
+    assert outcome.interval is not None
+    assert outcome.interval[0] <= second / (n * count) <= outcome.interval[1]
+
+
+def test_an_improvement_by_more_than_a_step_is_shown_wherever_the_best_was_rounded_to() -> None:
+    """It was told "not better": 0.7137 after 0.7001, which was shown as 0.705 and had to be beaten by 0.01."""
+    one = board("accuracy", 0.01)
+    rungs, scored = Rungs.of(one), metric_of(one, 10_000)
+    first, place = climb(rungs, None, scored, scored.read((7001,)), -10.0)
+    assert first.value == pytest.approx(0.705)
+    second, reached = climb(rungs, place, scored, scored.read((7137,)), -10.0)
+    assert (second.passed, reached) == (False, 71)
+    below, _ = climb(rungs, place, scored, scored.read((7100,)), -10.0)
+    assert below.passed
+    assert below.interval is not None
+    assert below.interval[1] < 0.76

@@ -15,7 +15,7 @@ from holdfast.data.sample import Sample
 from holdfast.data.schema import Kind
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Board, Policy, score
-from holdfast.guard.questions.submission import Scored
+from holdfast.guard.questions.score import Scored
 from holdfast.guard.scoring.metrics import HiddenScore
 
 N = 1500

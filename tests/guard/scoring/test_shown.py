@@ -17,12 +17,12 @@ import pytest
 from holdfast.data.schema import Kind, Schema
 from holdfast.data.statistics import UNIT
 from holdfast.guard import Board, Policy, score
-from holdfast.guard.belief import Belief
+from holdfast.guard.error_budget import GuardBudget
 from holdfast.guard.ledger.transaction import Transaction
-from holdfast.guard.progress import Progress
 from holdfast.guard.questions import Situation
 from holdfast.guard.questions.base import Hidden
 from holdfast.guard.scoring import ladder
+from holdfast.guard.state import Progress
 from tests.guard.scoring.test_attack import Kept
 
 KINDS: dict[str, Kind] = {"id": "integer", "y": "integer"}
@@ -60,7 +60,7 @@ def released(asked: Any, found: tuple[int, ...], situation: Any) -> tuple[Any, i
     """All that an answer tells, what it counts as, and the public state that it leaves."""
     kept: Any = Kept()
     kept.accounts = dict(situation.hidden.transaction.accounts)
-    here = Situation(situation.belief, situation.progress, hidden=Hidden(kept))
+    here = Situation(situation.budget, situation.progress, hidden=Hidden(kept))
     settled = asked.settle(asked.prepare([found], situation.n), here)
     told = {
         "value": settled.value,
@@ -82,7 +82,7 @@ def compare(one: Board, progress: Progress, best: int | None = None, **question:
     if best is not None:
         kept.accounts[ladder.account(one, "ann")] = {"place": best}
     transaction: Transaction = kept
-    situation = Situation(Belief(n, policy), progress, hidden=Hidden(transaction))
+    situation = Situation(GuardBudget(n, policy), progress, hidden=Hidden(transaction))
     passes: set[str] = set()
     failures: set[str] = set()
     counted: set[int] = set()
@@ -159,7 +159,7 @@ def test_the_interval_of_what_is_shown_holds_that_of_all_sums_that_show_it() -> 
                 kept: Any = Kept()
                 if best is not None:
                     kept.accounts[ladder.account(one, "ann")] = {"place": best}
-                situation = Situation(Belief(n, policy), FRESH, hidden=Hidden(kept))
+                situation = Situation(GuardBudget(n, policy), FRESH, hidden=Hidden(kept))
                 share = asked._metric.share(situation.log_share)
                 for found in sums(metric):
                     _, _, told = released(asked, found, situation)

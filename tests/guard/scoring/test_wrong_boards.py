@@ -12,6 +12,7 @@ import holdfast as hf
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Board, Policy
 from holdfast.guard.leaderboard import Leaderboard, Place
+from holdfast.guard.pipeline import Request, Rows
 from holdfast.guard.scoring.predictions import predictions
 
 PLAIN: dict[str, Any] = {"name": "income", "key": "id", "label": "rich", "metric": "accuracy"}
@@ -27,6 +28,7 @@ PLAIN: dict[str, Any] = {"name": "income", "key": "id", "label": "rich", "metric
         ({"name": "income", "metric": "accuracy"}, "a board must have key, label"),
         (PLAIN | {"models": 1}, "models must be true or false"),
         (PLAIN | {"models": None}, "models must be true or false"),
+        (PLAIN | {"public_keys": "yes"}, "public_keys must be true or false"),
         (PLAIN | {"name": "a:b"}, "name of a board must have no colon"),
     ],
 )
@@ -96,3 +98,124 @@ def test_a_place_that_shows_nothing_is_not_listed() -> None:
     assert "2 submissions" in text
     assert "ann" in text
     assert "bob" not in text
+
+
+# Labels of more than two classes, and what metrics are called.
+
+
+@pytest.mark.parametrize("engine", ["polars", "numpy"])
+@pytest.mark.parametrize("metric", ["f1", "auc", "log-loss", "brier"])
+def test_labels_of_several_classes_need_the_one_that_a_score_is_about(metric: Any, engine: Any) -> None:
+    """It scored label 1 against the rest: true micro-F1 0.017, and the board showed 0.745."""
+    board = Board("b", key="id", label="y", metric=metric)
+    rows = {"id": list(range(60)), "y": [i % 3 for i in range(60)]}
+    sample = hf.data.table(rows, engine=engine)
+    with pytest.raises(InvalidParameter, match=f"positive of board 'b' must be given.*{metric} is about one of them"):
+        hf.Guard.open(None, sample, Policy(questions=5, boards=[board]))
+    named = Board("b", key="id", label="y", metric=metric, positive=2)
+    assert hf.Guard.open(None, sample, Policy(questions=5, boards=[named])).policy.board("b") == named
+    two = hf.data.table({"id": list(range(60)), "y": [i % 2 for i in range(60)]}, engine=engine)
+    assert hf.Guard.open(None, two, Policy(questions=5, boards=[board])).policy.board("b") == board
+
+
+def test_an_override_reads_no_labels_and_asks_for_the_positive_one() -> None:
+    rows = {"id": list(range(60)), "y": [i % 2 for i in range(60)], "sure": [True] * 60}
+    policy = Policy(questions=5, kinds=("check",))
+    guard = hf.Guard.open(None, hf.data.table(rows), policy)
+    for label, more, refused in (("y", {}, True), ("y", {"positive": 0}, False), ("sure", {}, False)):
+        board = Board(f"b {label} {refused}", key="id", label=label, metric="f1", **more)  # type: ignore[arg-type]
+        changed = Policy(questions=5, kinds=("check", "score"), boards=[*(guard.policy.boards or ()), board])
+        if refused:
+            with pytest.raises(InvalidParameter, match="must be given: an override reads no labels"):
+                guard.override(changed, "a board")
+        else:
+            guard.override(changed, "a board")
+            assert guard.policy.board(board.name) == board
+
+
+@pytest.mark.parametrize(
+    ("named", "metric"),
+    [
+        ("accuracy_score", "accuracy"),
+        ("f1_score", "f1"),
+        ("roc_auc_score", "auc"),
+        ("roc_auc", "auc"),
+        ("neg_log_loss", "log-loss"),
+        ("log_loss", "log-loss"),
+        ("neg_brier_score", "brier"),
+        ("Brier Score Loss", "brier"),
+    ],
+)
+def test_names_of_scikit_learn_are_understood(named: Any, metric: str) -> None:
+    board = Board("b", key="id", label="y", metric=named)
+    assert board.metric == metric
+    assert board == Board("b", key="id", label="y", metric=metric)
+    assert Board("b", key="id", label="y", metric="mean_absolute_error", low=0, high=1).metric == "mae"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("named", "nearest"),
+    [
+        ("f1_macro", "f1"),
+        ("f1_micro", "accuracy"),
+        ("balanced_accuracy", "accuracy"),
+        ("roc_auc_ovr", "auc"),
+        ("average_precision", "auc"),
+        ("precision", "f1"),
+        ("neg_mean_squared_error", "mae"),
+        ("r2", "mae"),
+        ("acuracy", "accuracy"),
+    ],
+)
+def test_what_is_not_here_names_the_nearest(named: Any, nearest: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"got '{named}'; the nearest to it is '{nearest}'$"):
+        Board("b", key="id", label="y", metric=named)
+
+
+def test_what_is_like_nothing_names_none() -> None:
+    with pytest.raises(InvalidParameter, match=r"got .zzz.$"):
+        Board("b", key="id", label="y", metric="zzz")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match=r"got 7$"):
+        Board("b", key="id", label="y", metric=7)  # type: ignore[arg-type]
+
+
+# Keys that name no row.
+
+
+@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("kind", ["integer", "text"])
+def test_predictions_that_name_no_row_are_refused_where_keys_are_public(
+    kind: str, slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is charged, also where rows are read after a question was paid for, alone and among others."""
+    monkeypatch.setattr(Rows, "slow", property(lambda _: slow))
+    keys: list[Any] = [f"r{i}" if kind == "text" else i for i in range(400)]
+    strangers = [f"s{i}" if kind == "text" else 1000 + i for i in range(400)]
+    rows = {"id": keys, "rich": [i % 4 == 0 for i in range(400)]}
+    board = Board("income", key="id", label="rich", metric="accuracy", public_keys=True)
+    guard = hf.Guard.open(None, hf.data.table(rows), Policy(questions=5, boards=[board]))
+    head = guard.ledger.head()
+    unknown = hf.guard.score("income", dict.fromkeys(strangers, True), 0.75)
+    said = "none of the 400 that were sent is in its column 'id'; nothing was spent"
+    with pytest.raises(InvalidParameter, match=said):
+        guard.ask(unknown)
+    (error, answer) = guard.ask_each(
+        [Request(unknown, "ann"), Request(hf.guard.score("income", dict.fromkeys(keys, False), 0.75), "bob")]
+    )
+    assert isinstance(error, InvalidParameter)
+    assert said in str(error)
+    assert isinstance(answer, hf.guard.GuardedAnswer)
+    assert answer.passed
+    assert guard.ledger.head().sequence == head.sequence + (2 if slow else 1)
+    assert guard.remaining("ann")["yours"]["questions"] == 5
+    some = dict.fromkeys([*strangers, keys[0]], True)
+    assert not guard.ask(hf.guard.score("income", some, 0.75), analyst="ann").repeated  # one that is known is enough
+
+
+def test_predictions_that_name_no_row_are_scored_where_keys_are_secret() -> None:
+    """To refuse them would tell that no row has these keys."""
+    rows = {"id": list(range(400)), "rich": [i % 4 == 0 for i in range(400)]}
+    guard = hf.Guard.open(None, hf.data.table(rows), Policy(questions=5, boards=[PLAIN]))  # type: ignore[list-item]
+    answer = guard.ask(hf.guard.score("income", {1000: True}, 0.05))
+    assert answer.interval[0] == 0
+    assert guard.remaining()["yours"]["questions"] == 4

@@ -8,33 +8,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.lazy import lazy
+from holdfast.core.lazy import lazy
 
 _HOMES = {
     "Entry": "entry",
-    "Finding": "chain_check",
+    "Finding": "verify",
     "Head": "entry",
     "Ledger": "ledger",
     "Receipt": "receipts",
-    "SigningKey": "signing",
+    "SigningKey": "receipts",
     "Store": "store",
     "Transaction": "transaction",
     "Verification": "verify",
     "View": "transaction",
-    "open_store": "store",
+    "open_store": "opening",
     "verify_store": "verify",
 }
 
 if TYPE_CHECKING:
     from holdfast.guard.ledger import events, export
-    from holdfast.guard.ledger.chain_check import Finding
     from holdfast.guard.ledger.entry import Entry, Head
     from holdfast.guard.ledger.ledger import Ledger
-    from holdfast.guard.ledger.receipts import Receipt
-    from holdfast.guard.ledger.signing import SigningKey
-    from holdfast.guard.ledger.store import Store, open_store
+    from holdfast.guard.ledger.opening import open_store
+    from holdfast.guard.ledger.receipts import Receipt, SigningKey
+    from holdfast.guard.ledger.store import Store
     from holdfast.guard.ledger.transaction import Transaction, View
-    from holdfast.guard.ledger.verify import Verification, verify_store
+    from holdfast.guard.ledger.verify import Finding, Verification, verify_store
 
 __getattr__, __dir__ = lazy(__name__, _HOMES, ("events", "export"))
 

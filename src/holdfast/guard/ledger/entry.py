@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from holdfast import check
+from holdfast.core import arguments
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import InvalidParameter
-from holdfast.strict_json import to_canonical_json
 
 FORMAT = 1
 """The meaning of a document; it is part of what is hashed, so that a later meaning cannot be read into an old text."""
@@ -30,6 +30,7 @@ KINDS = (
     "refused",
     "refreshed",
     "override",
+    "overlapped",
     "paused",
     "resumed",
     "closed",
@@ -109,7 +110,7 @@ class Entry:
         >>> first.sequence, first.previous == START, first.hash == first.computed_hash()
         (1, True, True)
         """
-        check.choice("kind", kind, KINDS)
+        arguments.choice("kind", kind, KINDS)
         for name, value in (("analyst", analyst), ("key", key), ("question", question)):
             if value is not None:
                 check_name(name, value)
@@ -267,17 +268,3 @@ def account_digest(text: str) -> str:
 def secret_digest(salt: str, text: str) -> str:
     """The digest of a secret state: with a fresh random salt it says nothing about the state."""
     return sha256(f"{salt}:{text}")
-
-
-__all__ = [
-    "FORMAT",
-    "KINDS",
-    "START",
-    "Entry",
-    "Head",
-    "account_digest",
-    "canonical",
-    "check_name",
-    "secret_digest",
-    "sha256",
-]

@@ -17,13 +17,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from holdfast import check
 from holdfast.accounting import GDP, ZCDP, ApproxDP, Cost, PointwiseDP, PureDP
 from holdfast.bounds.conversions import zcdp_to_dp
-from holdfast.bounds.exact import decimal_fraction, float_down, up
+from holdfast.bounds.numerics.exact import decimal_fraction, float_down, up
+from holdfast.core import arguments
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import GuaranteeUnavailable, NotInstalled
 from holdfast.guard.ledger.entry import Entry
-from holdfast.strict_json import to_canonical_json
 
 
 def costs_of(entries: Iterable[Entry]) -> list[tuple[Cost | None, int]]:
@@ -120,7 +120,7 @@ def pld_report(costs: Iterable[tuple[Cost | None, int]], delta: float) -> dict[s
     >>> round(pld_report([(GDP(0.5), 2)], delta=1e-6)["epsilon"], 2)
     3.31
     """
-    delta = check.probability("delta", delta)
+    delta = arguments.probability("delta", delta)
     try:
         from dp_accounting.pld import common, privacy_loss_distribution  # type: ignore[import-untyped]
     except ImportError:

@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow
-from holdfast.strict_json import to_canonical_json
 
 FORMAT = 1
 """Of exports in JSON."""

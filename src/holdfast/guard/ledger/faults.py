@@ -44,6 +44,3 @@ def set_hook(hook: Callable[[str], None] | None) -> None:
     """Call `hook` with the name of each step from now on; None ends that. For tests only."""
     global _hook
     _hook = hook
-
-
-__all__ = ["BEGIN", "COMMITTED", "LOCKED", "POINTS", "RELEASED", "WORKED", "WRITTEN", "point", "reach", "set_hook"]

@@ -9,17 +9,94 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from holdfast import check
+from holdfast.core import arguments
+from holdfast.core.copying import NoCopy
 from holdfast.errors import HoldfastError, LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger import faults
-from holdfast.guard.ledger.backend import ASK_AGAIN, Backend, Keys
 from holdfast.guard.ledger.entry import Entry, Head
-from holdfast.guard.ledger.signing import SigningKey, head_message
-from holdfast.guard.ledger.transaction import Changes, Transaction, View
+from holdfast.guard.ledger.receipts import SigningKey, head_message
+from holdfast.guard.ledger.transaction import Changes, Keys, Questions, Source, Transaction, View
+
+# --- Backend ----------------------------------------------------------------------------------------------------------
+# What a store does for one chain: lock it, read it, write it, and say for certain whether a commit took place.
+
+NOTHING_WRITTEN = "nothing was written and nothing was released"
+ASK_AGAIN = "ask again with the same key: it is paid for once, whether or not this attempt was written"
+
+
+@dataclass(frozen=True)
+class Page:
+    """Which entries to read: at most `limit` between `first` and `last`, from one end of them.
+
+    `newest` takes those that come last. `analyst` takes those of one analyst, `kind` those of one kind; None takes all.
+    """
+
+    first: int
+    last: int
+    limit: int
+    newest: bool = False
+    analyst: str | None = None
+    kind: str | None = None
+
+
+class Backend(ABC, Source):
+    """One chain in one store. Between `begin` and `commit` or `rollback` no other process writes to it.
+
+    Only one thread at a time calls these, except `reading` and `entries`. Every failure of the store itself is raised
+    as `LedgerUnavailable`.
+    """
+
+    @abstractmethod
+    def begin(self, keys: Keys = (), questions: Questions = ()) -> Head:
+        """Lock the chain against every other writer, and return where it ends.
+
+        `keys` and `questions` are what will be looked up: a store far away fetches them with the head.
+        """
+
+    @abstractmethod
+    def lock_store(self) -> None:
+        """Until `commit` or `rollback`, wait for and keep out every other transaction of the store that calls this.
+
+        It does not keep out questions: they go by their own chain's lock.
+        """
+
+    @abstractmethod
+    def write(self, changes: Changes, signature: str | None) -> None:
+        """Write, not yet durably. `signature` is over the new head."""
+
+    @abstractmethod
+    def commit(self, last: Entry) -> None:
+        """Make it durable, and let go of the lock. If this returns, `last` is stored for good."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo what was written since `begin`, and let go of the lock. Never raises."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[tuple[Head, Source]]:
+        """The head and a source of one moment, without a lock."""
+
+    @abstractmethod
+    def entries(self, first: int, last: int | None) -> Iterator[Entry]:
+        """Entries in order; memory does not grow with their number."""
+
+    @abstractmethod
+    def page(self, wanted: Page) -> list[Entry]:
+        """Some entries in order, read through an index: the time does not grow with the chain."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of connections."""
+
+
+# --- Ledger -----------------------------------------------------------------------------------------------------------
 
 T = TypeVar("T")
 
@@ -32,7 +109,7 @@ class _Request(Generic[T]):
 
     __slots__ = ("error", "keys", "lead", "questions", "served", "turn", "value", "work")
 
-    def __init__(self, work: Callable[[Transaction], T], keys: Keys, questions: Collection[str]) -> None:
+    def __init__(self, work: Callable[[Transaction], T], keys: Keys, questions: Questions) -> None:
         self.work, self.keys, self.questions = work, keys, questions
         self.turn = threading.Event()
         self.lead = self.served = False
@@ -40,7 +117,7 @@ class _Request(Generic[T]):
         self.error: Exception | None = None
 
 
-class Ledger:
+class Ledger(NoCopy):
     """The ledger of one data set; made by `Store.ledger`. Threads may share it, and so may a process that forks.
 
     Examples
@@ -52,6 +129,8 @@ class Ledger:
     >>> [(entry.sequence, entry.analyst) for entry in ledger.entries()]
     [(1, 'ann')]
     """
+
+    _not_copied = "a ledger cannot be pickled; open its store again where it is needed"
 
     def __init__(self, dataset: str, backend: Backend, key: SigningKey | None, *, new_key: bool = False) -> None:
         self._dataset, self._backend, self._key, self._new_key = dataset, backend, key, new_key
@@ -74,7 +153,7 @@ class Ledger:
         """What signs receipts and heads; None where the ledger is not signed."""
         return self._key
 
-    def submit(self, work: Callable[[Transaction], T], *, keys: Keys = (), questions: Collection[str] = ()) -> T:
+    def submit(self, work: Callable[[Transaction], T], *, keys: Keys = (), questions: Questions = ()) -> T:
         """Run `work` alone, make what it did durable, and only then return what it returned.
 
         No other thread or process changes the chain meanwhile. If `work` raises, what it did is dropped and the error
@@ -86,8 +165,8 @@ class Ledger:
         work : callable
             Takes the `Transaction`.
         keys, questions : collections, optional
-            The (analyst, key) pairs and the digests that `work` is going to look up. Those of all who share a commit
-            are then looked up in one query, which saves a database far away two trips for each.
+            The (analyst, key) and (analyst or None, digest) pairs that `work` is going to look up. Those of all who
+            share a commit are then looked up in one query, which saves a database far away two trips for each.
 
         Raises
         ------
@@ -101,7 +180,7 @@ class Ledger:
         return found
 
     def submit_each(
-        self, works: Sequence[Callable[[Transaction], T]], *, keys: Keys = (), questions: Collection[str] = ()
+        self, works: Sequence[Callable[[Transaction], T]], *, keys: Keys = (), questions: Questions = ()
     ) -> list[T | Exception]:
         """Submit functions of people who asked at the same time: what each returned, or the error that it raised.
 
@@ -193,7 +272,7 @@ class Ledger:
             raise
 
     def _decide(self, request: _Request[Any], changes: Changes, signer: str | None) -> None:
-        transaction = Transaction(self._dataset, self._backend, changes, signer)
+        transaction = Transaction(self._dataset, self._backend, changes, signer, self._backend.lock_store)
         try:
             request.value = request.work(transaction)
             changes.take(transaction._finish())
@@ -225,14 +304,50 @@ class Ledger:
 
     def entries(self, first: int = 1, last: int | None = None) -> Iterator[Entry]:
         """Entries `first` to `last`, in order."""
-        first = check.whole("first", first, at_least=1)
-        return self._backend.entries(first, None if last is None else check.whole("last", last, at_least=0))
+        first = arguments.whole("first", first, at_least=1)
+        return self._backend.entries(first, None if last is None else arguments.whole("last", last, at_least=0))
+
+    def page(
+        self,
+        limit: int,
+        *,
+        first: int = 1,
+        before: int | None = None,
+        newest: bool = False,
+        analyst: str | None = None,
+        kind: str | None = None,
+    ) -> list[Entry]:
+        """At most `limit` entries in order, all of them or one analyst's; read through an index.
+
+        Parameters
+        ----------
+        limit : int
+            How many.
+        first, before : int
+            Only entries from this number on, and only those before this number.
+        newest : bool
+            The last ones of them, and not the first ones.
+        analyst, kind : str, optional
+            Only what this analyst wrote, and only entries of this kind.
+
+        Examples
+        --------
+        >>> from holdfast.guard.ledger import open_store
+        >>> ledger = open_store().ledger("fingerprint")
+        >>> for name in ("ann", "bob", "ann"):
+        ...     _ = ledger.submit(lambda transaction, name=name: transaction.append("answered", {}, analyst=name))
+        >>> [entry.sequence for entry in ledger.page(10, analyst="ann")]
+        [1, 3]
+        >>> [entry.sequence for entry in ledger.page(1, before=3, newest=True)]
+        [2]
+        """
+        first = arguments.whole("first", first, at_least=1)
+        last = (2**62 if before is None else arguments.whole("before", before, at_least=0)) - 1
+        wanted = Page(first, last, arguments.whole("limit", limit, at_least=1), newest, analyst, kind)
+        return self._backend.page(wanted)
 
     def __repr__(self) -> str:
         return f"Ledger({self._dataset!r})"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a ledger cannot be pickled; open its store again where it is needed")
 
 
 def _for_each(error: Exception) -> Exception:
@@ -243,6 +358,3 @@ def _for_each(error: Exception) -> Exception:
         made = LedgerUnavailable(f"an unforeseen {type(error).__name__} while the ledger was written; {ASK_AGAIN}")
     made.__cause__ = error
     return made
-
-
-__all__ = ["LARGEST_GROUP", "Ledger"]

@@ -6,7 +6,6 @@ connection lets go of it. Commits wait for the disk, whatever the server's defau
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import nullcontext
 from functools import cache
 from typing import Any
@@ -18,16 +17,12 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql.psycopg import dialect
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
-from holdfast.guard.ledger.backend import Keys
 from holdfast.guard.ledger.entry import Entry, Head
-from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql_backend import SQLBackend
-from holdfast.guard.ledger.sql_connection import is_lost
-from holdfast.guard.ledger.sql_source import HEAD, entry_of, head_of
-from holdfast.guard.ledger.sql_store import SQLStore
-from holdfast.guard.ledger.sql_tables import ENTRIES
+from holdfast.guard.ledger.receipts import SigningKey
+from holdfast.guard.ledger.sql import ENTRIES, HEAD, SQLBackend, SQLStore, entry_of, head_of, is_lost, wanted
+from holdfast.guard.ledger.transaction import Keys, Questions
 
 Statement = tuple[Any, list[dict[str, Any]]]
 """A statement and the rows of values to execute it with."""
@@ -35,11 +30,16 @@ Statement = tuple[Any, list[dict[str, Any]]]
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
 _LOCKING_HEAD = HEAD.with_for_update()
 _OF_LEDGER = select(ENTRIES).where(ENTRIES.c.ledger == bindparam("ledger"))
+_KEYS, _ANYBODYS, _OWN, _OWNERS = (
+    any_(bindparam(name, type_=ARRAY(Text))) for name in ("keys", "anybodys", "own", "owners")
+)
 _FIND_ALL = union_all(
-    _OF_LEDGER.where(ENTRIES.c.key == any_(bindparam("keys", type_=ARRAY(Text)))),
-    _OF_LEDGER.where(ENTRIES.c.question == any_(bindparam("questions", type_=ARRAY(Text)))),
+    _OF_LEDGER.where(ENTRIES.c.key == _KEYS),
+    _OF_LEDGER.where(ENTRIES.c.question == _ANYBODYS),
+    _OF_LEDGER.where(ENTRIES.c.question == _OWN, ENTRIES.c.analyst == _OWNERS),
 )
 _SCHEMA_LOCK = 0x686F6C6466617374  # "holdfast"
+_OPENING_LOCK = _SCHEMA_LOCK + 1
 _MEANINGS = {
     "53100": "the disk that holds the ledger's database is full",
     "55P03": "another process has held the ledger's lock for too long",
@@ -53,19 +53,21 @@ _MEANINGS = {
 class _Chain(SQLBackend):
     """One chain. Its lock and its writes go to the driver in one trip each, which SQLAlchemy cannot do."""
 
-    def _lock(self, connection: Connection, keys: Keys, questions: Collection[str]) -> tuple[Head, list[Entry]]:
+    def _lock(self, connection: Connection, keys: Keys, questions: Questions) -> tuple[Head, list[Entry]]:
         connection.begin()  # the driver sends BEGIN together with the first statement
         this = {"ledger": self._ledger}
-        wanted = this | {"keys": [key for _, key in keys], "questions": list(questions)}
         statements: list[Statement] = [(_LOCKING_HEAD, [this])]
         if keys or questions:
-            statements.append((_FIND_ALL, [wanted]))
+            statements.append((_FIND_ALL, [this | wanted(keys, questions)]))
         found = _send(connection, statements)
         # The second statement sees what was committed while the first waited: each sees its own moment.
         return head_of(found[0]), [entry_of(self._dataset, row) for rows in found[1:] for row in rows]
 
     def _execute(self, connection: Connection, writes: list[Statement]) -> None:
         _send(connection, writes)
+
+    def _lock_whole(self, connection: Connection) -> None:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:name)"), {"name": _OPENING_LOCK})
 
     def _snapshot(self, connection: Connection) -> None:
         _read_one_moment(connection)
@@ -108,7 +110,7 @@ class PostgresStore(SQLStore):
         read_only: bool = False,
         timeout: float = 30.0,
     ) -> None:
-        seconds = check.real("timeout", timeout, above=0)
+        seconds = arguments.real("timeout", timeout, above=0)
         url = _address(address)
         milliseconds = max(1, round(seconds * 1000))
         engine = create_engine(
@@ -170,6 +172,3 @@ def _explain(error: SQLAlchemyError) -> str:
     if is_lost(error) or (isinstance(error, DBAPIError) and state is None):
         return "the connection to the ledger's database was lost, or could not be made"
     return f"the ledger's database could not be used ({state or type(error).__name__})"
-
-
-__all__ = ["PostgresStore"]

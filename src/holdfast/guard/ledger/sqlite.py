@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter, LedgerUnavailable
-from holdfast.guard.ledger.backend import Keys
 from holdfast.guard.ledger.entry import Entry, Head
-from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.sql_backend import SQLBackend
-from holdfast.guard.ledger.sql_source import SQLSource
-from holdfast.guard.ledger.sql_store import SQLSnapshot, SQLStore
+from holdfast.guard.ledger.receipts import SigningKey
+from holdfast.guard.ledger.sql import SQLBackend, SQLSnapshot, SQLSource, SQLStore
+from holdfast.guard.ledger.transaction import Changes, Keys, Questions
 
 _MEANINGS = (
     ("disk is full", "the disk that holds the ledger is full, or the file has reached its limit"),
@@ -38,13 +35,24 @@ _MEANINGS = (
 
 
 class _Chain(SQLBackend):
-    def _lock(self, connection: Connection, keys: Keys, questions: Collection[str]) -> tuple[Head, list[Entry]]:
+    def __init__(self, store: SQLiteStore, engine: Engine, ledger: int, dataset: str) -> None:
+        super().__init__(engine, ledger, dataset, insert)
+        self._store = store
+
+    def write(self, changes: Changes, signature: str | None) -> None:
+        self._store.require_file()
+        super().write(changes, signature)
+
+    def _lock(self, connection: Connection, keys: Keys, questions: Questions) -> tuple[Head, list[Entry]]:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         source = SQLSource(connection, self._ledger, self._dataset)
         return source.head(), source.find_all(keys, questions)
 
     def _snapshot(self, connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")
+
+    def _lock_whole(self, connection: Connection) -> None:
+        """Nothing more: a file has one writer, whatever chain it writes to."""
 
     def explain(self, error: SQLAlchemyError) -> str:
         return _explain(error)
@@ -74,7 +82,7 @@ class SQLiteStore(SQLStore):
         timeout: float = 30.0,
     ) -> None:
         self._path = Path(path)
-        seconds = check.real("timeout", timeout, above=0)
+        seconds = arguments.real("timeout", timeout, above=0)
         if not self._path.parent.is_dir():
             raise InvalidParameter(f"where must be a file in a folder that is there; {self._path.parent} is not")
         if (read_only or not create) and not (self._path.is_file() and self._path.stat().st_size):
@@ -84,9 +92,15 @@ class SQLiteStore(SQLStore):
         if key is None and not read_only:
             key = SigningKey.load_or_create(self._path.with_name(self._path.name + ".key"))
         super().__init__(engine, key, new_key, insert, read_only)
+        self._file = _identity(self._path)
+
+    def require_file(self) -> None:
+        """Raise where the file is no longer the one that was opened: what is written would be lost with it."""
+        if _identity(self._path) != self._file:
+            raise LedgerUnavailable("the ledger's file is not where it was opened; put it back, nothing was written")
 
     def _chain(self, ledger: int, dataset: str) -> SQLBackend:
-        return _Chain(self._engine, ledger, dataset, insert)
+        return _Chain(self, self._engine, ledger, dataset)
 
     def _lock_schema(self, connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -102,6 +116,15 @@ class SQLiteStore(SQLStore):
 
     def __repr__(self) -> str:
         return f"SQLiteStore({str(self._path)!r})"
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What file is at a path; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _address(path: Path, read_only: bool) -> URL:
@@ -148,6 +171,3 @@ def _explain(error: SQLAlchemyError) -> str:
         if words in text:
             return meaning
     return f"the ledger's file could not be used ({type(getattr(error, 'orig', error)).__name__})"
-
-
-__all__ = ["SQLiteStore"]

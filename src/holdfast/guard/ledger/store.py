@@ -1,22 +1,19 @@
-"""A store holds the chains of any number of data sets; `open_store` finds the right one for an address."""
+"""A store holds the chains of any number of data sets: what the stores in memory and in databases have in common."""
 
 from __future__ import annotations
 
 import hmac
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
-from holdfast.errors import InvalidParameter, LedgerConflict, LedgerUnavailable
-from holdfast.extras import named_extras
-from holdfast.guard.ledger.backend import Backend
+from holdfast.errors import LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger.entry import Entry, Head, check_name
-from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.ledger.signing import SigningKey, head_message, is_signed
+from holdfast.guard.ledger.ledger import Backend, Ledger
+from holdfast.guard.ledger.receipts import SigningKey, head_message, is_signed
 
 
 class HeadRow(NamedTuple):
@@ -38,6 +35,9 @@ class StateRow(NamedTuple):
 
     def __repr__(self) -> str:
         return f"StateRow({self.name!r})"  # the text may be a secret
+
+
+StateKind = Literal["account", "secret"]
 
 
 class Snapshot(Protocol):
@@ -82,6 +82,7 @@ class Store(ABC):
 
         Examples
         --------
+        >>> from holdfast.guard.ledger import open_store
         >>> store = open_store(None)
         >>> store.name_of("fingerprint") == store.name_of("fingerprint") != open_store(None).name_of("fingerprint")
         True
@@ -116,8 +117,18 @@ class Store(ABC):
         """Every data set that has a chain here, in order."""
 
     @abstractmethod
+    def states(self, kind: StateKind, name: str, known: Mapping[str, int]) -> dict[str, StateRow]:
+        """The account or secret of one name on every chain that has it, by data set: two queries for all chains.
+
+        Those whose entry has the number in `known` are left out. Nothing is checked: `holdfast verify` does that.
+        """
+
+    @abstractmethod
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """All rows at one moment."""
+
+    def require_file(self) -> None:  # noqa: B027  (only a store in a file can lose it)
+        """Raise `LedgerUnavailable` where the file that was opened is no longer at its place."""
 
     def close(self) -> None:
         """Let go of files and connections. What was submitted is safe without it."""
@@ -149,61 +160,3 @@ def _check_tail(dataset: str, backend: Backend) -> None:
         broken = not is_signed(head.signer, head_message(dataset, head), signature or "")
     if broken:
         raise LedgerConflict("the end of this ledger does not fit its head or its signature; run `holdfast verify`")
-
-
-@named_extras()
-def open_store(
-    where: str | Path | None = None,
-    *,
-    key: SigningKey | str | Path | None = None,
-    new_key: bool = False,
-    create: bool = True,
-    timeout: float = 30.0,
-) -> Store:
-    """Open a store of ledgers; its tables are made or brought up to date.
-
-    Parameters
-    ----------
-    where : str or path, optional
-        A file (SQLite), a `postgresql://` address, or None for memory, which ends with the process.
-    key : SigningKey or path, optional
-        What signs heads and receipts. By default a SQLite store has a key file of the same name plus `.key` beside it,
-        made on first use and readable by its owner only; a memory store makes a key; a PostgreSQL store without a key
-        is not signed, because servers that share it must share the key.
-    new_key : bool
-        Go on under another key than the one that has signed so far. The change is recorded in the chain.
-    create : bool
-        Whether a file that is not there may be made.
-    timeout : float
-        Seconds to wait for other processes that hold the lock, or for a server to answer.
-
-    Examples
-    --------
-    >>> store = open_store()
-    >>> ledger = store.ledger("fingerprint")
-    >>> def work(transaction):
-    ...     transaction.put_account("whole", {"spent": "0.1"})
-    ...     return transaction.append("answered", {"answer": 3}, analyst="ann", key="k1")
-    >>> ledger.submit(work).sequence
-    1
-    >>> ledger.look(lambda view: view.find_key("ann", "k1").body)
-    {'answer': 3}
-    """
-    signing = key if isinstance(key, SigningKey) or key is None else SigningKey.load_or_create(key)
-    text = None if where is None else str(where)
-    if text is None or text == ":memory:":
-        from holdfast.guard.ledger.memory import MemoryStore
-
-        return MemoryStore(signing, new_key)
-    if text.startswith(("postgresql:", "postgresql+psycopg:", "postgres:")):
-        from holdfast.guard.ledger.postgres import PostgresStore
-
-        return PostgresStore(text, signing, new_key, timeout=timeout)
-    if "://" in text and not text.startswith("sqlite:///"):
-        raise InvalidParameter("where must be a file, a postgresql:// address, or None for memory")
-    from holdfast.guard.ledger.sqlite import SQLiteStore
-
-    return SQLiteStore(text.removeprefix("sqlite:///"), signing, new_key, create=create, timeout=timeout)
-
-
-__all__ = ["HeadRow", "Snapshot", "StateRow", "Store", "open_store"]

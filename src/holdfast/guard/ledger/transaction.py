@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -16,11 +16,16 @@ from typing import Any, Protocol
 from holdfast.errors import InvalidParameter, LedgerConflict
 from holdfast.guard.ledger.entry import Entry, Head, account_digest, canonical, check_name, secret_digest
 
+Keys = Collection[tuple[str | None, str]]
+"""Analysts and their keys."""
+Questions = Collection[tuple[str | None, str]]
+"""Whose entry is meant, anybody's with None, and the digest of the question."""
+
 
 class Source(Protocol):
     """What a store answers about one chain at one moment. Texts are canonical JSON."""
 
-    def expect(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
+    def expect(self, keys: Keys, questions: Questions) -> None:
         """Be told what is going to be looked up, so that it can be fetched at once."""
 
     def signature(self) -> str | None:
@@ -35,8 +40,8 @@ class Source(Protocol):
     def by_key(self, analyst: str | None, key: str) -> Entry | None:
         """The latest entry with this key of this analyst."""
 
-    def by_question(self, question: str) -> Entry | None:
-        """The latest entry with this question's digest."""
+    def by_question(self, question: str, analyst: str | None = None) -> Entry | None:
+        """The latest entry with this question's digest: this analyst's, or with None anybody's."""
 
     def entry(self, sequence: int) -> Entry | None:
         """The entry with this number."""
@@ -51,7 +56,7 @@ class Changes:
     accounts: dict[str, tuple[str, int]] = field(default_factory=dict)
     secrets: dict[str, tuple[str, str, int]] = field(default_factory=dict, repr=False)
     keys: dict[tuple[str | None, str], Entry] = field(default_factory=dict)
-    questions: dict[str, Entry] = field(default_factory=dict)
+    questions: dict[tuple[str | None, str], Entry] = field(default_factory=dict)
 
     def take(self, later: Changes) -> None:
         """Add changes made on top of these."""
@@ -86,7 +91,7 @@ class View:
         """Number and hash of the last entry; number 0 while the chain is empty."""
         return self._layers[0].head
 
-    def expect(self, keys: Collection[tuple[str | None, str]], questions: Collection[str]) -> None:
+    def expect(self, keys: Keys, questions: Questions) -> None:
         """Say which keys and questions are going to be looked up: then one query fetches them all."""
         self._source.expect(keys, questions)
 
@@ -117,12 +122,12 @@ class View:
                 return layer.keys[analyst, key]
         return self._source.by_key(analyst, key)
 
-    def find_question(self, question: str) -> Entry | None:
-        """The latest entry with this question's digest."""
+    def find_question(self, question: str, analyst: str | None = None) -> Entry | None:
+        """The latest entry with this question's digest: this analyst's, or with None anybody's."""
         for layer in self._layers:
-            if question in layer.questions:
-                return layer.questions[question]
-        return self._source.by_question(question)
+            if (analyst, question) in layer.questions:
+                return layer.questions[analyst, question]
+        return self._source.by_question(question, analyst)
 
     def entry(self, sequence: int) -> Entry | None:
         """The entry with this number."""
@@ -150,12 +155,22 @@ class Transaction(View):
     (None, None, {'spent': 2})
     """
 
-    def __init__(self, dataset: str, source: Source, group: Changes, signer: str | None) -> None:
+    def __init__(
+        self, dataset: str, source: Source, group: Changes, signer: str | None, lock_store: Callable[[], None]
+    ) -> None:
         self._own = Changes(group.head)
-        self._signer = signer
+        self._signer, self._lock_store = signer, lock_store
         self._states: dict[str, str] = {}
         self._open = True
         super().__init__(dataset, source, self._own, group)
+
+    def lock_store(self) -> None:
+        """Run alone among all transactions of the store that call this, until this one is durable or dropped.
+
+        For decisions that rest on other chains, which can be looked at meanwhile but not written to.
+        """
+        self._check_open()
+        self._lock_store()
 
     def put_account(self, name: str, state: Mapping[str, Any]) -> str:
         """Set an account: a budget's exact totals, the progress of checks. Small; it is exported. Returns its text."""
@@ -203,7 +218,7 @@ class Transaction(View):
         if key is not None:
             self._own.keys[analyst, key] = made
         if question is not None:
-            self._own.questions[question] = made
+            self._own.questions[None, question] = self._own.questions[analyst, question] = made
         return made
 
     def _finish(self) -> Changes:
@@ -230,6 +245,3 @@ def _state(name: str, state: Any) -> str:
     if not isinstance(state, Mapping):
         raise InvalidParameter(f"the state of {name} must be a mapping, got a {type(state).__name__}")
     return canonical(f"the state of {name}", state)
-
-
-__all__ = ["Changes", "Source", "Transaction", "View"]

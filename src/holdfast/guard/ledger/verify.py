@@ -7,25 +7,226 @@ hold, find those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from holdfast.core.extras import named_extras
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import LedgerUnavailable
-from holdfast.extras import named_extras
-from holdfast.guard.ledger.chain_check import ChainCheck, Finding, Replay
-from holdfast.guard.ledger.receipts import Receipt
-from holdfast.guard.ledger.signing import check_public
-from holdfast.guard.ledger.store import Snapshot, Store
+from holdfast.guard.ledger.entry import KINDS, START, Entry, account_digest, secret_digest
+from holdfast.guard.ledger.receipts import Receipt, check_public, head_message, is_signed
+from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow, Store
+
+# --- Chain check ------------------------------------------------------------------------------------------------------
+# Checks one chain: entries against their hashes and each other, states against the entries that recorded them.
+
+MOST_FINDINGS = 100
+"""Findings kept for one chain: a chain broken at its start is broken at every entry after it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong: where, and what.
+
+    Examples
+    --------
+    >>> print(Finding("fingerprint", 7, "its hash is not that of its text"))
+    ledger fingerprint, entry 7: its hash is not that of its text
+    """
+
+    dataset: str | None
+    sequence: int | None
+    what: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"dataset": self.dataset, "sequence": self.sequence, "what": self.what}
+
+    def __str__(self) -> str:
+        where = "" if self.dataset is None else f"ledger {_short(self.dataset)}"
+        where += "" if self.sequence is None else f", entry {self.sequence}"
+        return f"{where}: {self.what}" if where else self.what
+
+
+class Replay(Protocol):
+    """Adds a chain up again. `holdfast.guard.replay` is the guard's."""
+
+    def feed(self, entry: Entry) -> Iterable[str]:
+        """Take the next entry, which is genuine; what does not add up."""
+
+    def finish(self, accounts: Sequence[StateRow]) -> Iterable[str]:
+        """Compare with the stored accounts; what does not add up."""
+
+    def notes(self) -> Iterable[tuple[int, str]]:
+        """What is genuine and should be known, with the number of its entry."""
+
+
+class ChainCheck:
+    """Takes the entries of a chain in order, then its head, states and receipts; `findings` is what is wrong.
+
+    Memory does not grow with the number of entries.
+    """
+
+    def __init__(self, row: HeadRow, replay: Replay | None, receipts: Iterable[Receipt] = ()) -> None:
+        self._row, self._replay = row, replay
+        self._receipts = list(receipts)
+        self._wanted: dict[int, Entry | None] = {receipt.sequence: None for receipt in self._receipts}
+        self._previous, self._count = START, 0
+        self._states: dict[str, tuple[str, int]] = {}
+        self.signers: list[str] = []
+        self.findings: list[Finding] = []
+        self.notes: list[Finding] = []
+        self.overrides = 0
+
+    def feed(self, entry: Entry) -> None:
+        """The next entry."""
+        self._count += 1
+        wrong = list(_form(entry)) or list(self._links(entry))
+        for what in wrong:
+            self._found(what, self._count)
+        self._previous = entry.hash if isinstance(entry.hash, str) else ""
+        if wrong:
+            return
+        if entry.signer is not None:
+            self.signers.append(entry.signer)
+        self.overrides += entry.kind == "override"
+        self._states |= {name: (digest, entry.sequence) for name, digest in entry.states.items()}
+        if entry.sequence in self._wanted:
+            self._wanted[entry.sequence] = entry
+        if self._replay is not None and not self.findings:
+            for what in self._replay.feed(entry):
+                self._found(what, self._count)
+
+    def _links(self, entry: Entry) -> Iterator[str]:
+        if entry.sequence != self._count:
+            yield f"number {self._count} was expected, {entry.sequence} was found: entries are missing or were moved"
+        if entry.previous != self._previous:
+            yield "it does not follow the entry before it"
+        if entry.hash != entry.computed_hash():
+            yield "its content does not fit its hash"
+
+    def finish(self, accounts: Sequence[StateRow], secrets: Sequence[StateRow] | None, public_key: str | None) -> None:
+        """The rest; `secrets` is None where they are not at hand, as in an export."""
+        self._check_head(public_key)
+        self._check_states("account", accounts)
+        if secrets is not None:
+            self._check_states("secret", secrets)
+        if self._replay is not None and not self.findings:
+            for what in self._replay.finish(accounts):
+                self._found(what)
+            self.notes = [Finding(self._row.dataset, number, what) for number, what in self._replay.notes()]
+        for receipt in self._receipts:
+            self._check_receipt(receipt, public_key)
+
+    def _check_head(self, public_key: str | None) -> None:
+        head, signature = self._row.head, self._row.signature
+        if type(head.sequence) is not int or head.sequence != self._count:
+            self._found(
+                f"the head says {head.sequence!r} entries, there are {self._count}: the end was cut off or added to"
+            )
+        if head.hash != self._previous:
+            self._found("the head's hash is not that of the last entry")
+        signer = self.signers[-1] if self.signers else None
+        if head.signer != signer:
+            self._found("the head names another signer than the entries")
+        if signer is None and signature is not None:
+            self._found("the head has a signature that no entry announces")
+        if signer is not None and not _head_is_signed(self._row, signer):
+            self._found("the head's signature does not fit: the end was cut off, added to or changed")
+        if public_key is not None and set(self.signers) != {public_key} and self._count:
+            self._found("not every entry was signed under the public key that was given")
+
+    def _check_states(self, kind: str, rows: Sequence[StateRow]) -> None:
+        recorded = {name[len(kind) + 1 :]: found for name, found in self._states.items() if name.startswith(f"{kind}:")}
+        for row in rows:
+            known = recorded.pop(row.name, None) if isinstance(row.name, str) else None
+            if known is None or known[1] != row.sequence or not _fits(row, known[0]):
+                shown = _short(row.name) if isinstance(row.name, str) else "?"
+                self._found(f"the stored {kind} {shown!r} is not the one that the entries record")
+        for name in recorded:
+            self._found(f"the {kind} {_short(name)!r}, which the entries record, is gone")
+
+    def _check_receipt(self, receipt: Receipt, public_key: str | None) -> None:
+        if not receipt.is_signed():
+            self._found("the receipt's signature does not fit its content", receipt.sequence)
+        trusted = self.signers if public_key is None else [public_key]
+        if receipt.public_key not in trusted:
+            self._found("the receipt was signed with another key than the ledger's", receipt.sequence)
+        different = receipt.differences(self._wanted[receipt.sequence])
+        if different == ["sequence"]:
+            self._found("the ledger no longer holds the receipt's entry: it was cut off or changed", receipt.sequence)
+        elif different:
+            self._found(f"the receipt differs from the ledger in {', '.join(different)}", receipt.sequence)
+
+    def _found(self, what: str, sequence: int | None = None) -> None:
+        if len(self.findings) < MOST_FINDINGS:
+            shown = self._row.dataset if isinstance(self._row.dataset, str) else "?"
+            self.findings.append(Finding(shown, sequence, what))
+
+
+def _form(entry: Entry) -> Iterator[str]:
+    """What is wrong with the form of an entry: values of other types, texts that are not canonical."""
+    texts = (entry.dataset, entry.time, entry.kind, entry.text, entry.states_text, entry.previous, entry.hash)
+    options = (entry.analyst, entry.key, entry.question, entry.signer)
+    if (
+        type(entry.sequence) is not int
+        or not all(isinstance(text, str) for text in texts)
+        or not all(text is None or isinstance(text, str) for text in options)
+    ):
+        yield "its row holds values of the wrong kind"
+        return
+    if entry.kind not in KINDS:
+        yield f"its kind {_short(entry.kind)!r} is unknown"
+    try:
+        datetime.fromisoformat(entry.time)
+    except ValueError:
+        yield "its time cannot be read"
+    for name, text in (("body", entry.text), ("states", entry.states_text)):
+        if not _is_canonical(text):
+            yield f"its {name} is not the JSON that was written"
+
+
+def _is_canonical(text: str) -> bool:
+    try:
+        read: Any = json.loads(text)
+        return isinstance(read, dict) and to_canonical_json(read) == text
+    except (ValueError, TypeError, RecursionError):
+        return False
+
+
+def _fits(row: StateRow, digest: str) -> bool:
+    if not isinstance(row.text, str) or type(row.sequence) is not int:
+        return False
+    if row.salt is None:
+        return account_digest(row.text) == digest
+    return isinstance(row.salt, str) and secret_digest(row.salt, row.text) == digest
+
+
+def _head_is_signed(row: HeadRow, signer: str) -> bool:
+    try:
+        return is_signed(signer, head_message(row.dataset, row.head), row.signature or "")
+    except (TypeError, ValueError):
+        return False
+
+
+def _short(text: str) -> str:
+    printable = text.encode("ascii", "backslashreplace").decode()
+    return printable if len(printable) <= 16 else f"{printable[:16]}..."
+
+
+# --- Verify -----------------------------------------------------------------------------------------------------------
 
 _SQLITE = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked and what is wrong.
+    """What was checked and what is wrong; `notes` is what is genuine and should be known.
 
     Examples
     --------
@@ -41,6 +242,7 @@ class Verification:
     overrides: int
     signers: tuple[str, ...]
     findings: tuple[Finding, ...]
+    notes: tuple[Finding, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -56,7 +258,8 @@ class Verification:
             "receipts": self.receipts,
             "overrides": self.overrides,
             "signers": list(self.signers),
-            "findings": [{"dataset": f.dataset, "sequence": f.sequence, "what": f.what} for f in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
 
@@ -94,7 +297,7 @@ def verify_snapshot(
         waiting.setdefault(receipt.dataset, []).append(receipt)
     count, given, overrides = 0, sum(map(len, waiting.values())), 0
     signers: dict[str, None] = {}
-    findings = [Finding(None, None, what) for what in rows.problems()]
+    findings, notes = [Finding(None, None, what) for what in rows.problems()], list[Finding]()
     heads = rows.heads()
     for row in heads:
         check = ChainCheck(row, None if replay is None else replay(), waiting.pop(row.dataset, ()))
@@ -105,11 +308,12 @@ def verify_snapshot(
                 progress(count)
         check.finish(rows.accounts(row.name), rows.secrets(row.name), public_key)
         findings += check.findings
+        notes += check.notes
         overrides += check.overrides
         signers |= dict.fromkeys(check.signers)
     for dataset, lost in waiting.items():
         findings += [Finding(dataset, receipt.sequence, "there is no ledger for this receipt") for receipt in lost]
-    return Verification(len(heads), count, given, overrides, tuple(signers), tuple(findings))
+    return Verification(len(heads), count, given, overrides, tuple(signers), tuple(findings), tuple(notes))
 
 
 def verify_store(store: Store, **options: Any) -> Verification:
@@ -165,6 +369,3 @@ def verify(where: str | Path, **options: Any) -> Verification:
     """Check a store by its address; see `open_rows` and `verify_snapshot`."""
     with open_rows(where) as rows:
         return verify_snapshot(rows, **options)
-
-
-__all__ = ["Finding", "Verification", "open_rows", "verify", "verify_snapshot", "verify_store"]

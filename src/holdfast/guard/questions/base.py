@@ -1,32 +1,45 @@
-"""What every kind of question does: say what it needs of the sample, what it costs, and what it makes of both."""
+"""What every kind of question is: declared fields, a bound form with a price and a statistic, an answer, and words.
+
+A kind is one file of this package: a frozen dataclass below `Question`, and the `Bound` that its `bind` makes. Every
+module of the package is loaded with it, and defining the class registers the kind, so a new file is all that a new kind
+takes (docs/extend.md).
+"""
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from holdfast.accounting import Cost
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.core.guarantee import Guarantee
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import Statistic
 from holdfast.errors import InvalidParameter
-from holdfast.guard.belief import Belief
+from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import Transaction, View
-from holdfast.guard.policy import Policy
-from holdfast.guard.progress import Progress
+from holdfast.guard.questions.fields import Field, fields_of
+from holdfast.holdout.error_budget import Course, Message
+from holdfast.holdout.transcript import Exact
 from holdfast.noise.entropy import Source
-from holdfast.strict_json import to_canonical_json
+
+if TYPE_CHECKING:  # a policy lists the kinds that may be asked, so the kinds cannot import it
+    from holdfast.guard.error_budget import GuardBudget
+    from holdfast.guard.policy import Policy
+    from holdfast.guard.state import Progress
 
 Measured = Sequence[tuple[int, ...]]
 """Exact statistics, one tuple for each that was asked for. Secret."""
 
 MIXED = "rows independent and identically distributed, and not looked at except through this guard"
 """What every interval of a guard assumes."""
+SEPARATE = "; analysts do not share answers"
+"""What it assumes besides where analysts have separate histories."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,49 +63,70 @@ class Situation:
     """Where a run stands when a question is answered: all of it public but the noise that will come.
 
     `spent` is what private questions have cost, this one included, for odometers. `source` is None outside tests.
-    `hidden` is where a holdout keeps what must not be shown.
+    `hidden` is where a holdout keeps what must not be shown. `prior` is the course at the beginning of the batch that
+    the question is part of, where it is part of one.
     """
 
-    belief: Belief
+    budget: GuardBudget
     progress: Progress
     spent: Cost | None = None
     source: Source | None = None
     hidden: Hidden | None = field(default=None, repr=False)
+    prior: Course | None = None
 
     @property
     def n(self) -> int:
-        """Rows of the sample."""
-        return self.belief.n
+        """Rows of the sample that questions before a final read."""
+        return self.budget.n
+
+    @property
+    def course(self) -> Course:
+        """What was shown so far."""
+        return self.progress.course
 
     @property
     def log_share(self) -> float:
         """`ln` of the level at which the next interval may be computed as if its question had been fixed before."""
-        return self.belief.require(self.belief.log_share(self.progress, self.spent))
+        return self.staked_share(None)
+
+    def staked_share(self, stake: float | None) -> float:
+        """The same for a question that names a spending of its own."""
+        spending = None if stake is None else self.budget.budget.require_stake(self.course, stake)
+        budget, course = self.budget, self.course
+        return budget.require(budget.log_share(course, self.spent, prior=self.prior, spending=spending))
 
     @property
     def noise_share(self) -> float:
         """With what probability the next answer's noise may be larger than its interval allows."""
-        return self.belief.noise_share(self.progress)
+        return self.budget.noise_share(self.course)
 
     def guarantee(self, theorem: str, **parameters: Any) -> Guarantee:
         """What an answer rests on, beside the theorem of its mechanism: the share and the cap."""
-        return Guarantee(theorem, parameters | self.belief.to_dict(), MIXED)
+        separate = self.budget.policy.histories == "separate"
+        return Guarantee(theorem, parameters | self.budget.to_dict(), MIXED + (SEPARATE if separate else ""))
 
 
 @dataclass(frozen=True)
 class Settled:
     """What a question shows.
 
-    `shown` counts the things that a failed look could have shown; 1 for all else, and 0 where noise was added, so that
-    not even a failure counts.
+    `message` is what the prior weighs; None where noise was added, whose privacy has paid for it. `asked` is 0 for a
+    question that claims nothing, and `extra` what a stake took beyond the question's turn. `finishes` says that exact
+    values were shown. `log_share` is the share in full, which a reveal needs, and `secret` is what a reveal will show
+    and no rows could tell again.
     """
 
     value: Any
     interval: Any
     guarantee: Guarantee
     passed: bool | None = None
-    shown: int = 1
+    message: Message | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    asked: int = 1
+    extra: float = 0.0
+    finishes: bool = False
+    log_share: float | None = None
+    secret: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 class Bound(ABC):
@@ -102,6 +136,10 @@ class Bound(ABC):
     statistics: tuple[Statistic, ...]
     cost: Cost | None
     warms_late: ClassVar[bool] = False
+    counts: ClassVar[bool] = True
+    """Whether it counts among the questions of the policy: it does not where it claims nothing, or ends the run."""
+    ends_run: ClassVar[bool] = False
+    """Whether it shows exact values, after which nothing more is asked of the explored rows."""
 
     @property
     def kind(self) -> str:
@@ -116,16 +154,33 @@ class Bound(ABC):
     def require(self, view: View) -> None:  # noqa: B027  (most kinds have nothing to ask for)
         """Raise where the question can be answered no more, by what anyone may know."""
 
+    def require_useful(self, situation: Situation) -> None:  # noqa: B027  (most kinds always say something)
+        """Raise `QuestionRefused` where no rows could make the answer say anything, by what anyone may know."""
+
+    def prospect(self, situation: Situation) -> Mapping[str, Any] | None:
+        """What a test could show, before it is asked; None for all other kinds. Public."""
+        return None
+
     def warm(self, situation: Situation, prepared: Any = None) -> None:
         """Compute what can be known of the answer's share before the ledger is locked, so that nobody waits for it.
 
         Called before the rows are read, and again with what was prepared where `warms_late` says so.
         """
-        situation.belief.log_share(situation.progress, situation.spent)
+        situation.budget.log_share(situation.course, situation.spent)
 
     def by(self, analyst: str) -> Bound:
         """The question as this analyst asks it; the same for most kinds, whoever asks."""
         return self
+
+    def read_history(self, ledger: Ledger, finals: int) -> None:  # noqa: B027  (only what ends a run looks back)
+        """Read what was answered before, for a question that reveals it."""
+
+    def reveal(self, prepared: Any, n: int, log_share: float) -> Exact | None:
+        """The exact value and interval of the question at its share; None where its columns do not say. Secret."""
+        return None
+
+    def check_public(self, sample: Sample) -> None:  # noqa: B027  (most kinds look at nothing that is public)
+        """Refuse, before anything is paid, by what the policy says is public about the rows."""
 
     def gather(self, sample: Sample) -> Measured:
         """What must be read row by row because no statistic says it; nothing for most kinds. Secret."""
@@ -149,7 +204,15 @@ class Bound(ABC):
 
 
 class Question(ABC):
-    """A question as it was asked, in plain public data. Subclasses are frozen dataclasses.
+    """A question as it was asked, in plain public data. Subclasses are frozen dataclasses of declared fields.
+
+    A subclass is a kind. It says these things of itself:
+
+    - `kind`: its name, in JSON, on the command line and in Python (`hf.guard.<kind>`);
+    - `title` and `purpose`: what a form calls it, and one or two sentences about what it is for;
+    - `answered`: "noiseless", "private", or "either" where its fields decide;
+    - `example`: a question of this kind, which documentation and tests ask;
+    - `place`: where lists show it, lowest first.
 
     Examples
     --------
@@ -160,6 +223,19 @@ class Question(ABC):
     """
 
     kind: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    purpose: ClassVar[str] = ""
+    answered: ClassVar[Literal["noiseless", "private", "either"]] = "noiseless"
+    example: ClassVar[Mapping[str, Any]] = {}
+    place: ClassVar[int] = 100
+    needs_board: ClassVar[bool] = False
+    """Whether it is allowed only where the policy has boards. It then has commands and pages of its own."""
+    slow_estimate: ClassVar[bool] = False
+    """Whether it takes more than a few milliseconds to say what a question of this kind would give."""
+    ends_run: ClassVar[bool] = False
+    """Whether it shows exact values and ends the run: where histories are together, stewards alone may ask it."""
+    added_later: ClassVar[bool] = False
+    """Whether ledgers were written before there was this kind: their policies allow it only where they name it."""
     _kinds: ClassVar[dict[str, type[Question]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -167,20 +243,103 @@ class Question(ABC):
         if cls.kind:
             Question._kinds[cls.kind] = cls
 
+    @staticmethod
+    def kinds() -> dict[str, type[Question]]:
+        """Every kind by its name, in the order that lists show them.
+
+        Examples
+        --------
+        >>> list(Question.kinds())[:4]
+        ['check', 'claim', 'compare', 'validate']
+        """
+        return dict(sorted(Question._kinds.items(), key=lambda item: (item[1].place, item[0])))
+
+    @classmethod
+    def fields(cls) -> tuple[Field, ...]:
+        """The declared fields."""
+        return fields_of(cls)
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first line of its documentation."""
+        return (cls.__doc__ or "").strip().splitlines()[0]
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """The JSON schema of a question of this kind.
+
+        Examples
+        --------
+        >>> sorted(Question.kinds()["validate"].schema()["properties"])
+        ['at_least', 'condition', 'default', 'kind', 'where_present']
+        """
+        properties = {field.name: field.schema() for field in cls.fields()}
+        return {
+            "type": "object",
+            "title": cls.kind,
+            "properties": {"kind": {"type": "string", "const": cls.kind}} | properties,
+            "required": ["kind", *(field.name for field in cls.fields() if field.required)],
+            "additionalProperties": False,
+            "description": cls.summary(),
+            "examples": [dict(cls.example)],
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {"kind": self.kind} | {k: v.to_dict() if isinstance(v, Cost) else v for k, v in values.items()}
 
     @abstractmethod
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check the question against a schema and a policy; nothing of the sample is touched."""
 
+    @classmethod
+    def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
+        """The question that is stored in a bound form; None for kinds whose columns cannot be read again."""
+        return None
+
+    @classmethod
+    def is_private(cls, question: Mapping[str, Any]) -> bool:
+        """Whether a question of this kind, in plain data, is answered with noise at a privacy cost."""
+        return cls.answered == "private" or (cls.answered == "either" and question.get("guess") is None)
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """What a stored question asks, in one line. `asked` is the bound question in plain data."""
+        return cls.title or cls.kind
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """What an answer means, for somebody who has not seen one before."""
+        return f"The answer is {answer['value']}."
+
+    @classmethod
+    def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+        """What the answer means for later questions."""
+        if answer["passed"] is False and any(field.name == "guess" for field in cls.fields()):
+            return "Failures like this one make later intervals a little wider, for everybody."
+        if answer["passed"] is True and "guess" not in asked:
+            return "Claims that hold cost next to nothing: later intervals stay as they are."
+        if answer["passed"] is True:
+            return "Guesses that stand cost next to nothing: later intervals stay as they are."
+        if answer["passed"] is None and cls.answered != "noiseless":
+            return "The noise was drawn once. Asking again gives this same answer, free."
+        return ""
+
+    @classmethod
+    def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
+        """The range that the interval of an answer is drawn on."""
+        rows = asked.get("rows") or ([asked] if "low" in asked else [])
+        return (float(rows[0]["low"]), float(rows[0]["high"])) if rows else (0.0, 1.0)
+
+    @classmethod
+    def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Other questions that may be admitted where this one is refused, each with what it is called."""
+        yield from ()
+
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> Question:
         """Read a question from plain data, as an analyst sends it."""
-        import holdfast.guard.questions  # noqa: F401  (every kind has been defined once the package is loaded)
-
         if not isinstance(plain, Mapping):
             raise InvalidParameter(f"a question must be a mapping, got a {type(plain).__name__}")
         made = Question._kinds.get(plain.get("kind", "")) if isinstance(plain.get("kind"), str) else None
@@ -193,12 +352,8 @@ class Question(ABC):
         try:
             return made(**values)
         except TypeError:
-            every = fields(made)  # type: ignore[arg-type]
-            names = [one.name for one in every]
-            needed = [one.name for one in every if one.default is MISSING and one.name not in values]
+            names = [field.name for field in made.fields()]
+            needed = [field.name for field in made.fields() if field.required and field.name not in values]
             other = [f"there is no {str(name)[:60]!r}" for name in values if name not in names]
             wrong = ", ".join([f"{name} is missing" for name in needed] + other)
             raise InvalidParameter(f"a {made.kind} has {', '.join(names)}; {wrong[:200]}") from None
-
-
-__all__ = ["MIXED", "Bound", "Hidden", "Measured", "Question", "Settled", "Situation"]

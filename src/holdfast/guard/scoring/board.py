@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self, get_args
 
-from holdfast import check
+import numpy as np
+
+from holdfast.core import arguments
+from holdfast.data.fingerprint import Batch
+from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 
@@ -40,17 +44,21 @@ class Board:
     metric : str
         "accuracy" (share of rows whose prediction is the label), "log-loss" (nats, probabilities clipped to
         `[eps, 1 - eps]`), "brier" (mean squared error of a probability), "mae" (mean absolute error, label and
-        prediction clipped to `[low, high]`), "auc", or "f1".
+        prediction clipped to `[low, high]`), "auc", or "f1". scikit-learn's names of these, such as "accuracy_score" or
+        "neg_log_loss", are understood; a loss is not negated.
     rule : str
         "intervals": a submission states a guess of its score, which is checked. "ladder": only improvements show a
         score (Blum and Hardt 2015).
     step : float, optional
-        For the ladder: by how much the best score so far must be beaten, and the grid that scores are shown on. By
-        default a hundredth of the metric's range.
+        For the ladder: scores are rounded to steps of this length, or a little less so that a whole number of them
+        is the metric's range. One is shown if, so rounded, it beats the best so far by a step or more; a score that
+        beats the best by a step before rounding does so after it, unless the best was the worst possible one. For AUC
+        and F1 the rounded score is the middle of the interval that is shown. By default a hundredth of the range.
     best : str
         For the ladder: whether a submission must beat the best of its "analyst" or of the whole "board".
     positive : optional
-        The label that a probability is about, for log-loss, Brier, AUC and F1. By default true, or 1.
+        The label that a probability is about, for log-loss, Brier, AUC and F1. By default true, or 1 where labels are
+        0 and 1; where there are others it must be given.
     eps : float
         For log-loss: probabilities are clipped to `[eps, 1 - eps]`, so that a loss is at most `-ln(eps)`.
     low, high : float, optional
@@ -58,6 +66,10 @@ class Board:
     models : bool
         Whether a model may be submitted in the place of predictions, to a server that evaluates it on the hidden rows
         (docs/onnx.md).
+    public_keys : bool
+        Whether analysts may know which keys there are, because they have the rows without their labels. Then a
+        submission that names none of them is refused, and nothing is spent. By default keys are secret, and such a
+        submission is scored: to refuse it would tell that these keys are not there.
 
     Examples
     --------
@@ -80,6 +92,7 @@ class Board:
     low: float | None = None
     high: float | None = None
     models: bool = False
+    public_keys: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -89,20 +102,21 @@ class Board:
                 raise InvalidParameter(f"{name} of a board must be a printable text of at most {_LONGEST_NAME} letters")
         if ":" in self.name:
             raise InvalidParameter("name of a board must have no colon")
-        if not isinstance(self.models, bool):
-            raise InvalidParameter("models must be true or false")
+        for name in ("models", "public_keys"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidParameter(f"{name} must be true or false")
         if self.key == self.label:
             raise InvalidParameter("key and label of a board must be two columns")
-        check.choice("metric", self.metric, METRICS)
-        check.choice("rule", self.rule, get_args(Rule))
-        check.choice("best", self.best, get_args(Best))
+        put(self, "metric", arguments.metric(self.metric, METRICS))
+        arguments.choice("rule", self.rule, get_args(Rule))
+        arguments.choice("best", self.best, get_args(Best))
         if self.positive is not None and not isinstance(self.positive, (str, int, float)):
             raise InvalidParameter("positive must be a text, a number or a truth value")
-        put(self, "eps", check.real("eps", self.eps, at_least=1e-12, below=0.5))
+        put(self, "eps", arguments.real("eps", self.eps, at_least=1e-12, below=0.5))
         if self.metric == "mae":
             if self.low is None or self.high is None:
                 raise InvalidParameter("low and high must be given for mae: labels and predictions are clipped to them")
-            low, high = check.value_range(self.low, self.high)
+            low, high = arguments.value_range(self.low, self.high)
             put(self, "low", low)
             put(self, "high", high)
         elif self.low is not None or self.high is not None:
@@ -110,7 +124,7 @@ class Board:
         if self.rule == "ladder":
             length = self.range[1] - self.range[0]
             step = length / 100 if self.step is None else self.step
-            put(self, "step", check.real("step", step, at_least=length / _MOST_STEPS, at_most=length))
+            put(self, "step", arguments.real("step", step, at_least=length / _MOST_STEPS, at_most=length))
         elif self.step is not None:
             raise InvalidParameter("step must be left out unless rule is ladder")
 
@@ -137,11 +151,45 @@ class Board:
                 raise InvalidParameter(f"board {self.name!r} must name columns of the sample, got {name!r}")
         if schema[self.key].kind not in ("integer", "text"):
             raise InvalidParameter(f"key of board {self.name!r} must be a column of whole numbers or texts")
+        for name in (self.key, self.label):
+            if schema[name].nullable:
+                raise InvalidParameter(
+                    f"column {name!r} of board {self.name!r} must have a value in every row, and some are missing: "
+                    "such rows would count against every submission; guard the rows that have one"
+                )
         kind = schema[self.label].kind
         if self.metric == "mae" and kind not in ("integer", "number"):
             raise InvalidParameter(f"label of board {self.name!r} must be a column of numbers for mae")
         if self.metric in _BINARY:
             self.positive_as(kind)
+
+    def check_sample(self, sample: Sample) -> None:
+        """Refuse a board that does not fit the columns, or whose label has more classes than it says what to do with.
+
+        For opening: it reads the labels, and whoever opens a guard may know what it says.
+        """
+        self.check_schema(sample.schema)
+        if not self.lacks_positive(sample.schema):
+            return
+
+        def others(before: bool, batch: Batch) -> bool:
+            values, missing = batch[self.label]
+            plain = np.asarray(values)
+            other = ~np.isin(plain, (0, 1)) & ~np.isnan(plain.astype(np.float64))
+            return before or bool(np.any(other if missing is None else other & ~missing))
+
+        if sample.fold([self.label], bool, others):
+            raise InvalidParameter(
+                f"positive of board {self.name!r} must be given: its label has other values than 0 and 1, and "
+                f"{self.metric} is about one of them"
+            )
+
+    def lacks_positive(self, schema: Schema) -> bool:
+        """Whether the positive label is 1 by default, and the columns do not say that labels are 0 and 1."""
+        column = schema[self.label]
+        if self.metric not in _BINARY or self.positive is not None or column.kind not in ("integer", "number"):
+            return False
+        return column.values is None or not set(column.values) <= {0, 1}
 
     def positive_as(self, kind: str) -> str | int | float | bool:
         """The positive label as a value of the label's kind."""
@@ -196,6 +244,3 @@ def chosen(boards: Sequence[Board] | None, name: str | None) -> Board:
             raise InvalidParameter("this guard has no board: a steward declares boards in its policy")
         raise InvalidParameter(f"board must name one of the guard's boards: {', '.join(one.name for one in boards)}")
     return fitting[0]
-
-
-__all__ = ["MEANS", "METRICS", "RISING", "Best", "Board", "Metric", "Rule", "checked_boards", "chosen"]

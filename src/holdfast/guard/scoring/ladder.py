@@ -1,7 +1,9 @@
-"""The ladder rule on a board: the best score so far is public state, and only a step beyond it shows anything.
+"""The ladder rule on a board: scores are rounded to steps, and one is shown if, rounded, it beats the best by a step.
 
-Blum and Hardt 2015 with the guard's accounting in the place of theirs: an improvement is a failed look that could have
-shown any place above the best one, and everything else is a pass (docs/guard-proof.md).
+The best place so far is public state. Blum and Hardt 2015 with the guard's accounting in the place of theirs: an
+improvement is a failed look that could have shown any place above the best one, and everything else is a pass
+(docs/error-budget.md). Their rule compares a score with the rounded best one. Here both are rounded the same way, so
+that a score that beats the best by a step is always shown.
 """
 
 from __future__ import annotations
@@ -10,11 +12,16 @@ import hashlib
 import math
 from dataclasses import dataclass
 
+from holdfast.guard.ledger.entry import Entry, account_digest
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.metrics import HiddenScore, MeanMetric, Metric
-from holdfast.holdout.cells import Cells, Pairs
-from holdfast.holdout.transcript import Outcome
+from holdfast.holdout.error_budget import log_place_weight
+from holdfast.holdout.intervals.mean import Cells, Pairs
+from holdfast.holdout.transcript import Exact, Outcome
+
+_ACCOUNT, _BOARD = "account:", "board:"
+_HAIR = 1e-13  # of the range: more than what a floating-point mean or edge is off by
 
 
 @dataclass(frozen=True)
@@ -58,9 +65,25 @@ class Rungs:
         """The score that is shown for a place."""
         return self.cells.midpoint(self.index(place))
 
+    def reached(self, score: float) -> int:
+        """The place of a score; one between two places, or within a hair of that, has the worse one.
+
+        So whatever is better by a step has a better place, the best possible score included. Only the worst possible
+        score shares its place with the one that is a step better.
+
+        Examples
+        --------
+        >>> rungs = Rungs.of(Board("b", key="id", label="y", metric="accuracy", rule="ladder", step=0.01))
+        >>> rungs.reached(0.28), rungs.reached(0.29), 0.28 * 100 > 28, rungs.reached(0.99), rungs.reached(1.0)
+        (27, 28, True, 98, 99)
+        """
+        hair = _HAIR * (self.high - self.low)
+        return self.index(self.cells.index(score - hair if self.rising else score + hair))
+
     def bar(self, best: int) -> float:
-        """What a score must reach to be an improvement on a place: the score shown there, and one step more."""
-        return self.shown(best) + (self.step if self.rising else -self.step)
+        """What a score must be better than to be an improvement on a place: the nearer end of the next better one."""
+        cell = self.index(best)
+        return self.cells.edge(cell + 1 if self.rising else cell)
 
 
 def account(board: Board, analyst: str) -> str:
@@ -72,7 +95,7 @@ def account(board: Board, analyst: str) -> str:
     'board:b'
     """
     whose = hashlib.sha256(analyst.encode()).hexdigest()[:32] if board.best == "analyst" else ""
-    return f"board:{board.name}" + (f":{whose}" if whose else "")
+    return f"{_BOARD}{board.name}" + (f":{whose}" if whose else "")
 
 
 def place(view: View, name: str) -> int | None:
@@ -81,36 +104,44 @@ def place(view: View, name: str) -> int | None:
     return None if stored is None else int(stored["place"])
 
 
+def beaten(view: View, entry: Entry) -> bool:
+    """Whether a better submission came after one that took a place: the account that it wrote has changed since."""
+    written = {name.removeprefix(_ACCOUNT): digest for name, digest in entry.states.items()}
+    for name in written:
+        if name.startswith(_BOARD):
+            text = view.account_text(name)
+            return text is None or account_digest(text) != written[name]
+    return False
+
+
 def climb(
     rungs: Rungs, best: int | None, metric: Metric, found: HiddenScore, log_share: float
 ) -> tuple[Outcome, int | None]:
     """What a submission shows, and the place it took; `passed` says that it took none.
 
-    A score at or beyond the bar is shown by its place, one of those above the best. Below the bar nothing is shown,
-    and that it was below is an interval too.
+    A score in a better place than the best one is shown by that place. Else nothing is shown, and that it was below
+    the bar is an interval too.
     """
-    beyond = rungs.count if best is None else rungs.count - 1 - best
     if isinstance(metric, MeanMetric):
-        return _climb_mean(rungs, best, beyond, metric, found, log_share)
+        return _climb_mean(rungs, best, metric, found, log_share)
     return _climb_pair(rungs, best, metric, found, log_share)
 
 
 def _climb_mean(
-    rungs: Rungs, best: int | None, beyond: int, metric: MeanMetric, found: HiddenScore, log_share: float
+    rungs: Rungs, best: int | None, metric: MeanMetric, found: HiddenScore, log_share: float
 ) -> tuple[Outcome, int | None]:
-    mean, interval = found.value, metric.interval
-    cell = rungs.cells.index(mean)
-    reached = rungs.index(cell)  # the map between places and cells is its own inverse
-    if best is not None:
-        bar = rungs.bar(best)
-        if (mean < bar if rungs.rising else mean > bar) or reached <= best:
-            ends = (rungs.low, bar) if rungs.rising else (bar, rungs.high)
-            # A mean that rounding left on the far side of the bar is within a hair of it, which `over` has in it.
-            edge = _clipped(*ends, rungs)
-            return Outcome(True, None, interval.over(*edge, log_share), 1, interval.family.name), None
+    interval, reached = metric.interval, rungs.reached(found.value)
+    exact = Exact(found.value, found.ends(log_share))
+    # A mean that is outside its cell, or on the far side of the bar, is within a hair of it, which `over` has in it.
+    if best is not None and reached <= best:
+        ends = (rungs.low, rungs.bar(best)) if rungs.rising else (rungs.bar(best), rungs.high)
+        return Outcome(True, None, interval.over(*ends, log_share), interval.family.name, exact=exact), None
+    cell = rungs.index(reached)  # the map between places and cells is its own inverse
     lower, upper = rungs.cells.edge(cell), rungs.cells.edge(cell + 1)
     ends = interval.over(lower, upper, log_share)
-    return Outcome(False, rungs.cells.midpoint(cell), ends, max(1, beyond), interval.family.name), reached
+    # The first has no bar to beat: each place is as likely. Others are counted from the bar.
+    weight = -math.log(rungs.count) if best is None else log_place_weight(reached - best)
+    return Outcome(False, rungs.cells.midpoint(cell), ends, interval.family.name, weight, exact), reached
 
 
 def _climb_pair(
@@ -121,16 +152,10 @@ def _climb_pair(
     The score of a pair is its middle; twice that in steps is its place.
     """
     pairs = Pairs(rungs.low, rungs.high, rungs.count)
+    exact = Exact(found.value, found.ends(log_share))
     ends = pairs.outward(*found.ends(log_share))
     middle = (ends[0] + ends[1]) / 2
     reached = round(2 * (middle - rungs.low) / rungs.step)
     if best is not None and reached < best + 2:
-        return Outcome(True, None, None, 1, metric.description), None
-    return Outcome(False, middle, ends, pairs.count, metric.description), reached
-
-
-def _clipped(lower: float, upper: float, rungs: Rungs) -> tuple[float, float]:
-    return max(rungs.low, min(lower, rungs.high)), min(rungs.high, max(upper, rungs.low))
-
-
-__all__ = ["Rungs", "account", "climb", "place"]
+        return Outcome(True, None, None, metric.description, exact=exact), None
+    return Outcome(False, middle, ends, metric.description, -math.log(pairs.count), exact), reached

@@ -6,33 +6,34 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.bounds.one_question.binomial_exact import clopper_pearson
 from holdfast.bounds.one_question.known_predictions import auc_known_scores, f1_known_predictions, unlike_rows
-from holdfast.bounds.one_question.two_sample import two_sample_u
+from holdfast.bounds.one_question.means import MEAN_FAMILIES, Side, clopper_pearson, two_sample_u
+from holdfast.core.copying import NoCopy
 from holdfast.data.statistics import UNIT
 from holdfast.data.values import Summary
 from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard.scoring.board import MEANS, Board
-from holdfast.holdout.decisions import Guess, check_procedure
-from holdfast.holdout.families import MEAN_FAMILIES
-from holdfast.holdout.mean_interval import DEFAULT_ROOM, MeanInterval
-from holdfast.holdout.mean_question import MeanQuestion
-from holdfast.holdout.procedure import OnRows, Side
+from holdfast.holdout.intervals.mean import ROOM, MeanInterval
+from holdfast.holdout.intervals.procedure import OnRows
+from holdfast.holdout.questions import Guess, MeanQuestion, check_procedure
 from holdfast.holdout.transcript import Outcome
 
 Measured = tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class HiddenScore:
+class HiddenScore(NoCopy):
     """The score of the rows and its interval at a share. Secret: it has no repr and is not pickled.
 
     `sums` is what a mean is computed from.
     """
+
+    _not_copied = "a score of hidden rows is not pickled"
 
     value: float
     ends: Callable[[float], tuple[float, float]]
@@ -40,9 +41,6 @@ class HiddenScore:
 
     def __repr__(self) -> str:
         return "HiddenScore(secret)"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("a score of hidden rows is not pickled")
 
 
 class Metric(ABC):
@@ -65,6 +63,10 @@ class Metric(ABC):
     @abstractmethod
     def check(self, found: HiddenScore, guess: float, tolerance: float | None, log_share: float) -> Outcome:
         """Check a guess of the score."""
+
+    def require(self, guess: float, tolerance: float | None, log_share: float) -> None:
+        """Raise where `check` would refuse this guess and tolerance, whatever the rows. Public."""
+        self.tolerance(guess, tolerance, log_share)
 
     @abstractmethod
     def half_width(self, guess: float | None, log_share: float) -> float:
@@ -107,6 +109,11 @@ class MeanMetric(Metric):
         assert found.sums is not None
         return self._question.decide_check(found.sums, Guess(guess, tolerance, True), log_share)
 
+    def require(self, guess: float, tolerance: float | None, log_share: float) -> None:
+        """Check the guess against rows that are as far from it as rows can be: a refusal is the same for all rows."""
+        far = 0 if 2 * guess > self.low + self.high else self.n * (1 if self.binary else UNIT)
+        self.check(self.read((far,)), guess, tolerance, log_share)
+
     def half_width(self, guess: float | None, log_share: float) -> float:
         """At the guess, or in the middle of the range."""
         middle = (self.low + self.high) / 2
@@ -144,7 +151,8 @@ class PairMetric(Metric):
     def check(self, found: HiddenScore, guess: float, tolerance: float | None, log_share: float) -> Outcome:
         """A pass shows the guess, a failure both ends, rounded outward."""
         room = self.tolerance(guess, tolerance, log_share)
-        procedure = OnRows(self.low, self.high, self.n, self.description, lambda share, _: found.ends(share))
+        limits = partial(_both_ends, found)
+        procedure = OnRows(self.low, self.high, self.n, self.description, limits, found.value)
         return check_procedure(procedure, Guess(guess, room, True), log_share, room, self.description)
 
     def half_width(self, guess: float | None, log_share: float) -> float:
@@ -161,7 +169,11 @@ class PairMetric(Metric):
                 f"{self.n} rows do not settle a guess of this metric to half its range at this point of the run, not "
                 "even with classes of ordinary sizes; nothing was spent"
             )
-        return DEFAULT_ROOM * near if tolerance is None else tolerance
+        return ROOM * near if tolerance is None else tolerance
+
+
+def _both_ends(found: HiddenScore, log_share: float, _: Side) -> tuple[float, float]:
+    return found.ends(log_share)
 
 
 class Area(PairMetric):
@@ -265,6 +277,3 @@ def metric_of(board: Board, n: int) -> Metric:
     if board.metric in MEANS:
         return MeanMetric(board, n)
     return Area(board, n) if board.metric == "auc" else F1(board, n)
-
-
-__all__ = ["F1", "Area", "HiddenScore", "MeanMetric", "Metric", "PairMetric", "metric_of"]

@@ -2,7 +2,7 @@
 
 A submission is a function of the row key. A row whose key has no prediction counts as the worst that a prediction can
 be; a key that no row has counts for nothing. So no refusal and no message depends on which rows there are, and keys
-need not be public.
+need not be public. Where a board says that they are, predictions that name no row are refused.
 """
 
 from __future__ import annotations
@@ -58,6 +58,10 @@ class Predictions:
             places[missing] = len(self)
         return places
 
+    def names(self, held: Held) -> bool:
+        """Whether any row of a batch has a prediction."""
+        return bool(np.any(self.places(held) < len(self)))
+
     def _search(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
         places = np.searchsorted(self.keys, wanted)
         found = np.minimum(places, len(self) - 1)
@@ -107,6 +111,48 @@ def predictions(given: Any, key: str, key_kind: Kind, kind: Kind) -> Predictions
     read = {"integer": _whole, "text": _texts, "number": _numbers, "boolean": _truths}[kind]
     valued = read(values, "predictions")[order]
     return Predictions(named, valued, _digest(key_kind, named, kind, valued), len(named))
+
+
+def columns_of(given: Any, keys: Any, key: str) -> Mapping[Any, Any]:
+    """Bring predictions in any form that can be submitted into a mapping of row keys to predictions, or two columns.
+
+    Parameters
+    ----------
+    given : mapping, data frame, series or sequence
+        Row keys to predictions; a frame of pandas or polars with the key's column and one called `prediction`; a series
+        of pandas whose index are the keys; or predictions in the order of `keys`.
+    keys : sequence or None
+        The row keys, where `given` is a sequence.
+    key : str
+        The name of the key's column.
+
+    Examples
+    --------
+    >>> columns_of([0.5, 0.25], (3, 1), "id")
+    {'keys': [3, 1], 'predictions': [0.5, 0.25]}
+    """
+    if keys is not None:
+        return {"keys": _column(keys), "predictions": _column(given)}
+    if isinstance(given, Mapping):
+        return given
+    if hasattr(given, "columns"):  # a frame of pandas, polars or their like
+        names = [str(name) for name in given.columns]
+        if key not in names or "prediction" not in names:
+            raise InvalidParameter(f"predictions must have the columns {key!r} and 'prediction'")
+        return {"keys": _column(given[key]), "predictions": _column(given["prediction"])}
+    if hasattr(given, "index") and hasattr(given, "to_numpy"):  # a series of pandas, whose index are the keys
+        return {"keys": _column(given.index), "predictions": _column(given)}
+    raise InvalidParameter(
+        "predictions must be a mapping of row keys to predictions, a frame, the path of a file, or a list beside keys="
+    )
+
+
+def _column(values: Any) -> Any:
+    """A list of plain values, or an array of numbers."""
+    found = np.asarray(values.to_numpy()) if hasattr(values, "to_numpy") else values
+    if isinstance(found, np.ndarray):
+        return found if found.ndim == 1 and found.dtype.kind in "iuf" else found.tolist()
+    return list(found)
 
 
 def _two_columns(given: Any, key: str) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -201,6 +247,3 @@ def _digest(key_kind: Kind, keys: NDArray[Any], kind: Kind, values: NDArray[Any]
         else:
             hashed.update(np.ascontiguousarray(column, dtype=column.dtype.newbyteorder("<")).tobytes())
     return hashed.hexdigest()
-
-
-__all__ = ["MOST", "Predictions", "predictions"]

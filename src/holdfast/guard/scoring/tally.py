@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.fingerprint import Held, Texts
+from holdfast.data.sample import Sample
 from holdfast.data.schema import Column, Kind, Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.predictions import Predictions, predictions
+
+# --- Tally ------------------------------------------------------------------------------------------------------------
 
 
 class Tally(ABC):
@@ -231,4 +235,35 @@ def _steps(shares: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.append(np.minimum(np.floor(shares * UNIT), UNIT), UNIT).astype(np.int64)
 
 
-__all__ = ["Tally", "equal", "prediction_kind", "same", "tally"]
+# --- Making -----------------------------------------------------------------------------------------------------------
+# Predictions that are yet to be made from hidden rows, by something that was submitted in their place.
+
+_SOME: dict[Kind, Any] = {"boolean": False, "integer": 0, "number": 0.5, "text": ""}
+
+
+class Making(ABC):
+    """Something that predicts, such as a model.
+
+    `digest` and `count` are what the ledger says of it; they go by what was submitted and by nothing in a row.
+    """
+
+    digest: str
+    count: int
+
+    @abstractmethod
+    def make(self, sample: Sample, board: Board) -> Predictions | None:
+        """Predict for every row, after the submission was let in; None where that could not be finished.
+
+        No error and no time may go by what a row holds: a row without a usable prediction has none, which counts as
+        the worst. A prediction must go by its row alone, as the interval of a score assumes. Whether it was finished
+        may go by all rows: it is shown, and paid for as one more thing that a failure could have shown.
+        """
+
+    def told(self, made: Predictions) -> Predictions:
+        """The same predictions under the digest and the count of what was submitted."""
+        return replace(made, digest=self.digest, count=self.count)
+
+    def stand_in(self, board: Board, schema: Schema) -> Predictions:
+        """A prediction that is never scored, for checking a submission before any row is read."""
+        key, kind = schema[board.key].kind, prediction_kind(board, schema[board.label].kind)
+        return self.told(predictions({_SOME[key]: _SOME[kind]}, board.key, key, kind))

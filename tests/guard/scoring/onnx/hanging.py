@@ -1,4 +1,4 @@
-"""A program for `apart.run` that hangs with a child of its own, or dies of a wrong address."""
+"""A program for `sandbox.run` that hangs with a child of its own, works for ever, or dies of a wrong address."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ import subprocess
 import sys
 import time
 
+from holdfast.core import sandbox
+
 
 def main() -> None:
-    if sys.stdin.buffer.read() == b"die":
+    told = sys.stdin.buffer.read()
+    if told == b"die":
         ctypes.string_at(0)
+    sandbox.alarm(0.2)
+    while told == b"busy":
+        pass
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)  # tests.guard.scoring.onnx.hanging"])
     time.sleep(600)
 

@@ -1,4 +1,4 @@
-"""A program for `apart.run` that tries what a hostile model would, and says how it went."""
+"""A program for `sandbox.run` that tries what a hostile model would, and says how it went."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import socket
 import sys
 
-from holdfast.guard import apart
+from holdfast.core import sandbox
 
 
 def main() -> int:
-    channel = apart.answer_channel()
-    cut = apart.cut_off()
-    apart.limit(1 << 30, seconds=30, answer=1 << 20)
+    channel = sandbox.answer_channel()
+    cut = sandbox.cut_off()
+    sandbox.limit(1 << 30, seconds=30, answer=1 << 20)
     print("this goes nowhere", flush=True)
     said = ["printed elsewhere: no", f"files here: {len(os.listdir('.'))}", f"network cut: {cut}"]
     said.append("reached: yes" if _reached() else "reached: no")

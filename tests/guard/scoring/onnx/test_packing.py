@@ -13,7 +13,7 @@ from holdfast.data.fingerprint import Texts
 from holdfast.errors import InvalidParameter
 from holdfast.guard.scoring.onnx.admission import MOST_NODES, admitted
 from holdfast.guard.scoring.onnx.model import Model, _free, model_in
-from holdfast.guard.scoring.onnx.packing import Wanted, _joined, columns_of, feature, pack, read_predictions, unpack
+from holdfast.guard.scoring.onnx.packing import Wanted, _joined, columns_of, feature, pack, read_lines, unpack
 from tests.guard.scoring.onnx import models
 from tests.guard.scoring.onnx.models import FLOAT, helper, linear, model, node
 
@@ -24,9 +24,23 @@ def test_a_model_that_is_only_tried_comes_without_columns() -> None:
     assert unpack(pack(WANTED, b"a model\nof two lines", None)) == (WANTED, b"a model\nof two lines", None)
 
 
-@pytest.mark.parametrize("answer", [b"", b"[0.5,", b"\xff", b"[" * 100_000, b"{}", b"7", b"[1, 2, 3]", b"[{}, 1]"])
-def test_what_is_no_list_of_predictions_is_none(answer: bytes) -> None:
-    assert read_predictions(answer, 2) is None
+@pytest.mark.parametrize("answer", [b"[0.5,\n", b"\xff\n", b"[" * 100_000 + b"\n", b"{}\n", b"[1, 2, 3]\n", b"1 2\n"])
+def test_a_line_that_is_no_prediction_is_an_error(answer: bytes) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        read_lines(b"ready\n" + answer)
+
+
+def test_texts_travel_each_once_and_are_cut() -> None:
+    long = "\U0001f332" * 5000
+    texts = np.array(["b", long, "", "b", "a"] * 2000, dtype=object)
+    column = feature((Texts.of(list(texts)), None))
+    assert column[1] == long[:1000]
+    wanted = Wanted({"s": "text"}, len(texts), None, None, 1.0, 1 << 30)
+    packed = pack(wanted, b"", {"s": column})
+    assert len(packed) < 200_000
+    columns = unpack(packed)[2]
+    assert columns is not None
+    assert columns["s"].tolist() == column.tolist()
 
 
 @pytest.mark.parametrize("engine", ["polars", "numpy"])

@@ -6,7 +6,66 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.errors import InvalidParameter
-from holdfast.guard.scoring.onnx.operators import ALLOWED, SHAPE_INPUTS, SHAPES_ONLY, STANDARD, TREES
+
+# --- Operators --------------------------------------------------------------------------------------------------------
+# Operators that a submitted model may use: their time and memory go by shapes, never by what a row holds.
+#
+# So no control flow (`If`, `Loop`, `Scan`), nothing random, nothing whose result is as large as the values say
+# (`NonZero`, `Unique`, `Compress`), nothing that reads or writes, and none of a custom domain. Some operators take a
+# shape as an input: that input must not depend on the row. None may end the process by what a row holds: `Div` and
+# `Mod` divide floating-point numbers only.
+
+#: Names that the domains of the standard go by.
+STANDARD = ("", "ai.onnx")
+LEARNING = "ai.onnx.ml"
+
+_ELEMENTWISE = """Abs Acos Acosh Add And Asin Asinh Atan Atanh Cast Ceil Celu Clip Cos Cosh Div Elu Equal Erf Exp Floor
+    Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min
+    Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum
+    Tan Tanh ThresholdedRelu Where Xor"""
+_ALONG_AXES = """ArgMax ArgMin BatchNormalization CumSum Gemm InstanceNormalization LayerNormalization LogSoftmax
+    LpNormalization MatMul ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
+    ReduceSum ReduceSumSquare Softmax TopK Conv AveragePool MaxPool GlobalAveragePool GlobalMaxPool"""
+_MOVING = """Concat Constant ConstantOfShape Dropout Expand Flatten Gather GatherElements OneHot Range Reshape Shape
+    Size Slice Split Squeeze Tile Transpose Unsqueeze"""
+
+ALLOWED: dict[str, frozenset[str]] = {
+    "": frozenset(f"{_ELEMENTWISE} {_ALONG_AXES} {_MOVING}".split()),
+    LEARNING: frozenset(
+        """ArrayFeatureExtractor Binarizer CategoryMapper FeatureVectorizer Imputer LabelEncoder LinearClassifier
+        LinearRegressor Normalizer OneHotEncoder SVMClassifier SVMRegressor Scaler TreeEnsembleClassifier
+        TreeEnsembleRegressor ZipMap""".split()
+    ),
+}
+"""Operators by domain."""
+
+SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
+    "ConstantOfShape": (0,),
+    "CumSum": (1,),
+    "Dropout": (1, 2),
+    "Expand": (1,),
+    "OneHot": (1,),
+    "Range": (0, 1, 2),
+    "Reshape": (1,),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1, 2),
+    "TopK": (1,),
+    "Unsqueeze": (1,),
+} | {name: (1,) for name in ALLOWED[""] if name.startswith("Reduce")}
+"""Which inputs of an operator say how large its result is."""
+
+SHAPES_ONLY = frozenset(("Shape", "Size"))
+"""Operators whose result goes by the shape of their input, whatever it holds."""
+
+DIVIDING = frozenset(("Div", "Mod"))
+"""Operators that end the process where the least whole number is divided by -1."""
+
+TREES = frozenset(("TreeEnsembleClassifier", "TreeEnsembleRegressor"))
+
+
+# --- Admission --------------------------------------------------------------------------------------------------------
 
 MOST_NODES = 20_000
 DEEPEST = 1000
@@ -16,8 +75,8 @@ DEEPEST = 1000
 def admitted(content: bytes) -> tuple[bytes, int]:
     """The model written anew with nothing in it but what was checked, and its longest walk through trees.
 
-    Raises `InvalidParameter` where it is no model, reaches outside itself, or uses an operator whose time or memory
-    may go by what a row holds.
+    Raises `InvalidParameter` where it is no model, reaches outside itself, uses an operator whose time or memory may go
+    by what a row holds, or divides whole numbers of a row, which ends the process for one pair of them.
     """
     import onnx
 
@@ -37,7 +96,8 @@ def admitted(content: bytes) -> tuple[bytes, int]:
             raise InvalidParameter("the model must hold its weights itself: external data are not read")
     for node in graph.node:
         _check_node(node)
-    _check_shapes(graph)
+    depends = _check_shapes(graph)
+    _check_divisions(model, depends)
     walk = sum(_longest_walk(node) for node in graph.node if node.op_type in TREES)
     model.ClearField("metadata_props")
     return model.SerializeToString(), walk
@@ -72,8 +132,8 @@ def _tensors(graph: Any) -> Iterator[Any]:
         yield one.indices
 
 
-def _check_shapes(graph: Any) -> None:
-    """Refuse shapes that depend on the row: follow what does, node by node."""
+def _check_shapes(graph: Any) -> set[str]:
+    """Refuse shapes that depend on the row: follow what does, node by node. Returns the values that do."""
     held = {one.name for one in graph.initializer} | {one.values.name for one in graph.sparse_initializer}
     of_the_row = {one.name for one in graph.input} - held
     seen = of_the_row | held | {""}
@@ -87,6 +147,53 @@ def _check_shapes(graph: Any) -> None:
                 raise InvalidParameter(f"the model must not make the shape of a {node.op_type} depend on the row")
         if any(depends) and node.op_type not in SHAPES_ONLY:
             of_the_row.update(name for name in node.output if name)
+    return of_the_row
+
+
+def _check_divisions(model: Any, of_the_row: set[str]) -> None:
+    """Refuse to divide whole numbers that depend on the row: the least one divided by -1 ends the process.
+
+    A type that cannot be inferred counts as whole. Numbers that depend on no row may be divided: what they do, they
+    do on made-up rows too.
+    """
+    import onnx
+
+    dividing = [one for one in model.graph.node if one.op_type in DIVIDING and of_the_row.intersection(one.input)]
+    if not dividing:
+        return
+    types = _types(model)
+    floats = {getattr(onnx.TensorProto, name) for name in ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16")}
+    for node in dividing:
+        if any(types.get(name) not in floats for name in node.input):
+            raise InvalidParameter(
+                f"the model must not use {node.op_type} on whole numbers of a row, which may end its process; cast "
+                "them to floating-point numbers first"
+            )
+
+
+def _types(model: Any) -> dict[str, int]:
+    """The type of each value as far as it follows from the operators, whatever the model says of its own types."""
+    import onnx
+
+    plain = onnx.ModelProto()
+    plain.CopyFrom(model)
+    del plain.graph.value_info[:]
+    for one in plain.graph.output:
+        one.ClearField("type")
+    versions = {one.domain: one.version for one in model.opset_import}
+    try:
+        for node in plain.graph.node:
+            if node.domain == LEARNING:  # most have no inference, but a type that is always the same
+                outputs = onnx.defs.get_schema(node.op_type, versions.get(LEARNING, 1), LEARNING).outputs
+                for name, formal in zip(node.output, outputs, strict=False):
+                    if formal.types == {"tensor(float)"}:
+                        value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+                        plain.graph.value_info.append(value)
+        graph = onnx.shape_inference.infer_shapes(plain).graph
+    except Exception:  # of the library: many kinds, without a common one
+        raise InvalidParameter("the model must have types that can be inferred, because it divides") from None
+    types = {one.name: one.type.tensor_type.elem_type for one in (*graph.value_info, *graph.input, *graph.output)}
+    return types | {one.name: one.data_type for one in graph.initializer}
 
 
 def _longest_walk(node: Any) -> int:
@@ -136,6 +243,3 @@ def _measure(
 def _shown(name: str) -> str:
     """A name from outside, short and printable."""
     return repr("".join(letter for letter in name[:60] if letter.isprintable()))
-
-
-__all__ = ["DEEPEST", "MOST_NODES", "admitted"]

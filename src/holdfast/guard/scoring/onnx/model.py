@@ -3,26 +3,163 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
-from dataclasses import replace
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from holdfast.core import sandbox
+from holdfast.core.extras import require
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.data.fingerprint import Texts
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Kind, Schema
 from holdfast.errors import InvalidParameter
 from holdfast.guard.policy import Policy
 from holdfast.guard.scoring.board import Board
-from holdfast.guard.scoring.making import Making
-from holdfast.guard.scoring.onnx import evaluation, packing
-from holdfast.guard.scoring.onnx.evaluation import Limits, Tried
-from holdfast.guard.scoring.onnx.packing import Prediction
+from holdfast.guard.scoring.onnx import packing
+from holdfast.guard.scoring.onnx.child import NO_ROOM, REFUSED
+from holdfast.guard.scoring.onnx.packing import Prediction, Wanted
 from holdfast.guard.scoring.predictions import Predictions, predictions
-from holdfast.guard.scoring.tally import prediction_kind
-from holdfast.strict_json import to_canonical_json
+from holdfast.guard.scoring.tally import Making, prediction_kind
+
+# --- Evaluation -------------------------------------------------------------------------------------------------------
+# Evaluating a submitted model on hidden rows, from the guard's side: try it without rows, then let it predict.
+#
+# What a model does while it sees rows is an output too: an error, a crash or a timeout that hangs on a row would tell
+# about it, for nothing. So nothing of the kind is told. A row that the model fails on has no prediction, which counts
+# as the worst on every board, and what can be seen of the failure is in the score, which is paid for. A row that ends
+# the process is such a row: the others are predicted in a fresh one. What remains is that a run cannot be finished;
+# then no score is shown, nothing is certified, and that it happened is paid for as a failure (docs/onnx.md).
+
+_CHILD = "holdfast.guard.scoring.onnx.child"
+_PACKAGES = ("onnxruntime", "onnx")
+MOST_STARTS = 16
+"""Processes that one model may have: two for each row that ends one."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the process of a model may use.
+
+    Attributes
+    ----------
+    seconds : float
+        For trying it, and again for predicting.
+    memory : int
+        Bytes of address space; ONNX Runtime alone takes about half a gigabyte.
+    size : int
+        Bytes of the model.
+    """
+
+    seconds: float = 10.0
+    memory: int = 2 << 30
+    size: int = 64 << 20
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What trying a model on made-up rows said: how long it should take, and whether its process saw no network."""
+
+    seconds: float
+    alone: bool
+
+
+def available() -> bool:
+    """Whether what it takes is installed."""
+    return all(find_spec(package) is not None for package in _PACKAGES)
+
+
+def wanted(
+    features: Mapping[str, str],
+    rows: int,
+    *,
+    output: str | None = None,
+    place: int | None = None,
+    limits: Limits | None = None,
+) -> Wanted:
+    """What a model is to do.
+
+    Parameters
+    ----------
+    features : mapping of str to str
+        Names and kinds of the columns that it sees.
+    rows : int
+        How many it is evaluated on.
+    output, place : optional
+        Which output is the prediction, by default the first; and which entry of it, where it has several a row.
+    limits : Limits, optional
+        What its process may use.
+    """
+    limits = limits or Limits()
+    return Wanted(dict(features), rows, output, place, limits.seconds, limits.memory)
+
+
+def try_model(model: bytes, told: Wanted) -> Tried:
+    """Try a model without any row: `InvalidParameter` says what is wrong with it. Nothing was spent."""
+    for package in _PACKAGES:
+        require(package)
+    done = sandbox.run(_CHILD, packing.pack(told, model, None), seconds=told.seconds + _START)
+    if done.status == 0:
+        found = json.loads(done.answer)
+        return Tried(float(found["seconds"]), bool(found["alone"]))
+    if done.status == REFUSED:
+        raise InvalidParameter(str(json.loads(done.answer)["detail"]))
+    if done.status in (None, -_OUT_OF_TIME):
+        raise InvalidParameter(f"the model must take less than {told.seconds:g} s on a few made-up rows, and does not")
+    raise InvalidParameter(
+        f"the model ended its process on made-up rows: it crashes, or takes more than {told.memory >> 20} MB"
+    )
+
+
+def predict(model: bytes, told: Wanted, columns: packing.Columns) -> list[Prediction] | None:
+    """A prediction for each row, None where the model gave nothing that can be used; or None for a run without an end.
+
+    Each prediction goes by its own row. If the process ends, a fresh one goes on with the row that it was at; a row
+    that ends a process as the first one there has no prediction. The run has no end where the time runs out, where the
+    rows together take too much room, or where more than `MOST_STARTS` processes would be needed.
+
+    It takes `told.seconds`, also where the model is quicker, so that its time tells nothing.
+    """
+    end = time.monotonic() + told.seconds
+    predictions = _in_turn(model, told, columns, end)
+    time.sleep(max(0.0, end - time.monotonic()))
+    return predictions
+
+
+def _in_turn(model: bytes, told: Wanted, columns: packing.Columns, end: float) -> list[Prediction] | None:
+    predictions: list[Prediction] = []
+    for _ in range(MOST_STARTS):
+        seconds = end - time.monotonic()
+        if seconds <= 0:
+            return None
+        rest = {name: values[len(predictions) :] for name, values in columns.items()}
+        done = sandbox.run(_CHILD, packing.pack(told, model, rest), seconds=seconds)
+        if done.status in (None, -_OUT_OF_TIME, REFUSED, NO_ROOM):
+            return None
+        try:
+            found = packing.read_lines(done.answer)
+        except (ValueError, RecursionError):
+            return None
+        if found == [] and done.status != 0:
+            found = [None]  # nothing was before it in this process: it ends every one
+        predictions += found or []
+        if len(predictions) >= told.rows:
+            return predictions if len(predictions) == told.rows else None
+    return None
+
+
+_OUT_OF_TIME = 24  # SIGXCPU, which Windows has not
+_START = 5.0  # seconds for the interpreter to come up, on top of what the model may take
+
+
+# --- Model ------------------------------------------------------------------------------------------------------------
 
 _PROBABILITIES = ("log-loss", "brier")
 
@@ -53,21 +190,23 @@ class Model(Making):
         if not features:
             raise InvalidParameter("this sample has no column that a model may see")
         self._content = content
-        self._told = evaluation.wanted(features, n, output=output, place=place, limits=limits)
+        self._told = wanted(features, n, output=output, place=place, limits=limits)
         which = to_canonical_json({"output": output, "place": place}).encode()
         self.digest = hashlib.sha256(b"holdfast model 1\n" + which + b"\n" + content).hexdigest()
         self.count = n
 
     def tried(self) -> Tried:
         """Try it without any row, or say what is wrong with it."""
-        return evaluation.try_model(self._content, self._told)
+        return try_model(self._content, self._told)
 
-    def make(self, sample: Sample, board: Board) -> Predictions:
-        """Predict for every row, in a time that does not go by the rows."""
+    def make(self, sample: Sample, board: Board) -> Predictions | None:
+        """Predict for every row, in a time that does not go by the rows; None where that could not be finished."""
         kind, key = prediction_kind(board, sample.schema[board.label].kind), sample.schema[board.key].kind
         held = packing.columns_of(sample, [board.key, *self._told.features])
         columns = {name: packing.feature(held[name]) for name in self._told.features}
-        made = evaluation.predict(self._content, self._told, columns)
+        made = predict(self._content, self._told, columns)
+        if made is None:
+            return None
         keys, share = _keys(*held[board.key]), board.metric in _PROBABILITIES
         usable: dict[Any, Prediction] = {}
         for name, one in zip(keys, made, strict=True):
@@ -128,6 +267,3 @@ def _keys(values: Any, missing: Any) -> list[Any]:
     """The key of each row; None for a row without one, which no prediction reaches."""
     listed = [values.distinct[code] for code in values.codes] if isinstance(values, Texts) else values.tolist()
     return listed if missing is None else [None if gone else one for one, gone in zip(listed, missing, strict=True)]
-
-
-__all__ = ["Model", "model_in", "usable_as"]

@@ -19,6 +19,10 @@ Columns = dict[str, NDArray[Any]]
 """Features by name, a value a row: doubles (missing: NaN), texts (missing: empty)."""
 Prediction = str | int | float | bool | None
 """What a model predicted for a row; None where it gave nothing that can be used."""
+LONGEST = 1000
+"""Letters of a text: a model sees no more of one, and a longer prediction counts as none."""
+READY = b"ready\n"
+"""What the process writes once the model is loaded and the rows are read: from then on it may end by a row."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,14 @@ def pack(wanted: Wanted, model: bytes, columns: Columns | None) -> bytes:
     """
     packed = io.BytesIO()
     if columns is not None:
-        np.savez(packed, **{str(i): columns[name] for i, name in enumerate(wanted.features)})  # type: ignore[arg-type]
+        arrays: dict[str, NDArray[Any]] = {}
+        for i, name in enumerate(wanted.features):
+            values = columns[name]
+            if values.dtype.kind in "OU":  # each text once: one long text must not make room for all as long
+                texts, arrays[f"{i} places"] = np.unique(values, return_inverse=True)
+                values = texts.astype(np.str_)
+            arrays[str(i)] = values
+        np.savez(packed, **arrays)  # type: ignore[arg-type]
     line = json.dumps(asdict(wanted) | {"features": dict(wanted.features), "model": len(model)})
     return line.encode() + b"\n" + model + packed.getvalue()
 
@@ -71,25 +82,45 @@ def unpack(content: bytes) -> tuple[Wanted, bytes, Columns | None]:
     if len(rest) == size:
         return wanted, rest, None
     with np.load(io.BytesIO(rest[size:]), allow_pickle=False) as arrays:
-        return wanted, rest[:size], {name: arrays[str(i)] for i, name in enumerate(wanted.features)}
+        columns = {name: arrays[str(i)] for i, name in enumerate(wanted.features)}
+        for i, name in enumerate(wanted.features):
+            if f"{i} places" in arrays:
+                columns[name] = columns[name].astype(object)[arrays[f"{i} places"]]
+    return wanted, rest[:size], columns
 
 
-def read_predictions(answer: bytes, rows: int) -> list[Prediction] | None:
-    """What the process answered, if it is a prediction or nothing for each row; else None.
+def line_of(prediction: Prediction) -> bytes:
+    r"""What the process writes after each row.
 
     Examples
     --------
-    >>> read_predictions(b'[0.5, null]', 2), read_predictions(b'[0.5]', 2), read_predictions(b'[[1], 2]', 2)
-    ([0.5, None], None, None)
+    >>> line_of(0.5), line_of(None), line_of("a\nb")
+    (b'0.5\n', b'null\n', b'"a\\nb"\n')
     """
-    try:
-        found = json.loads(answer)
-    except (ValueError, RecursionError):
+    return json.dumps(prediction).encode() + b"\n"
+
+
+def read_lines(answer: bytes) -> list[Prediction] | None:
+    r"""The predictions of the rows that a process was done with before it ended; None where it had not begun.
+
+    A line that was not written to its end counts as none.
+
+    Examples
+    --------
+    >>> read_lines(b"ready\n0.5\nnull\n0."), read_lines(b"ready\n"), read_lines(b"rea")
+    ([0.5, None], [], None)
+    >>> read_lines(b"ready\n[1]\n")
+    Traceback (most recent call last):
+        ...
+    ValueError: a line is no prediction
+    """
+    if not answer.startswith(READY):
         return None
-    if not isinstance(found, list) or len(found) != rows:
-        return None
-    plain = all(one is None or isinstance(one, (str, int, float)) for one in found)
-    return found if plain else None
+    *lines, _ = answer[len(READY) :].split(b"\n")
+    predictions = [json.loads(line) for line in lines]
+    if not all(one is None or isinstance(one, (str, int, float)) for one in predictions):
+        raise ValueError("a line is no prediction")
+    return predictions
 
 
 def columns_of(sample: Sample, names: Sequence[str]) -> dict[str, Held]:
@@ -108,10 +139,10 @@ def _joined(parts: list[Held]) -> Held:
 
 
 def feature(held: Held) -> NDArray[Any]:
-    """A column as a model sees it."""
+    """A column as a model sees it: texts are cut at `LONGEST` letters, so that what a row needs has a bound."""
     values, missing = held
     if isinstance(values, Texts):
-        texts = np.array([*values.distinct, ""], dtype=np.str_)
+        texts = np.array([*(text[:LONGEST] for text in values.distinct), ""], dtype=object)
         return np.asarray(texts[values.codes if missing is None else np.where(missing, len(texts) - 1, values.codes)])
     if missing is None:
         return np.asarray(values)
@@ -123,16 +154,3 @@ def feature(held: Held) -> NDArray[Any]:
 def features_of(schema: Schema, hidden: Collection[str]) -> dict[str, str]:
     """Columns that models see: all but those that are hidden from them, the label and the row key."""
     return {column.name: column.kind for column in schema if column.name not in hidden}
-
-
-__all__ = [
-    "Columns",
-    "Prediction",
-    "Wanted",
-    "columns_of",
-    "feature",
-    "features_of",
-    "pack",
-    "read_predictions",
-    "unpack",
-]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import InvalidParameter
-from holdfast.guard.scoring.onnx.packing import Columns, Prediction, Wanted
+from holdfast.guard.scoring.onnx.packing import LONGEST, Columns, Prediction, Wanted
 
 _NUMBERS: dict[str, Any] = {
     "tensor(float)": np.float32,
@@ -19,8 +20,6 @@ _NUMBERS: dict[str, Any] = {
     "tensor(bool)": np.bool_,
 }
 _TEXT = "tensor(string)"
-LONGEST = 1000
-"""Letters of a predicted text; a longer one counts as none."""
 
 
 class Session:
@@ -40,6 +39,8 @@ class Session:
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.log_severity_level = 4
+        # Memory that one row needed is given back before the next, so that no row has less because of another.
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = False
         # Numbers that are nearly zero take many times as long, which would be seen from outside.
         options.add_session_config_entry("session.set_denormal_as_zero", "1")
         try:
@@ -103,18 +104,16 @@ class Session:
         (found,) = self._session.run([self._output], {name: values[i : i + 1] for name, values in fed})
         return self._scalar(found)
 
-    def predictions(self, columns: Columns) -> list[Prediction]:
-        """A prediction for each row; a row that the model fails on has none, and the others do not notice."""
-        fed = self.fed(columns)
-        found: list[Prediction] = []
+    def predictions(self, fed: list[tuple[str, NDArray[Any]]]) -> Iterator[Prediction]:
+        """A prediction for each row in turn; a row that the model fails on has none, and the others do not notice."""
         for i in range(len(fed[0][1])):
             try:
-                found.append(self.row(fed, i))
+                prediction = self.row(fed, i)
             except MemoryError:
                 raise
             except Exception:  # of the runtime, or a shape that is none: either way there is no prediction
-                found.append(None)
-        return found
+                prediction = None
+            yield prediction
 
     def _scalar(self, found: Any) -> Prediction:
         flat = np.asarray(found)
@@ -149,6 +148,3 @@ def words(error: Exception) -> str:
     """The first line of what the runtime said, printable. Only ever about the model: never after it has seen rows."""
     line = (str(error).strip().splitlines() or [""])[0]
     return "".join(letter for letter in line[:300] if letter.isprintable())
-
-
-__all__ = ["LONGEST", "Session", "words"]

@@ -1,0 +1,163 @@
+"""Answers that spend nothing: what a question would cost and give, and the level of a further test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from holdfast.accounting import Cost
+from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, QuestionRefused
+from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.error_budget import budget_of
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.transaction import View
+from holdfast.guard.pipeline import BoundRequest, charge, find_answer, situation_of
+from holdfast.guard.state import Account, Accounts, GuardState, read_account
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What asking now would cost, how wide the answer would be, and whether it would be let in.
+
+    Attributes
+    ----------
+    cost : Cost or None
+        What a private question would spend; None for a look, which is paid in shares.
+    half_width : float or None
+        Half the width of the interval at most; for a check how near the truth the guess is if it stands, which is its
+        tolerance. None where the answer has no interval, or where none is left. How many rows have a value is not
+        shown, so a question with `where_present` is estimated as if all had one.
+    admitted : bool
+        Whether it would be let in.
+    repeated : bool
+        Whether a stored answer would come back, free.
+    reason : str
+        Why not, in plain words.
+    remaining : mapping
+        What would be left afterwards, or what is left where it would be refused.
+    least_tolerance : float or None
+        For a check, the smallest `tolerance` that the guess could pass with; the default is about twice as wide.
+    test : mapping or None
+        For a test what it could show, by public numbers alone: "level", which its own p-value must reach now;
+        "least_p_value", the smallest that it can give; "can_reject", whether any rows could be rejected; "method",
+        "replicates" and "proved" ("exact", "empirical" or "asymptotic"), how it would be run and how its own level is
+        known; "certified"; "inconclusive", how often it decides nothing in the best case; "advice", what would work.
+
+    Examples
+    --------
+    >>> print(Estimate(None, 0.02, True))
+    admitted, within 0.02
+    >>> print(Estimate(None, None, True, test={"level": 0.0017, "least_p_value": 0.00017, "inconclusive": 0.0}))
+    admitted, rejects at p <= 0.0017 (smallest possible about 0.00017)
+    """
+
+    cost: Cost | None
+    half_width: float | None
+    admitted: bool
+    repeated: bool = False
+    reason: str = ""
+    remaining: Mapping[str, Any] = field(default_factory=dict)
+    least_tolerance: float | None = None
+    test: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        if not self.admitted:
+            return f"refused: {self.reason}"
+        parts = ["stored, free" if self.repeated else "admitted"]
+        parts += [] if self.cost is None or self.repeated else [f"cost {self.cost}"]
+        parts += [] if self.half_width is None else [f"within {self.half_width:.4g}"]
+        if self.test is not None:
+            parts.append(
+                f"rejects at p <= {self.test['level']:.2g} (smallest possible about {self.test['least_p_value']:.2g})"
+            )
+            parts += (
+                [f"inconclusive with probability {self.test['inconclusive']:.2g}"] if self.test["inconclusive"] else []
+            )
+        return ", ".join(parts)
+
+    def test_sentences(self) -> list[str]:
+        """What a test could show, in sentences; none for other kinds.
+
+        Examples
+        --------
+        >>> from holdfast.inference.private_tests import discrete_laplace
+        >>> from holdfast.inference.private_tests.reach import independence_reach
+        >>> reach = independence_reach(50_000, (2, 2), discrete_laplace(0.01), 0.0017)
+        >>> print(*Estimate(None, None, True, test=reach.to_dict()).test_sentences())
+        It rejects where its own p-value is at most 0.0017; the smallest that it can give is about 0.00017. Its own
+        level is empirical, so the answer will not be certified.
+        """
+        if self.test is None:
+            return []
+        said = [
+            f"It rejects where its own p-value is at most {self.test['level']:.2g}; the smallest that it can give is "
+            f"about {self.test['least_p_value']:.2g}."
+        ]
+        said += [] if self.test["can_reject"] else ["No rows could make it reject."]
+        if self.test["proved"] != "exact":
+            said.append(f"Its own level is {self.test['proved']}, so the answer will not be certified.")
+        elif not self.test["certified"]:
+            said.append("After what happened to this guard no answer of it is certified.")
+        return said + [f"{one[:1].upper()}{one[1:]}." for one in self.test["advice"]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "cost": None if self.cost is None else self.cost.to_dict(),
+            "half_width": self.half_width,
+            "admitted": self.admitted,
+            "repeated": self.repeated,
+            "reason": self.reason,
+            "remaining": dict(self.remaining),
+            "least_tolerance": self.least_tolerance,
+            "test": None if self.test is None else dict(self.test),
+        }
+
+
+def estimate(view: View, request: BoundRequest) -> Estimate:
+    """What a question would cost and how wide its answer would be, if it were asked next."""
+    state, bound = GuardState.of(view), request.bound
+    accounts = Accounts.of(view, state.policy, request.analyst)
+    left = accounts.remaining(state.policy)
+    test: Mapping[str, Any] | None = None
+    try:
+        entry = find_answer(view, request)
+        if entry is not None:
+            width = GuardedAnswer.stored(entry.body["answer"], entry.sequence, True, None).half_width
+            return Estimate(bound.cost, width, True, True, "", left)
+        charged = charge(view, state, request)
+        situation = replace(situation_of(state, charged), progress=accounts.acting(state.policy).progress)
+        test = bound.prospect(situation)
+        if test is not None and state.caveats:
+            test = {**test, "certified": False}
+        bound.require_useful(situation)
+    except (BudgetExhausted, QuestionRefused) as refusal:
+        return Estimate(bound.cost, None, False, reason=str(refusal), remaining=left, test=test)
+    try:
+        width, least = bound.half_width(situation), bound.least_tolerance(situation)
+    except (GuaranteeUnavailable, InvalidParameter) as reason:
+        return Estimate(bound.cost, None, False, reason=str(reason), remaining=left, test=test)
+    return Estimate(bound.cost, width, True, False, "", charged.remaining(state.policy), least, test)
+
+
+def level(ledger: Ledger, alpha: float) -> float:
+    """The level at which a further p-value must reject; `GuaranteeUnavailable` after an override or an overlap."""
+    state, whole = ledger.look(_kept)
+    return budget_of(state).level(alpha, whole.progress.course, whole.spent)
+
+
+def adjusted(ledger: Ledger, p: float) -> float:
+    """What a further p-value is worth; `GuaranteeUnavailable` after an override or an overlap."""
+    state, whole = ledger.look(_kept)
+    return budget_of(state).adjusted(p, whole.progress.course, whole.spent)
+
+
+def _kept(view: View) -> tuple[GuardState, Account]:
+    """The state of a guard whose caps were kept, and what all analysts together have used.
+
+    A bare number could not say that it is not certified, so there is none where a cap was not kept.
+    """
+    state = GuardState.of(view)
+    state.require_kept("a further p-value cannot be corrected; test on fresh rows")
+    return state, read_account(view.account, state.policy)[1]

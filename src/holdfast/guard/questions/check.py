@@ -1,0 +1,262 @@
+"""The kind `check`: a guess of a mean is checked without noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from holdfast.accounting import PureDP
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import UNIT
+from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict
+from holdfast.guard.ledger.transaction import View
+from holdfast.guard.questions.base import Bound, Hidden, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import Spelled, spelled
+from holdfast.guard.questions.fields import (
+    Default,
+    Expression,
+    Guess,
+    GuessRows,
+    High,
+    Low,
+    Risk,
+    Show,
+    Stake,
+    Tolerance,
+    WherePresent,
+    WrongSide,
+)
+from holdfast.guard.questions.noiseless import look, stored_guess, stored_rows, weighed
+from holdfast.guard.questions.noisy import unit_interval
+from holdfast.guard.questions.words import guess_sentence, number, rows_text
+from holdfast.holdout.questions import MeanQuestion
+from holdfast.holdout.thresholdout import Thresholdout, ThresholdRules
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+
+# --- Threshold check --------------------------------------------------------------------------------------------------
+# A check answered by Thresholdout: its noisy threshold is secret state in the ledger, its privacy was paid at opening.
+#
+# The run of Figure 1 (Dwork et al. 2015) is purely private, so its answers are private answers like those of a noisy
+# mean: they pay no share of the looks, and their intervals are widened by the noise that can have entered them
+# (docs/guard-proof.md).
+
+NAME = "thresholdout"
+"""The account and the secret that a run is kept by."""
+_ROUNDING = 2
+"""Steps of the grid that rounding the mean and the guess to it can move their distance, with room."""
+
+
+@lru_cache(maxsize=64)
+def rules_of(n: int, threshold: float, overfits: int, epsilon: float) -> ThresholdRules:
+    """The run that costs at most `epsilon` in all; about shares of a range, so of length 1.
+
+    Examples
+    --------
+    >>> rules = rules_of(10_000, 0.04, 3, 0.6)
+    >>> rules.sigma, rules.cost.epsilon <= 0.6
+    (0.001..., True)
+    """
+    sigma = 2 * overfits / (epsilon * n)
+    for _ in range(60):
+        rules = ThresholdRules(n, threshold, sigma, overfits)
+        if rules.cost.epsilon <= epsilon:
+            return rules
+        sigma *= 1 + 1e-9
+    raise InvalidParameter("holdout_spend must leave room for the grid of the noise")
+
+
+def run_of(policy: Policy, n: int) -> ThresholdRules | None:
+    """The run that a policy declares; None where checks are looks."""
+    if policy.holdout != "thresholdout":
+        return None
+    assert policy.threshold is not None
+    assert policy.overfits is not None
+    assert isinstance(policy.holdout_spend, PureDP)
+    return rules_of(n, policy.threshold, policy.overfits, policy.holdout_spend.epsilon)
+
+
+def begin(policy: Policy, n: int, hidden: Hidden) -> None:
+    """Draw the first noisy threshold and keep it with the entry that opens the guard."""
+    rules = run_of(policy, n)
+    if rules is not None:
+        _keep(hidden, Thresholdout(n, rules.threshold, rules.sigma, rules.budget))
+
+
+class ThresholdCheck(Bound):
+    """A guess that stands while the sample agrees with it up to noise; else the sample's mean, with noise."""
+
+    def __init__(self, rows: Spelled, guess: float, rules: ThresholdRules) -> None:
+        self.cost = PureDP(0.0)  # the whole run was charged when the guard was opened
+        self.question = {"kind": "check", **rows.to_dict(), "guess": guess, "holdout": NAME}
+        self.statistics = (rows.fixed_sum,)
+        self._rows, self._guess, self._rules = rows, guess, rules
+        self._share = (guess - rows.low) / (rows.high - rows.low)
+
+    def require(self, view: View) -> None:
+        """Raise where every overfit is used up; how many are left is public."""
+        public = view.account(NAME)
+        if public is not None and public["left"] < 1:
+            raise BudgetExhausted(f"all {self._rules.budget} overfits of the holdout were used: it answers no check")
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """The guess, or a noisy value; the threshold goes on in the ledger, in the same commit as the answer."""
+        assert situation.hidden is not None
+        log_share, near, off = self._parts(situation)
+        holdout = _resumed(situation.hidden)
+        answer = holdout.query_means(self._share, prepared[0][0] / (situation.n * UNIT))
+        _keep(situation.hidden, holdout)
+        assert answer.value is not None
+        half = near if answer.passed else off
+        ends = unit_interval(situation.n).over(answer.value - half, answer.value + half, log_share)
+        value = self._guess if answer.passed else self._rows.in_unit(min(max(answer.value, 0.0), 1.0))
+        guarantee = situation.guarantee("transfer.interleaved", log_share=round(log_share, 6), interval="kl")
+        details = {"holdout": NAME, "overfits_left": answer.remaining["overfits"]}
+        return Settled(value, self._rows.outward(*ends), guarantee, answer.passed, details=details)
+
+    def half_width(self, situation: Situation) -> float:
+        """Of a guess that stands, in the middle of the range."""
+        log_share, near, _ = self._parts(situation)
+        lower, upper = unit_interval(situation.n).over(0.5 - near, 0.5 + near, log_share)
+        return (self._rows.high - self._rows.low) * (upper - lower) / 2
+
+    def _parts(self, situation: Situation) -> tuple[float, float, float]:
+        """The share, how far the sample's mean can be from a guess that stands, and from a noisy value."""
+        scales, budget = self._rules.on_grid, situation.budget
+        fresh = math.log(2 / situation.noise_share)  # half for the comparison, half for both tails of a shown value
+        kept = math.log(1 / budget.threshold_share)
+        step = float(scales.grid.step)
+        near = self._rules.index + math.ceil(scales.threshold * kept) + math.ceil(scales.comparison * fresh) + _ROUNDING
+        off = math.ceil(scales.release * (fresh + math.log(2))) + _ROUNDING
+        return situation.log_share, near * step, off * step
+
+
+def _resumed(hidden: Hidden) -> Thresholdout:
+    """Go on from the stored state. A threshold that was lost is drawn anew, at the price of one overfit.
+
+    A new epoch begins with every overfit, and each is paid for on its own; so a new epoch without a value released is
+    paid for by the overfit that it takes away.
+    """
+    public, secret = hidden.read(NAME)
+    if public is None:
+        raise LedgerConflict("the ledger has lost the state of its holdout; run `holdfast verify`")
+    if secret is not None:
+        return Thresholdout.from_state(secret)
+    if public["left"] <= 1:
+        raise BudgetExhausted("the holdout's threshold was lost, and no overfit is left to pay for another")
+    rules = ThresholdRules.from_dict(dict(public["parameters"]))
+    drawn = Thresholdout(rules.n, rules.threshold, rules.sigma, rules.budget).state()
+    left = public["left"] - 1
+    # A run has as many questions as overfits at least; the one that was taken away may have had none.
+    return Thresholdout.from_state(drawn | {"left": left, "asked": max(public["asked"], rules.budget - left)})
+
+
+def _keep(hidden: Hidden, holdout: Thresholdout) -> None:
+    state: Mapping[str, Any] = holdout.state()
+    hidden.put(NAME, {name: state[name] for name in ("parameters", "asked", "left")}, state)
+
+
+# --- Check ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Check(Question):
+    """Check a guess of a mean; a pass costs next to nothing, a failure shows a corrected value.
+
+    Parameters
+    ----------
+    expression, low, high, default, where_present
+        As in `Mean`.
+    guess : float
+        The guess; it must not come from the sample.
+    tolerance : float, optional
+        A pass certifies the truth within this of the guess; by default 2.5 half-widths at the guess. With
+        `where_present` the default is that of a sample whose rows all have a value, since how many do is not shown:
+        give a larger one where many are missing.
+    show : str
+        "value", or "bit": a failure then shows nothing else.
+    guess_rows : int, optional
+        How many other rows the guess is the mean of: it then fails about once in a thousand where it is right.
+    side : str
+        Where the truth is expected if the guess is wrong: "both", "below" or "above".
+    risk : float, optional
+        Your probability that the check fails, from other rows.
+    stake : float, optional
+        Part of the failure probability for this question, out of what is left for exploring.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10))
+    >>> guard.ask(hf.guard.check("age < 30", guess=0.25)).passed
+    True
+    """
+
+    kind: ClassVar[str] = "check"
+    title: ClassVar[str] = "Check a guess"
+    purpose: ClassVar[str] = "Is this mean about what I think? A right guess costs next to nothing."
+    place: ClassVar[int] = 10
+    example: ClassVar[Mapping[str, Any]] = {"kind": "check", "expression": "age < 40", "guess": 0.3}
+
+    expression: Expression
+    guess: Guess
+    tolerance: Tolerance = None
+    show: Show = "value"
+    low: Low = None
+    high: High = None
+    default: Default = None
+    where_present: WherePresent = False
+    guess_rows: GuessRows = None
+    side: WrongSide = "both"
+    risk: Risk = None
+    stake: Stake = None
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema."""
+        rules = run_of(policy, n)
+        rows = spelled(
+            self.expression, schema, self.low, self.high, self.default, self.where_present, ratios=rules is None
+        )
+        question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
+        asked = question.guess(self.guess, self.tolerance, self.show, None, self.side, self.guess_rows)
+        if rules is None:
+            return look(self.kind, (rows,), question, asked, schema).weighed(*weighed(self.risk, self.stake, policy))
+        if self.tolerance is not None or self.show != "value" or self.risk is not None or self.stake is not None:
+            raise InvalidParameter(
+                "tolerance, show, risk and stake must be left out here: the policy's holdout has a threshold"
+            )
+        return ThresholdCheck(rows, asked.guess, rules)
+
+    @classmethod
+    def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
+        """The same guess; a threshold's answer cannot be revealed."""
+        if "rows" not in stored:
+            return None
+        return cls(stored["rows"][0]["expression"], **stored_rows(stored), **stored_guess(stored))
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The expression and the guess."""
+        return f"{rows_text(asked)[0]}: about {number(asked['guess'])}?"
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """Whether the guess stands, and the interval."""
+        return guess_sentence(asked, answer, whose)
+
+    @classmethod
+    def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """A noisy mean; the same guess at the tolerance that the guard gives."""
+        rows = ("expression", "low", "high", "default", "where_present")
+        yield (
+            "Ask for the mean with noise instead",
+            {"kind": "mean"} | {name: question[name] for name in rows if name in question},
+        )
+        if question.get("tolerance") is not None:
+            yield "Leave the tolerance to the guard", {k: v for k, v in question.items() if k != "tolerance"}

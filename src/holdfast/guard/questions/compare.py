@@ -1,0 +1,137 @@
+"""The kind `compare`: the difference of two means on the same rows, checked or claimed without noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from holdfast.data.schema import Schema
+from holdfast.errors import InvalidParameter
+from holdfast.guard.questions.base import Bound, Question
+from holdfast.guard.questions.expressions import spelled
+from holdfast.guard.questions.fields import (
+    Default,
+    ExpressionInput,
+    High,
+    Low,
+    NumberInput,
+    Risk,
+    Show,
+    Stake,
+    Tolerance,
+    WherePresent,
+)
+from holdfast.guard.questions.noiseless import look, stored_guess, stored_rows, weighed
+from holdfast.guard.questions.words import claim_sentence, guess_sentence, number, rows_text
+from holdfast.holdout.questions import Guess, MeanQuestion, OneSided
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+
+@dataclass(frozen=True)
+class Compare(Question):
+    """Compare two expressions on the same rows: the mean of `b` minus `a`.
+
+    Parameters
+    ----------
+    b, a : str or mapping
+        Two row expressions with one range.
+    margin : float, optional
+        Claim that `b` is larger by at least this, 0 if not given; shows a bit. For two conditions and a margin of 0 it
+        is the exact sign test on the rows where they differ.
+    guess, tolerance
+        In place of a margin: check a guess of the difference.
+    low, high, default, where_present
+        As in `Mean`, for each of the two; with `where_present` only rows that have a value of both count.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10))
+    >>> guard.ask(hf.guard.compare("age < 31", "age < 30")).passed
+    True
+    """
+
+    kind: ClassVar[str] = "compare"
+    title: ClassVar[str] = "Compare two"
+    purpose: ClassVar[str] = "How much larger is one mean than the other, on the same rows?"
+    place: ClassVar[int] = 12
+    example: ClassVar[Mapping[str, Any]] = {"kind": "compare", "b": "age < 50", "a": "age < 30", "margin": 0.1}
+
+    b: Annotated[
+        str | Mapping[str, Any],
+        ExpressionInput(label="First", help="The expression that may be larger.", argument=True),
+    ]
+    a: Annotated[
+        str | Mapping[str, Any],
+        ExpressionInput(label="Minus second", help="The expression it is compared with.", argument=True),
+    ]
+    margin: Annotated[
+        float | None,
+        NumberInput(label="Claim at least", help="Claim that B is larger by at least this, or by anything."),
+    ] = None
+    guess: Annotated[
+        float | None,
+        NumberInput(
+            label="Or your guess of the difference",
+            help="In place of a margin: your guess of the difference.",
+            placeholder="0",
+        ),
+    ] = None
+    tolerance: Tolerance = None
+    show: Show = "value"
+    low: Low = None
+    high: High = None
+    default: Default = None
+    where_present: WherePresent = False
+    risk: Risk = None
+    stake: Stake = None
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema."""
+        second, first = (
+            spelled(one, schema, self.low, self.high, self.default, self.where_present) for one in (self.b, self.a)
+        )
+        if (first.low, first.high) != (second.low, second.high):
+            raise InvalidParameter("a and b must have one range: two conditions, or two numbers")
+        length = first.high - first.low
+        question = MeanQuestion(self.kind, "auto", None, -length, length, False, n)
+        if self.guess is not None and self.margin is not None:
+            raise InvalidParameter("guess and margin must not both be given: a guess is checked, a margin is claimed")
+        asked: Guess | OneSided = (
+            question.claim("at_least", 0.0 if self.margin is None else self.margin, "margin")
+            if self.guess is None
+            else question.guess(self.guess, self.tolerance, self.show, None)
+        )
+        found = look(self.kind, (second, first), question, asked, schema)
+        return found.weighed(*weighed(self.risk, self.stake, policy))
+
+    @classmethod
+    def asked_again(cls, stored: Mapping[str, Any]) -> Question:
+        """The same comparison."""
+        b, a = (part["expression"] for part in stored["rows"])
+        if "guess" in stored:
+            return cls(b, a, **stored_guess(stored), **stored_rows(stored))
+        return cls(b, a, margin=stored["at_least"], **stored_rows(stored))
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """Both expressions, and the guess or the margin."""
+        first, second = rows_text(asked)
+        margin = asked.get("at_least")
+        end = f"about {number(asked['guess'])}?" if margin is None else f"at least {number(margin)}?"
+        return f"{first} minus {second}: {end}"
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """Whether the guess stands, or the claim holds."""
+        return guess_sentence(asked, answer, whose) if "guess" in asked else claim_sentence(answer)
+
+    @classmethod
+    def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
+        """Differences of two values of the range."""
+        length = float(asked["rows"][0]["high"]) - float(asked["rows"][0]["low"])
+        return -length, length

@@ -1,0 +1,608 @@
+"""The fields of a question, declared once: JSON schema, command line, web form and documentation are made from them.
+
+A kind annotates each of its fields with an input, `guess: Annotated[float, NumberInput(...)]`. The input says what the
+field is called, what it means and which values it takes, and it reads and writes the field as people type it. The types
+that several kinds share stand at the end of this file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+
+from holdfast.accounting import Cost
+from holdfast.data.schema import Schema
+from holdfast.data.statistics.counts import parse_categories
+from holdfast.errors import InvalidParameter
+from holdfast.guard.questions.words import expression_text
+
+_LONGEST_TEXT = 20_000
+_LONGEST_NUMBER = 40
+COST_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "description": "A privacy cost",
+    "properties": {
+        "kind": {"type": "string", "enum": ["pure-dp", "zcdp"]},
+        "epsilon": {"type": "number", "exclusiveMinimum": 0},
+        "rho": {"type": "number", "exclusiveMinimum": 0},
+    },
+    "required": ["kind"],
+    "examples": [{"kind": "pure-dp", "epsilon": 0.01}],
+}
+"""The JSON schema of a privacy cost."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Fields that a form shows together below one title."""
+
+    title: str
+    help: str
+
+
+RANGE = Group(
+    "For a number instead of a condition: its range",
+    "Values are clipped to the range row by row. Leave it empty for a condition.",
+)
+NULLS = Group(
+    "Rows without a value",
+    "Needed where the expression can be null: a column marked nullable, a case without else, a division by what may be "
+    "0. For a condition, 0 or 1.",
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a text was typed: what the field is called there, and what is known while it is read.
+
+    `values` are the fields that were read before. `separator` stands between a label and its expression. `cost_kind` is
+    the kind of cost that a plain number means.
+    """
+
+    name: str
+    schema: Schema | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    separator: str = "="
+    cost_kind: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """How one field is given.
+
+    Parameters
+    ----------
+    label : str
+        What a form calls the field.
+    help : str
+        One sentence that says what it means.
+    argument : bool
+        Whether the command line takes it by position and not as an option.
+    option : str, optional
+        The name of the option; that of the field with dashes if not given.
+    metavar : str, optional
+        What stands for its value in the help of the command line.
+    group : Group, optional
+        What it is shown with.
+    placeholder : str
+        What an empty field of a form shows.
+    offered : bool
+        False for what only Python and JSON can give.
+    """
+
+    label: str
+    help: str
+    argument: bool = False
+    option: str | None = None
+    metavar: str | None = None
+    group: Group | None = None
+    placeholder: str = ""
+    offered: bool = True
+
+    widget: ClassVar[str] = "text"
+    """The template that shows it in a form."""
+    repeated: ClassVar[bool] = False
+    """Whether the command line takes its option several times."""
+    typed: ClassVar[type] = str
+    """What the command line reads a word as."""
+    needs_schema: ClassVar[bool] = False
+    """Whether it is read in the kind of a column."""
+
+    @property
+    def boxes(self) -> int:
+        """How many boxes a form has for it."""
+        return 1
+
+    def schema(self) -> dict[str, Any]:
+        """Its JSON schema."""
+        return {"type": "string"}
+
+    def read(self, texts: Sequence[str], place: Place) -> Any:
+        """What the texts mean, one for each box of a form or each time an option is given; None for nothing."""
+        return _text(texts[0], place.name) if texts and texts[0] else None
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """The texts that `read` makes this value of."""
+        return [str(value)]
+
+
+class TextInput(Input):
+    """A text."""
+
+
+class DataInput(Input):
+    """Data that is too large to be typed."""
+
+    def schema(self) -> dict[str, Any]:
+        """Anything: the kind says what it takes."""
+        return {}
+
+
+class ExpressionInput(Input):
+    """A row expression, as text or as its tree."""
+
+    widget = "expression"
+
+    def schema(self) -> dict[str, Any]:
+        """A text or a tree."""
+        return {
+            "anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}],
+            "examples": ["income > 50000 and age < 30"],
+        }
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """A tree as its text."""
+        return [expression_text(value)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberInput(Input):
+    """A number, with the range that it must lie in where that is fixed."""
+
+    at_least: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    widget = "number"
+    typed = float
+
+    def schema(self) -> dict[str, Any]:
+        """A number and its range."""
+        ends = {"minimum": self.at_least, "exclusiveMinimum": self.above, "exclusiveMaximum": self.below}
+        return {"type": "number"} | {name: end for name, end in ends.items() if end is not None}
+
+    def read(self, texts: Sequence[str], place: Place) -> float | None:
+        """A number as people type it."""
+        return _number(texts[0], place.name) if texts and texts[0] else None
+
+
+class FlagInput(Input):
+    """Yes or no; no if nothing is said."""
+
+    widget = "flag"
+    typed = bool
+
+    def schema(self) -> dict[str, Any]:
+        """True or false."""
+        return {"type": "boolean"}
+
+    def read(self, texts: Sequence[str], place: Place) -> bool | None:
+        """Whether a box was ticked."""
+        return True if texts and texts[0] else None
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """A ticked box says yes."""
+        return ["yes" if value else ""]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceInput(Input):
+    """One of a few words, each with what it means."""
+
+    choices: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    widget = "choice"
+
+    def schema(self) -> dict[str, Any]:
+        """One of the words."""
+        return {"type": "string", "enum": list(self.choices)}
+
+
+class CostInput(Input):
+    """A privacy cost."""
+
+    widget = "cost"
+
+    def schema(self) -> dict[str, Any]:
+        """A kind of cost and its number."""
+        return COST_SCHEMA
+
+    def read(self, texts: Sequence[str], place: Place) -> dict[str, Any] | None:
+        """`pure-dp:0.1` or `zcdp:0.01`; a plain number where the kind is known."""
+        from holdfast.inference.after_looking.spent import parse
+
+        if not texts or not texts[0]:
+            return None
+        if place.cost_kind is not None and ":" not in texts[0]:
+            name = "epsilon" if place.cost_kind == "pure-dp" else "rho"
+            return {"kind": place.cost_kind, name: _number(texts[0], place.name)}
+        try:
+            return parse(texts[0]).to_dict()
+        except InvalidParameter as error:
+            raise InvalidParameter(f"{place.name}: {error}") from None
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """As the command line spells it."""
+        plain = value.to_dict() if isinstance(value, Cost) else value
+        return [f"{plain['kind']}:{plain.get('epsilon', plain.get('rho'))}"]
+
+
+class ColumnInput(Input):
+    """A column of the data."""
+
+    widget = "column"
+
+
+class NumbersInput(Input):
+    """Numbers with commas between them; `1/3` is one too."""
+
+    def schema(self) -> dict[str, Any]:
+        """A list of numbers."""
+        return {"type": "array", "items": {"type": "number"}, "minItems": 1}
+
+    def read(self, texts: Sequence[str], place: Place) -> list[float] | None:
+        """Whole numbers stay whole."""
+        if not texts or not texts[0]:
+            return None
+        return [_fraction(part.strip(), place.name) for part in texts[0].strip().rstrip(",").split(",")]
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """With commas."""
+        return [",".join(map(str, value))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoriesInput(Input):
+    """Declared categories of the column that another field names, read in the kind of that column."""
+
+    of: str = "column"
+
+    needs_schema = True
+
+    def schema(self) -> dict[str, Any]:
+        """A list of categories."""
+        return {"type": "array", "minItems": 1}
+
+    def read(self, texts: Sequence[str], place: Place) -> list[Any] | None:
+        """Categories with commas between them, or a JSON list."""
+        if not texts or not texts[0]:
+            return None
+        return _categories(texts[0], place.values.get(self.of), place)
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """With commas, or as a JSON list where a name has one in it."""
+        return [_listed(value)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnsInput(Input):
+    """Some columns of the data."""
+
+    most: int = 2
+
+    widget = "column"
+    repeated = True
+
+    @property
+    def boxes(self) -> int:
+        """One for each column."""
+        return self.most
+
+    def schema(self) -> dict[str, Any]:
+        """A list of names."""
+        return {"type": "array", "items": {"type": "string"}, "minItems": 1}
+
+    def read(self, texts: Sequence[str], place: Place) -> list[str] | None:
+        """Every column that was named."""
+        return [_text(text, place.name) for text in texts if text] or None
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """One text a column."""
+        return list(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoryListsInput(ColumnsInput):
+    """Declared categories of each column that another field names."""
+
+    of: str = "columns"
+
+    widget = "text"
+    needs_schema = True
+
+    def schema(self) -> dict[str, Any]:
+        """A list for each column."""
+        return {"type": "array", "items": {"type": ["array", "null"]}, "minItems": 1}
+
+    def read(self, texts: Sequence[str], place: Place) -> list[Any] | None:
+        """A list for each column; nothing for a column whose categories the schema declares."""
+        lists = [part for text in texts for part in ([text] if text.strip().startswith("[") else text.split(";"))]
+        if not any(lists):
+            return None
+        columns = list(place.values.get(self.of) or ())
+        lists = lists[: len(columns)] if not any(lists[len(columns) :]) else lists
+        if len(lists) != len(columns):  # the kind says how many there must be
+            return [text.split(",") for text in lists if text]
+        return [_categories(text, name, place) if text else None for text, name in zip(lists, columns, strict=True)]
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """One text a column."""
+        return ["" if part is None else _listed(part) for part in value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextsInput(ColumnsInput):
+    """A text for each column that another field names."""
+
+    of: str = "columns"
+
+    widget = "text"
+
+    def schema(self) -> dict[str, Any]:
+        """A list with an entry for each column."""
+        return {"type": "array", "items": {"type": ["string", "integer", "boolean", "null"]}, "minItems": 1}
+
+    def read(self, texts: Sequence[str], place: Place) -> list[Any] | None:
+        """A text for each column; nothing for a column that needs none."""
+        columns = list(place.values.get(self.of) or ())
+        given = [text or None for text in texts]
+        if not any(given):
+            return None
+        return given if any(given[len(columns) :]) else given[: len(columns)]
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """One text a column."""
+        return ["" if part is None else str(part) for part in value]
+
+
+class CandidatesInput(Input):
+    """Labels and row expressions."""
+
+    widget = "lines"
+    repeated = True
+
+    def schema(self) -> dict[str, Any]:
+        """An object from labels to expressions."""
+        return {"type": "object", "minProperties": 1}
+
+    def read(self, texts: Sequence[str], place: Place) -> dict[str, str] | None:
+        """One candidate a text, or a line."""
+        candidates = {}
+        for line in (line for text in texts for line in text.splitlines()):
+            label, between, expression = (part.strip() for part in line.partition(place.separator))
+            if line.strip() and not (label and between and expression):
+                form = f"LABEL{place.separator}EXPRESSION"
+                raise InvalidParameter(f"{place.name} must be {form}, got {line.strip()[:60]!r}")
+            if line.strip():
+                candidates[label] = expression
+        return candidates or None
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """One text a candidate."""
+        between = separator if separator == "=" else f"{separator} "
+        return [f"{label}{between}{expression_text(expression)}" for label, expression in value.items()]
+
+
+class GuessesInput(CandidatesInput):
+    """Labels and numbers."""
+
+    def schema(self) -> dict[str, Any]:
+        """An object from labels to numbers."""
+        return {"type": "object", "additionalProperties": {"type": "number"}}
+
+    def read(self, texts: Sequence[str], place: Place) -> dict[str, Any] | None:
+        """One label and number a text, or a line."""
+        given = super().read(texts, place)
+        return None if given is None else {label: _number(text, place.name) for label, text in given.items()}
+
+    def write(self, value: Any, separator: str = "=") -> list[str]:
+        """One text a label."""
+        between = separator if separator == "=" else f"{separator} "
+        return [f"{label}{between}{guess}" for label, guess in value.items()]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a kind: its input, and whether it must be given."""
+
+    name: str
+    input: Input
+    required: bool
+    default: Any
+    nullable: bool
+
+    @property
+    def option(self) -> str:
+        """Its option on the command line."""
+        return self.input.option or "--" + self.name.replace("_", "-")
+
+    def schema(self) -> dict[str, Any]:
+        """Its JSON schema."""
+        plain = self.input.schema()
+        value = {"anyOf": [plain, {"type": "null"}]} if self.nullable and plain else plain
+        return value | {"description": self.input.help}
+
+
+@cache
+def fields_of(kind: type) -> tuple[Field, ...]:
+    """The declared fields of a question kind, in order.
+
+    Examples
+    --------
+    >>> from holdfast.guard import validate
+    >>> [(field.name, field.required) for field in fields_of(validate)]
+    [('condition', True), ('at_least', True), ('default', False), ('where_present', False)]
+    """
+    assert is_dataclass(kind)
+    hints = get_type_hints(kind, include_extras=True)
+    declared = []
+    for each in fields(kind):
+        hint = hints[each.name]
+        inputs = [extra for extra in get_args(hint)[1:] if isinstance(extra, Input)]
+        if get_origin(hint) is not Annotated or not inputs:
+            raise TypeError(f"{kind.__name__}.{each.name} must be declared as Annotated[type, Input(...)]")
+        required = each.default is MISSING and each.default_factory is MISSING
+        nullable = NoneType in get_args(get_args(hint)[0])
+        declared.append(Field(each.name, inputs[-1], required, None if required else each.default, nullable))
+    return tuple(declared)
+
+
+def _text(text: str, name: str) -> str:
+    if not 0 < len(text) <= _LONGEST_TEXT:
+        raise InvalidParameter(f"{name} must be a text of 1 to {_LONGEST_TEXT:,} characters, got {len(text):,}")
+    return text
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        if len(text) > _LONGEST_NUMBER:
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise InvalidParameter(f"{name} must be a number, got {text[:_LONGEST_NUMBER]!r}") from None
+
+
+def _fraction(text: str, name: str) -> float:
+    above, slash, below = text.partition("/")
+    try:
+        if len(text) > _LONGEST_NUMBER:
+            raise ValueError
+        value = float(above) / float(below) if slash else float(above)
+    except (ValueError, ZeroDivisionError):
+        shown = text[:_LONGEST_NUMBER]
+        raise InvalidParameter(f"{name} must be numbers with commas between them, got {shown!r}") from None
+    return int(value) if value.is_integer() else value
+
+
+def _categories(text: str, column: Any, place: Place) -> list[Any]:
+    kind = place.schema[column].kind if place.schema is not None and column in place.schema else "text"
+    try:
+        return list(parse_categories(text.strip().rstrip(","), kind))
+    except InvalidParameter as error:
+        raise InvalidParameter(str(error).replace("categories", place.name, 1)) from None
+
+
+def _listed(values: Sequence[Any]) -> str:
+    texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+    return json.dumps(texts) if any("," in text for text in texts) else ",".join(texts)
+
+
+Expression = Annotated[
+    str | Mapping[str, Any],
+    ExpressionInput(
+        label="About each row",
+        help="A row expression; a condition counts as 1 where it holds and as 0 where it does not.",
+        argument=True,
+    ),
+]
+Guess = Annotated[
+    float,
+    NumberInput(
+        label="Your guess of the mean",
+        help="Your guess of the mean; for a condition, the share of rows for which it holds. It must not come from "
+        "these rows.",
+        placeholder="0.25",
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    NumberInput(
+        label="Tolerance",
+        help="How near the truth a pass certifies the guess; 2.5 half-widths if not given.",
+        above=0,
+    ),
+]
+Show = Annotated[
+    Literal["value", "bit"],
+    ChoiceInput(
+        label="If the guess fails, show",
+        help="What a failure shows: value, or bit for nothing else, which costs later questions less.",
+        choices={"value": "a corrected value", "bit": "nothing else: cheaper for later questions"},
+    ),
+]
+WEIGHT = Group(
+    "How sure you are",
+    "What you know from other rows makes answers that come out as expected nearly free for later questions.",
+)
+GuessRows = Annotated[
+    int | None,
+    NumberInput(
+        label="Rows that the guess is from",
+        help="How many other rows the guess is the mean of, such as your validation rows.",
+        group=WEIGHT,
+        above=0,
+    ),
+]
+WrongSide = Annotated[
+    Literal["both", "below", "above"],
+    ChoiceInput(
+        label="If the guess is wrong, the truth is",
+        help="Where the truth is expected if the guess is wrong: below for scores that may be too optimistic.",
+        choices={"both": "on either side", "below": "below it", "above": "above it"},
+        group=WEIGHT,
+    ),
+]
+Risk = Annotated[
+    float | None,
+    NumberInput(
+        label="Chance that it fails",
+        help="Your probability that this fails, from other rows; by default what the policy expects.",
+        group=WEIGHT,
+        at_least=0,
+    ),
+]
+Stake = Annotated[
+    float | None,
+    NumberInput(
+        label="Part of the error budget",
+        help="Part of the failure probability for this one question, out of what is left for exploring.",
+        group=WEIGHT,
+        above=0,
+    ),
+]
+Low = Annotated[
+    float | None,
+    NumberInput(label="Lowest", help="Least value of a number; rows are clipped to it.", group=RANGE),
+]
+High = Annotated[
+    float | None,
+    NumberInput(label="Highest", help="Greatest value of a number; rows are clipped to it.", group=RANGE),
+]
+Default = Annotated[
+    float | None,
+    NumberInput(
+        label="Count them as",
+        help="What a row counts as where the expression is null; 0 or 1 for a condition.",
+        group=NULLS,
+    ),
+]
+WherePresent = Annotated[
+    bool,
+    FlagInput(
+        label="Leave them out: the answer is about the rows that have a value",
+        help="Count only the rows where the expression is not null: the answer is about them.",
+        group=NULLS,
+    ),
+]
+Spend = Annotated[
+    Cost | None,
+    CostInput(
+        label="Privacy to spend",
+        help="What the answer may cost, pure-dp:EPSILON or zcdp:RHO; what the policy says if not given.",
+        metavar="COST",
+    ),
+]

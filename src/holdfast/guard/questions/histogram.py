@@ -1,0 +1,317 @@
+"""The kind `histogram`: noisy proportions of declared cells. One cost for all cells, an interval for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+
+from holdfast.accounting import Cost, PureDP
+from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.numerics.exact import decimal_fraction
+from holdfast.data.schema import Column, Schema
+from holdfast.data.statistics import Contingency, Statistic
+from holdfast.data.statistics import Histogram as Bins
+from holdfast.data.statistics.counts import categories_of
+from holdfast.errors import InvalidParameter
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import label_of, listed
+from holdfast.guard.questions.fields import (
+    NULLS,
+    CategoriesInput,
+    ColumnInput,
+    FlagInput,
+    NumbersInput,
+    Spend,
+    TextInput,
+)
+from holdfast.guard.questions.noisy import spend_of, unit_interval
+from holdfast.guard.questions.words import WHERE_PRESENT, expression_text
+from holdfast.holdout.intervals.conditional import conditional_interval
+from holdfast.mechanisms.additive import Gaussian, Laplace
+from holdfast.noise.grid import Grid
+from holdfast.noise.inputs import fits_vector
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Histogram(Question):
+    """How the rows spread over declared cells: shares of the population, each with its interval.
+
+    Parameters
+    ----------
+    column : str
+        A column of text, whole numbers or truth values with `categories`, or a column of numbers with `edges`.
+    categories : sequence, optional
+        The declared categories; the schema's if not given. Rows with anything else count in a last cell, "other", or
+        "any other" where that is the name of a category.
+    edges : sequence of float, optional
+        Increasing numbers; the cells are between each two, the last one with both its ends. Rows outside all of them
+        count in a last cell, "other".
+    spend : PureDP or ZCDP, optional
+        What the answer may cost; the policy's `spend` if not given.
+    where_present : bool
+        Shares among the rows that have a value, each with an interval for the share among such rows of the population.
+    null_as : optional
+        The cell in which missing values count: a category, or the label of a cell, such as "other". A column that may
+        have missing values by the schema needs this or `where_present`.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> one = hf.accounting.PureDP(1.0)
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, privacy=one, spend=one))
+    >>> sorted(guard.ask(hf.guard.histogram("age", edges=[20, 40, 60])).value)
+    ['[20, 40)', '[40, 60]', 'other']
+    """
+
+    kind: ClassVar[str] = "histogram"
+    title: ClassVar[str] = "Histogram"
+    purpose: ClassVar[str] = "Shares of declared categories or bins, with noise."
+    answered = "private"
+    place: ClassVar[int] = 21
+    example: ClassVar[Mapping[str, Any]] = {"kind": "histogram", "column": "age", "edges": [18, 30, 45, 60, 90]}
+
+    column: Annotated[str, ColumnInput(label="Column", help="The column.", argument=True)]
+    categories: Annotated[
+        Sequence[Any] | None,
+        CategoriesInput(
+            label="Categories, with commas",
+            help="Its declared categories, with commas between them; those of the schema if not given.",
+            metavar="A,B,C",
+        ),
+    ] = None
+    edges: Annotated[
+        Sequence[float] | None,
+        NumbersInput(
+            label="Or edges of bins, with commas",
+            help="Edges of bins of a number, with commas between them.",
+            placeholder="0, 10, 20",
+        ),
+    ] = None
+    spend: Spend = None
+    where_present: Annotated[
+        bool,
+        FlagInput(
+            label="Leave them out: shares among the rows that have a value",
+            help="Count only the rows where the column is not null: shares among them.",
+            group=NULLS,
+        ),
+    ] = False
+    null_as: Annotated[
+        Any,
+        TextInput(
+            label="Or count them in the cell",
+            help="The cell in which missing values count: a category, or the label of a cell (other).",
+            placeholder="other",
+            group=NULLS,
+        ),
+    ] = None
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy."""
+        cells = cells_of(self.column, self.categories, self.edges, schema, self.null_as, self.where_present)
+        made = NoisyPresentHistogram if cells.where_present else NoisyHistogram
+        return made(cells, spend_of(self.spend, policy))
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The columns, or the expression."""
+        cells = asked["cells"]
+        what = ", ".join(cells["columns"]) if "columns" in cells else expression_text(cells["expression"])
+        return f"histogram of {what}" + (WHERE_PRESENT if cells.get("where_present") else "")
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """What the cells are."""
+        return "Shares of the population, each between the ends that are drawn."
+
+
+class NoisyHistogram(Bound):
+    """Counts with noise; every interval is a function of its noisy count alone."""
+
+    def __init__(self, cells: Cells, cost: Cost) -> None:
+        self.cost = cost
+        self.question = {"kind": "histogram", **cells.to_dict(), "spend": cost.to_dict()}
+        self.statistics: tuple[Statistic, ...] = (cells.statistic,)
+        self._cells, self._noise = cells, _noise(cost)
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """Noise for every cell; the share is split evenly over the cells."""
+        labels = self._cells.labels
+        share, off = self._parts(situation)
+        exact = np.array(prepared[0], dtype=np.int64)
+        noisy = self._noise.law.release(exact, source=situation.source).tolist()
+        ends = [list(self._ends(one, noisy, off, situation.n, share)) for one in noisy]
+        value = dict(zip(labels, self._shares(noisy, situation.n), strict=True))
+        guarantee = situation.guarantee(
+            "transfer.interleaved", log_share=round(share, 6), interval=self._interval, cells=len(labels)
+        )
+        return Settled(value, dict(zip(labels, ends, strict=True)), guarantee)
+
+    _interval = "kl"
+
+    def _ends(self, one: float, noisy: Sequence[float], off: float, n: int, share: float) -> tuple[float, float]:
+        """The interval of one cell, from the noisy counts of all."""
+        return unit_interval(n).over((one - off) / n, (one + off) / n, share)
+
+    def _shares(self, noisy: Sequence[float], n: int) -> list[float]:
+        return [min(max(one / n, 0.0), 1.0) for one in noisy]
+
+    def half_width(self, situation: Situation) -> float:
+        """Of a cell that holds half of the rows, where it is largest."""
+        share, off = self._parts(situation)
+        n, many = situation.n, len(self._cells.labels)
+        rest = [n / 2 / (many - 1)] * (many - 1)
+        lower, upper = self._ends(n / 2, [n / 2, *rest], off, n, share)
+        return (upper - lower) / 2
+
+    def _parts(self, situation: Situation) -> tuple[float, float]:
+        many = len(self._cells.labels)
+        return situation.log_share - math.log(many) - 1e-12, self._noise.half_width(situation.noise_share, many)
+
+
+class NoisyPresentHistogram(NoisyHistogram):
+    """Shares among the rows with a value: a cell's noisy count over that of all cells, which hold no other rows.
+
+    The interval of a cell is that of every count of it, and of the other cells together, that the noise leaves possible
+    (`conditional_interval`): all counts lie within one distance of the noisy ones at once. `half_width` is that of a
+    sample whose rows all have a value.
+    """
+
+    _interval = "kl, rows with a value"
+
+    def _ends(self, one: float, noisy: Sequence[float], off: float, n: int, share: float) -> tuple[float, float]:
+        others, rest = len(noisy) - 1, sum(noisy) - one
+        return conditional_interval((one - off, one + off), (rest - others * off, rest + others * off), n, share)
+
+    def _shares(self, noisy: Sequence[float], n: int) -> list[float]:
+        positive = [max(one, 0.0) for one in noisy]
+        total = sum(positive)
+        return [one / total if total else 1 / len(positive) for one in positive]
+
+
+def _noise(cost: Cost) -> Laplace | Gaussian:
+    """Noise on one count: a replaced row moves two of them by one, so each is worth half of the cost.
+
+    Counts are whole numbers on a grid of ones. Nothing is rounded, and so the noise does not grow with the cells, as
+    it must where a vector of any numbers is rounded.
+    """
+    match cost:
+        case PureDP(epsilon):
+            pure = Laplace(sensitivity=1, epsilon=decimal_fraction(epsilon) / 2, grid=Grid(0))
+            fits_vector("scale", pure.law.scale_steps)
+            return pure
+        case ZCDP(rho):
+            normal = Gaussian(sensitivity=1, rho=decimal_fraction(rho) / 2, grid=Grid(0))
+            fits_vector("scale", normal.law.sigma_steps)
+            return normal
+    raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What to count, and what to call each count."""
+
+    statistic: Contingency | Bins
+    labels: tuple[str, ...]
+
+    @property
+    def where_present(self) -> bool:
+        """Whether only rows with a value count."""
+        return self.statistic.where_present
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data in one spelling."""
+        return {"cells": self.statistic.to_dict(), "labels": list(self.labels)}
+
+
+def cells_of(
+    column: Any, categories: Any, edges: Any, schema: Schema, null_as: Any = None, where_present: Any = False
+) -> Cells:
+    """The cells of a column: its declared categories, or bins between edges; and where its missing values count.
+
+    Examples
+    --------
+    >>> cells_of("sex", ["f", "m"], None, Schema({"sex": "text not null"})).labels
+    ('f', 'm', 'other')
+    >>> cells_of("age", None, [18, 40, 65], Schema({"age": "integer null"}), null_as="other").labels
+    ('[18, 40)', '[40, 65]', 'other')
+
+    A declared category may itself be called "other":
+
+    >>> cells_of("sex", ["f", "other"], None, Schema({"sex": "text not null"})).labels
+    ('f', 'other', 'any other')
+    """
+    if not isinstance(column, str) or column not in schema:
+        raise InvalidParameter(f"column must be one of the schema, got {str(column)[:60]!r}")
+    if edges is not None:
+        if categories is not None:
+            raise InvalidParameter("categories and edges cannot both be given: cells are named or measured")
+        bins = Bins(f'"{column}"', tuple(listed("edges", edges)))
+        ends = bins.edges
+        last = len(ends) - 2
+        spelt = [_number(end) for end in ends]
+        labels = _with_rest([f"[{spelt[i]}, {spelt[i + 1]}{']' if i == last else ')'}" for i in range(last + 1)])
+        null_at, counted = nulls_of(schema[column], labels, labels, null_as, where_present)
+        return Cells(replace(bins, null_as=null_at, where_present=counted), labels)
+    known = schema[column]
+    if categories is None and known.values is None and known.kind != "boolean":
+        raise InvalidParameter(
+            f"categories or edges must be given for column {column!r}: cells are declared, never looked up"
+        )
+    declared = categories_of(schema, column, None if categories is None else tuple(listed("categories", categories)))
+    labels = _with_rest([label_of(one) for one in declared])
+    null_at, counted = nulls_of(known, (*declared, labels[-1]), labels, null_as, where_present)
+    return Cells(Contingency((column,), (declared,), (null_at,), counted), labels)
+
+
+def nulls_of(
+    column: Column, cells: Sequence[Any], labels: Sequence[str], null_as: Any, where_present: Any
+) -> tuple[int | None, bool]:
+    """Where the missing values of a column count: the place of a cell, None for the last one; and whether nowhere.
+
+    Raises
+    ------
+    InvalidParameter
+        Values of the column may be missing, and nothing says where they count; or what says so is no cell.
+    """
+    if not isinstance(where_present, bool):
+        raise InvalidParameter(f"where_present must be true or false, got a {type(where_present).__name__}")
+    if where_present and null_as is not None:
+        raise InvalidParameter("null_as and where_present cannot both be given: missing values count, or they do not")
+    if null_as is not None:
+        same = [at for at, label in enumerate(labels) if null_as in (label, cells[at])]
+        if not same:
+            shown = ", ".join(map(repr, labels[:6])) + (", ..." if len(labels) > 6 else "")
+            raise InvalidParameter(f"null_as must be one of the cells {shown}, got {str(null_as)[:60]!r}")
+        return (same[0] if column.may_be_missing and same[0] < len(labels) - 1 else None), False
+    if column.may_be_missing and not where_present:
+        raise InvalidParameter(
+            f"values of column {column.name!r} may be missing by the schema; say what that means: where_present=true "
+            f"(shares among the rows that have a value), null_as={labels[-1]!r} (they count with all other rows), or "
+            f"null_as={labels[0]!r} or another cell; nothing was spent"
+        )
+    return None, where_present and column.may_be_missing
+
+
+def _with_rest(labels: Sequence[str]) -> tuple[str, ...]:
+    """The labels and one more for every other row; a cell that shared its label would be lost from the answer."""
+    rest = OTHER
+    while rest in labels:
+        rest = f"any {rest}"
+    return (*labels, rest)
+
+
+def _number(end: float) -> str:
+    """As short as tells it apart from every other number."""
+    short = f"{end:g}"
+    return short if float(short) == end else repr(end)

@@ -1,0 +1,203 @@
+"""The kind `mean`: the mean of an expression, answered with noise. No guess is needed, and it is private too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from holdfast.accounting import GDP, Cost
+from holdfast.core.guarantee import Guarantee
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import UNIT
+from holdfast.guard.questions.base import MIXED, Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import Spelled, spelled
+from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, WherePresent
+from holdfast.guard.questions.noisy import noise_for, spend_of, unit_interval
+from holdfast.guard.questions.words import ends, rows_text
+from holdfast.holdout.intervals.conditional import conditional_interval
+from holdfast.inference.answers.noisy import GaussianAnswers
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+
+@dataclass(frozen=True)
+class Mean(Question):
+    """The mean of an expression over the rows, clipped to a declared range row by row.
+
+    Parameters
+    ----------
+    expression : str or mapping
+        A row expression. A condition is 1 where it holds and 0 where it does not.
+    low, high : float, optional
+        The declared range; [0, 1] for a condition, and required otherwise.
+    default : float, optional
+        What a row counts as where the expression is null.
+    where_present : bool
+        The mean among the rows where the expression is not null, with an interval for the mean among such rows of the
+        population. How many rows have a value is not shown. An expression that can be null by the schema needs this or
+        `default`: a column that is not declared `not null`, a `case` without `else`, a division by what may be 0.
+    spend : PureDP or ZCDP, optional
+        What the answer may cost; the policy's `spend` if not given.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> one = hf.accounting.PureDP(1.0)
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, privacy=one, spend=one))
+    >>> low, high = guard.ask(hf.guard.mean("age < 30")).interval
+    >>> low < 0.25 < high
+    True
+    """
+
+    kind: ClassVar[str] = "mean"
+    title: ClassVar[str] = "Ask for a mean"
+    purpose: ClassVar[str] = "No guess needed. The answer carries noise and spends from the privacy budget."
+    answered = "private"
+    place: ClassVar[int] = 20
+    example: ClassVar[Mapping[str, Any]] = {
+        "kind": "mean",
+        "expression": "income",
+        "low": 0,
+        "high": 100000,
+        "spend": {"kind": "pure-dp", "epsilon": 0.01},
+    }
+
+    expression: Expression
+    low: Low = None
+    high: High = None
+    default: Default = None
+    spend: Spend = None
+    where_present: WherePresent = False
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy."""
+        planned = policy.answers == "means"
+        rows = spelled(
+            self.expression, schema, self.low, self.high, self.default, self.where_present, ratios=not planned
+        )
+        if planned:
+            return PlannedMean(rows, _answers(n, policy.questions or 1, policy.confidence))
+        made = NoisyPresentMean if rows.where_present else NoisyMean
+        return made(rows, spend_of(self.spend, policy), n)
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The expression."""
+        return f"mean of {rows_text(asked)[0]}"
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """The interval."""
+        return f"The mean is between {ends(answer['interval'])}. The value in the middle carries noise."
+
+    @classmethod
+    def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """A guess of the same mean, which is checked without noise."""
+        rows = {name: value for name, value in question.items() if name not in ("kind", "spend")}
+        middle = (float(rows.get("low") or 0.0) + float(rows.get("high") or 1.0)) / 2
+        yield "Guess it instead, and have the guess checked", {"kind": "check", **rows, "guess": middle}
+
+
+class NoisyMean(Bound):
+    """A mean under a mixed policy: fresh noise, and an interval at the share that the run leaves."""
+
+    def __init__(self, rows: Spelled, cost: Cost, n: int) -> None:
+        self.rows = rows
+        self.cost = cost
+        self.question = {"kind": "mean", **rows.to_dict(), "spend": cost.to_dict()}
+        self.statistics = (rows.fixed_sum,)
+        self._noise = noise_for(cost, n)
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """The exact mean plus noise; the interval is a function of the noisy value alone."""
+        log_share, off = situation.log_share, self._noise.half_width(situation.noise_share)
+        exact = Fraction(prepared[0][0], situation.n * UNIT)
+        noisy = self._noise.release(exact, situation.source)  # type: ignore[call-overload]
+        ends = unit_interval(situation.n).over(noisy - off, noisy + off, log_share)
+        value = self.rows.in_unit(min(max(noisy, 0.0), 1.0))
+        guarantee = situation.guarantee("transfer.interleaved", log_share=round(log_share, 6), interval="kl")
+        return Settled(value, self.rows.outward(*ends), guarantee)
+
+    def half_width(self, situation: Situation) -> float:
+        """At the middle of the range, where it is largest."""
+        off = self._noise.half_width(situation.noise_share)
+        lower, upper = unit_interval(situation.n).over(0.5 - off, 0.5 + off, situation.log_share)
+        return (self.rows.high - self.rows.low) * (upper - lower) / 2
+
+
+class NoisyPresentMean(Bound):
+    """A mean among the rows with a value: two noisy sums over them, of the values and of what they lack to the top.
+
+    A row adds `(v, 1 - v)` for its value `v` in [0, 1], and nothing where it has none. So a replaced row moves each of
+    the two sums by at most one, and each is released at half of the cost. Their quotient is the answer, and the
+    interval is that of every pair of sums that the noise leaves possible (`conditional_interval`).
+    """
+
+    def __init__(self, rows: Spelled, cost: Cost, n: int) -> None:
+        self.rows = rows
+        self.cost = cost
+        self.question = {"kind": "mean", **rows.to_dict(), "spend": cost.to_dict()}
+        self.statistics = rows.statistics
+        self._noise = noise_for(cost, n, means=2)
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """The quotient of the noisy sums; the interval is a function of them alone."""
+        n, (total,), (present,) = situation.n, *prepared
+        off = self._noise.half_width(situation.noise_share / 2)
+        above, below = (
+            self._noise.release(Fraction(exact, n * UNIT), situation.source)  # type: ignore[call-overload]
+            for exact in (total, present * UNIT - total)
+        )
+        ends = self._ends(above, below, off, situation)
+        most, rest = max(above, 0.0), max(below, 0.0)
+        value = self.rows.in_unit(most / (most + rest) if most + rest > 0 else 0.5)
+        share = round(situation.log_share, 6)
+        guarantee = situation.guarantee("transfer.interleaved", log_share=share, interval="kl, rows with a value")
+        return Settled(value, self.rows.outward(*ends), guarantee)
+
+    def half_width(self, situation: Situation) -> float:
+        """At the middle of the range if every row has a value; it is wider where values are missing, by how many."""
+        lower, upper = self._ends(0.5, 0.5, self._noise.half_width(situation.noise_share / 2), situation)
+        return (self.rows.high - self.rows.low) * (upper - lower) / 2
+
+    def _ends(self, above: float, below: float, off: float, situation: Situation) -> tuple[float, float]:
+        n, room = situation.n, off + 1e-12
+        first, second = ((n * (mean - room), n * (mean + room)) for mean in (above, below))
+        return conditional_interval(first, second, n, situation.log_share)
+
+
+class PlannedMean(Bound):
+    """A mean under a policy of means alone: the noise and the width are those of the plan."""
+
+    def __init__(self, rows: Spelled, answers: GaussianAnswers) -> None:
+        self.rows = rows
+        self.cost = None
+        self.question = {"kind": "mean", **rows.to_dict()}
+        self.statistics = (rows.fixed_sum,)
+        self._answers = answers
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """The planned noise of this question's number."""
+        turn = situation.progress.answered + 1
+        answers = self._answers
+        if situation.source is not None:  # a test's noise; plans are cheap beside the rows
+            answers = GaussianAnswers(answers.n, answers.questions, answers.confidence, source=situation.source)
+        exact = Fraction(prepared[0][0], situation.n * UNIT)
+        answer = answers.answer_to(turn, exact, self.rows.low, self.rows.high)
+        guarantee = Guarantee(answer.guarantee.theorem, answer.guarantee.parameters, MIXED)
+        cost = answer.cost if isinstance(answer.cost, GDP) else GDP(0.0)
+        return Settled(answer.value, answer.interval, guarantee, details={"privacy": cost.to_dict()})
+
+    def half_width(self, situation: Situation) -> float:
+        """The plan's, in the unit of the answer."""
+        return (self.rows.high - self.rows.low) * self._answers.half_width
+
+
+@lru_cache(maxsize=64)
+def _answers(n: int, questions: int, confidence: float) -> GaussianAnswers:
+    return GaussianAnswers(n, questions, confidence)

@@ -1,0 +1,231 @@
+"""Questions answered without noise: a mean, or the difference of two, decided by an interval. Failures are expensive.
+
+They are the reusable holdout's questions, decided at the share that the guard's run leaves (`GuardBudget`). Everything
+but the sums of the rows is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.one_question.means import Side
+from holdfast.core import arguments
+from holdfast.data.expressions import tree
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import UNIT, Count, FixedSum, Present, Statistic
+from holdfast.data.values import Summary
+from holdfast.errors import InvalidParameter
+from holdfast.guard.questions.base import Bound, Measured, Settled, Situation
+from holdfast.guard.questions.expressions import Spelled
+from holdfast.holdout.error_budget import Message
+from holdfast.holdout.intervals.conditional import conditional_mean
+from holdfast.holdout.intervals.paired import MixtureBets
+from holdfast.holdout.intervals.procedure import OnRows
+from holdfast.holdout.questions import Guess, MeanQuestion, OneSided, Signs
+from holdfast.holdout.transcript import THEOREM, Exact, Outcome
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+
+def look(kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided, schema: Schema) -> Look:
+    """The question over all rows, or over those with a value where it is about them."""
+    sign_test = isinstance(asked, OneSided) and asked.at_least and asked.bound == 0
+    if len(rows) == 2 and all(one.binary for one in rows) and (sign_test or not any(one.where_present for one in rows)):
+        return PairLook(kind, rows, question, asked, schema)
+    if any(one.where_present for one in rows):
+        return PresentLook(kind, rows, question, asked, schema)
+    return Look(kind, rows, question, asked)
+
+
+def shown(
+    outcome: Outcome,
+    log_share: float,
+    situation: Situation,
+    risk: float | None = None,
+    stake: float | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> Settled:
+    """What the outcome of a noiseless question shows, with what it rests on."""
+    most = situation.budget.policy.failures
+    ended = outcome.passed is False and most is not None and situation.progress.failed >= most
+    guarantee = situation.guarantee(THEOREM, log_share=round(log_share, 6), interval=outcome.family)
+    told = dict(details or {})
+    extra = 0.0 if stake is None else situation.budget.budget.extra(situation.course, stake)
+    if ended:  # the failure after the last planned one shows nothing more than that
+        return Settled(
+            None,
+            None,
+            guarantee,
+            False,
+            Message(False, 0.0, risk),
+            told | {"ended": True},
+            extra=extra,
+            log_share=log_share,
+        )
+    interval = None if outcome.interval is None else list(outcome.interval)
+    message = Message(outcome.passed, outcome.log_weight, risk)
+    return Settled(outcome.value, interval, guarantee, outcome.passed, message, told, extra=extra, log_share=log_share)
+
+
+class Look(Bound):
+    """A question about one mean, or the difference of two, decided by an interval and shown as little as possible."""
+
+    risk: float | None = None
+    stake: float | None = None
+
+    def __init__(self, kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided) -> None:
+        self.cost = None
+        self.question = {"kind": kind, "rows": [one.to_dict() for one in rows]} | asked.to_dict()
+        self.statistics: tuple[Statistic, ...] = tuple(one.fixed_sum for one in rows)
+        self._rows, self._question, self._asked = rows, question, asked
+
+    def weighed(self, risk: float | None, stake: float | None) -> Self:
+        """The same question with the analyst's risk that it fails, and a spending of its own."""
+        self.risk, self.stake = risk, stake
+        named = {"risk": risk, "stake": stake}
+        self.question = {**self.question, **{name: value for name, value in named.items() if value is not None}}
+        return self
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """Pass or fail at this question's share, and what that shows."""
+        share = situation.staked_share(self.stake)
+        risk = self._question.risk(self._asked, share) if self.risk is None else self.risk
+        return shown(self._decide(prepared, situation.n, share), share, situation, risk, self.stake)
+
+    def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
+        """The exact value and interval at the share that the question had."""
+        return self._decide(prepared, n, log_share).exact
+
+    def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
+        sums, asked = self._sums(measured, n), self._asked
+        if isinstance(asked, Guess):
+            return self._question.decide_check(sums, asked, share)
+        return self._question.decide_claim(sums, asked, share)
+
+    def half_width(self, situation: Situation) -> float | None:
+        """How far the truth can be from a guess that stands: its tolerance. None for a claim."""
+        if not isinstance(self._asked, Guess):
+            return None
+        return self._question.tolerance(self._asked, situation.staked_share(self.stake))
+
+    def least_tolerance(self, situation: Situation) -> float | None:
+        """The least tolerance that the guess could pass with; None for a claim."""
+        if not isinstance(self._asked, Guess):
+            return None
+        return self._question.least_tolerance(self._asked.guess, situation.staked_share(self.stake))
+
+    def _sums(self, measured: Measured, n: int) -> Summary:
+        if len(self._rows) == 1:
+            return self._rows[0].summary(measured[0][0], n)
+        length = self._question.high
+        total = length * ((measured[0][0] - measured[1][0]) / UNIT)
+        return Summary(n, -length, length, total, float("nan"), False)
+
+
+class PresentLook(Look):
+    """The same among the rows with a value: of both expressions where there are two. How many they are is secret.
+
+    Everything that is public before the rows are read, `half_width` and `least_tolerance` included, is that of a sample
+    whose rows all have a value: with fewer of them the interval is wider, and a guess passes less easily.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        rows: tuple[Spelled, ...],
+        question: MeanQuestion,
+        asked: Guess | OneSided,
+        schema: Schema,
+    ) -> None:
+        super().__init__(kind, rows, question, asked)
+        nodes = [one.expression.node for one in rows]
+        null = [tree.IsNull(one.expression.node) for one in rows if one.where_present]
+        if len(rows) == 2:  # a row without a value of one counts for neither
+            gone = null[0] if len(null) == 1 else tree.Or(tuple(null))
+            nodes = [tree.Case(((gone, tree.Null()),), node) for node in nodes]
+        sums = (FixedSum(node, one.low, one.high) for node, one in zip(nodes, rows, strict=True))
+        self.statistics = (*sums, Present(nodes[0]))
+        for statistic in self.statistics:
+            statistic.plan(schema)  # an expression that is too large once it is joined is refused here
+
+    def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
+        sums, (present,) = [total for (total,) in measured[:-1]], measured[-1]
+        total = sums[0] if len(sums) == 1 else (sums[0] - sums[1] + present * UNIT) / 2
+        question = self._question
+        procedure = conditional_mean(
+            total / UNIT, present, n, question.low, question.high, whole=question.binary, name="rows with a value"
+        )
+        return question.decide_among(procedure, self._asked, share)
+
+
+class PairLook(Look):
+    """The difference of two conditions on the same rows, decided by how often each beats the other.
+
+    For "B is better than A" it is the exact sign test on the rows where the two differ. For a margin or a guess of the
+    difference it is mixture bets, which need no order: the counts do not know that of the rows, and one that is made up
+    for them misses far too often.
+    """
+
+    def __init__(
+        self, kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided, schema: Schema
+    ) -> None:
+        super().__init__(kind, rows, question, asked)
+        second, first = (with_default(one) for one in rows)
+        self.statistics = (Count(tree.And((second, tree.Not(first)))), Count(tree.And((first, tree.Not(second)))))
+        for statistic in self.statistics:
+            statistic.plan(schema)
+
+    def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
+        (won,), (lost,) = measured
+        if isinstance(self._asked, OneSided) and self._asked.at_least and self._asked.bound == 0:
+            return Signs(won, lost, n).decide(share)
+        return self._question.decide_among(_pair_procedure(won, lost, n), self._asked, share)
+
+
+def _pair_procedure(won: int, lost: int, n: int) -> OnRows:
+    """The interval of a difference of two conditions, from how often each beats the other."""
+
+    def limits(log_share: float, side: Side) -> tuple[float, float]:
+        counts = {1.0: won, -1.0: lost, 0.0: n - won - lost}
+        return MixtureBets.of_counts(counts, -1.0, 1.0).interval(log_share, side)
+
+    return OnRows(-1.0, 1.0, n, "betting", limits, (won - lost) / n)
+
+
+def with_default(one: Spelled) -> tree.Node:
+    """A condition in which a missing value is the default, where it has one."""
+    node = one.expression.node
+    if one.default is None or not one.expression.nullable:
+        return node
+    return tree.Case(((tree.IsNull(node), tree.Truth(one.default == 1)),), node)
+
+
+def weighed(risk: Any, stake: Any, policy: Policy) -> tuple[float | None, float | None]:
+    """The analyst's risk and stake, checked; a stake is refused where shares must not follow the run."""
+    risk = None if risk is None else arguments.real("risk", risk, at_least=0, at_most=1)
+    stake = None if stake is None else arguments.real("stake", stake, above=0, at_most=1)
+    if stake is not None and isinstance(policy.privacy, ZCDP):
+        raise InvalidParameter(
+            "stake must be left out under a concentrated cap: its bound needs spendings that go by the number alone"
+        )
+    return risk, stake
+
+
+def stored_rows(stored: Mapping[str, Any], at: int = 0) -> dict[str, Any]:
+    """The fields of one expression of a stored question: its range, and what missing values mean.
+
+    A condition has no range of its own.
+    """
+    plain = dict(stored["rows"][at])
+    named = {name: plain[name] for name in ("low", "high", "default") if name in plain}
+    return named | ({"where_present": True} if plain.get("where_present") else {})
+
+
+def stored_guess(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a guess of a stored question."""
+    names = ("guess", "tolerance", "side", "guess_rows", "risk", "stake")
+    named = {name: stored[name] for name in names if stored.get(name) is not None}
+    return named | {"show": "value" if stored.get("value", True) else "bit"}

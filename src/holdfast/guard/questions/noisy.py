@@ -1,0 +1,82 @@
+"""What private questions share: their cost, the noise that it buys, and the interval of what is seen through noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from holdfast.accounting import Cost, PureDP
+from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.numerics.exact import decimal_fraction
+from holdfast.bounds.one_question.means import MEAN_FAMILIES
+from holdfast.errors import InvalidParameter, QuestionRefused
+from holdfast.holdout.intervals.mean import MeanInterval
+from holdfast.mechanisms.additive import Gaussian, Laplace
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+
+def spend_of(spend: Any, policy: Policy) -> PureDP | ZCDP:
+    """The cost of a private question: its own, or the policy's; refused where no cap could hold it.
+
+    Examples
+    --------
+    >>> from holdfast.guard import Policy
+    >>> spend_of(None, Policy(privacy=PureDP(1.0), spend=PureDP(0.1)))
+    PureDP(epsilon=0.1)
+    """
+    if policy.privacy is None:
+        raise QuestionRefused("private questions are not allowed here: the policy has no privacy cap")
+    cost = policy.spend if spend is None else spend
+    if cost is None:
+        raise InvalidParameter("spend must be given: the policy names no cost for a question that names none")
+    if not isinstance(cost, (PureDP, ZCDP)) or cost.is_zero:
+        raise InvalidParameter(f"spend must be a positive PureDP or ZCDP, got {cost!r}")
+    if isinstance(policy.privacy, PureDP) and not isinstance(cost, PureDP):
+        raise InvalidParameter("spend must be a PureDP under a pure cap, got a ZCDP, which no pure cap holds")
+    return cost
+
+
+def noise_for(cost: Cost, n: int, means: int = 1) -> Laplace | Gaussian:
+    """The noise on each of some means of `n` shares in [0, 1] that cost this much together.
+
+    Laplace if pure, Gaussian otherwise; the cost is split evenly over the means.
+
+    Examples
+    --------
+    >>> noise_for(PureDP(0.1), 1000).cost, noise_for(PureDP(0.1), 1000, means=2).cost
+    (PureDP(epsilon=0.1), PureDP(epsilon=0.05))
+    """
+    match cost:
+        case PureDP(epsilon):
+            part = epsilon if means == 1 else decimal_fraction(epsilon) / means
+            return Laplace(sensitivity=Fraction(1, n), epsilon=part)
+        case ZCDP(rho):
+            part = rho if means == 1 else decimal_fraction(rho) / means
+            return Gaussian(sensitivity=Fraction(1, n), rho=part)
+    raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
+
+
+def amount(cost: Cost) -> dict[str, float]:
+    """The cost as the keyword that noisy counts take."""
+    match cost:
+        case PureDP(epsilon):
+            return {"epsilon": epsilon}
+        case ZCDP(rho):
+            return {"rho": rho}
+    raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
+
+
+@lru_cache(maxsize=64)
+def unit_interval(n: int) -> MeanInterval:
+    """Kullback-Leibler intervals for a mean of `n` values in [0, 1]; `over` takes the ends that noise leaves possible.
+
+    Examples
+    --------
+    >>> low, high = unit_interval(1000).over(0.49, 0.51, log_share=-3.0)
+    >>> 0.44 < low < 0.49 < 0.51 < high < 0.56
+    True
+    """
+    return MeanInterval(MEAN_FAMILIES["kl"], n, 0.0, 1.0)

@@ -1,0 +1,378 @@
+"""The kind `quantile`: the median or another quantile of a bounded number, by counts of rows below thresholds.
+
+With a guess it is answered without noise; without one it is private. Both intervals come from the order statistics.
+
+The quantile `t` of level `q` is the least number with `P(X <= t) >= q`. Let `a` be the largest rank with
+`P(Bin(n, q) <= a - 1) <= share / 2`, and `b` the smallest with `P(Bin(n, q) >= b) <= share / 2`. The quantile is below
+the `a`-th smallest value only if at most `a - 1` rows are at or below `t`, where `P(X <= t) >= q`. It is above the
+`b`-th smallest only if at least `b` rows are below `t`, where `P(X < t) <= q`. Each has probability at most
+`share / 2`. So `[X_(a), X_(b)]` holds the quantile except with probability `share`, for every distribution (Conover
+1999, section 3.2). In counts of rows this says, for every threshold at once:
+
+- fewer than `a` rows at or below a threshold show that the quantile is above it;
+- at least `b` rows at or below a threshold show that the quantile is at most the threshold.
+
+Everything that an answer claims follows from this one event. Among the rows with a value the same holds given how many
+they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+
+from holdfast.accounting import Cost
+from holdfast.bounds.numerics.binomial import log_at_least, log_at_most
+from holdfast.core import arguments
+from holdfast.data.expressions.tree import SMALLEST
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import QuantileCounts
+from holdfast.errors import InvalidParameter, QuestionRefused
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import Spelled, spelled
+from holdfast.guard.questions.fields import (
+    Default,
+    Expression,
+    High,
+    Low,
+    NumberInput,
+    Show,
+    Spend,
+    WherePresent,
+)
+from holdfast.guard.questions.noiseless import shown
+from holdfast.guard.questions.noisy import noise_for, spend_of
+from holdfast.guard.questions.words import ends, guess_sentence, number, rows_text
+from holdfast.holdout.error_budget import log_ends_weight
+from holdfast.holdout.intervals.mean import Cells
+from holdfast.holdout.questions import around, checked_guess
+from holdfast.holdout.transcript import Outcome
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+_NAME = "order statistics"
+_MOST_STEPS = 32
+"""Steps of the grid whose pairs a failed check may show, at most."""
+_DEPTH = 8
+"""A private quantile is searched for by this many halvings of its range."""
+_STEPS = 2**_DEPTH
+
+
+@dataclass(frozen=True)
+class Quantile(Question):
+    """The median or another quantile of a bounded number: checked without noise with a guess, private without one.
+
+    Parameters
+    ----------
+    expression : str or mapping
+        A row expression that is a number.
+    q : float
+        The level, in (0, 1); 0.5 for the median. The quantile is the least number that at least this share of the
+        population is at or below.
+    low, high : float
+        The declared range. Values outside count as its ends.
+    guess, tolerance : float, optional
+        Check this guess without noise: a pass certifies the quantile within the tolerance, which must be given too,
+        since how near a quantile can be known depends on how dense the values are around it.
+    show : str
+        With a guess: "value", or "bit": a failure then shows nothing else.
+    default, where_present
+        As in `Mean`: what a row counts as where the expression is null; or the quantile among the other rows.
+    spend : PureDP or ZCDP, optional
+        Without a guess: what the answer may cost; the policy's `spend` if not given.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10))
+    >>> guard.ask(hf.guard.quantile("age", 0.5, low=0, high=100, guess=39, tolerance=2)).interval
+    [37.0, 41.0]
+    """
+
+    kind: ClassVar[str] = "quantile"
+    title: ClassVar[str] = "Median or quantile"
+    purpose: ClassVar[str] = (
+        "Which number is a given share of the rows at or below? A right guess costs next to nothing; without a guess "
+        "the answer carries noise."
+    )
+    answered = "either"
+    place: ClassVar[int] = 14
+    added_later: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {
+        "kind": "quantile",
+        "expression": "age",
+        "q": 0.5,
+        "low": 0,
+        "high": 120,
+        "guess": 50,
+        "tolerance": 20,
+    }
+
+    expression: Expression
+    q: Annotated[
+        float,
+        NumberInput(
+            label="Level",
+            help="The level of the quantile; 0.5 for the median.",
+            argument=True,
+            placeholder="0.5",
+            above=0,
+            below=1,
+        ),
+    ]
+    low: Low = None
+    high: High = None
+    guess: Annotated[
+        float | None,
+        NumberInput(
+            label="Your guess of the quantile",
+            help="Your guess, which is checked without noise; without one the answer carries noise. It must not come "
+            "from these rows.",
+        ),
+    ] = None
+    tolerance: Annotated[
+        float | None,
+        NumberInput(label="Tolerance", help="With a guess: how near the quantile a pass certifies the guess.", above=0),
+    ] = None
+    show: Show = "value"
+    default: Default = None
+    where_present: WherePresent = False
+    spend: Spend = None
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy."""
+        rows = spelled(self.expression, schema, self.low, self.high, self.default, self.where_present)
+        if rows.binary:
+            raise InvalidParameter("expression must be a number, as `income` is, got a condition")
+        q = arguments.probability("q", self.q)
+        if self.guess is None:
+            if self.tolerance is not None or self.show != "value":
+                raise InvalidParameter("tolerance and show must be left out without a guess: the answer carries noise")
+            return PrivateQuantile(rows, q, spend_of(self.spend, policy), n, schema)
+        if self.spend is not None:
+            raise InvalidParameter("spend must be left out with a guess, which is checked without noise")
+        if self.tolerance is None:
+            raise InvalidParameter("tolerance must be given with a guess: how near the quantile a pass certifies it")
+        asked = checked_guess(self.guess, self.tolerance, self.show, None, rows.low, rows.high)
+        return QuantileCheck(
+            rows, q, asked.guess, arguments.real("tolerance", self.tolerance), asked.show_value, schema
+        )
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The level, the expression and the guess."""
+        what = f"{_level(asked['q'])} of {rows_text(asked)[0]}"
+        return f"{what}: about {number(asked['guess'])}?" if "guess" in asked else what
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """Whether the guess stands, or the interval."""
+        if "guess" in asked:
+            return guess_sentence(asked, answer, whose)
+        return f"The {_level(asked['q'])} is between {ends(answer['interval'])}. The value inside carries noise."
+
+
+class QuantileCheck(Bound):
+    """A guess of a quantile: it passes where the interval of the order statistics lies within its tolerance."""
+
+    def __init__(
+        self, rows: Spelled, q: float, guess: float, tolerance: float, show_value: bool, schema: Schema
+    ) -> None:
+        asked = {"q": q, "guess": guess, "tolerance": tolerance, "value": show_value}
+        self.cost = None
+        self.question = {"kind": "quantile", **rows.to_dict(), **asked}
+        self._rows, self._q, self._guess, self._tolerance, self._show_value = rows, q, guess, tolerance, show_value
+        self._claimed = around(guess, tolerance, rows.low, rows.high)
+        length = rows.high - rows.low
+        step = min(max(tolerance / 2, length / _MOST_STEPS), length)
+        below = _steps(guess, rows.low, -step)[::-1]
+        self._edges = [*below, guess, *_steps(guess, rows.high, step)]
+        self._middle = len(below)
+        points = {*self._claimed, *self._edges}
+        self._thresholds = tuple(sorted({*points, *map(_just_below, points)}))
+        self.statistics = (QuantileCounts(rows.expression.node, self._thresholds),)
+        self.statistics[0].plan(schema)  # an expression that is too large for so many thresholds is refused here
+
+    def require_useful(self, situation: Situation) -> None:
+        """Refuse a guess that no rows could make pass, by what anyone may know."""
+        below, above = _public_ranks(situation.n, self._q, situation.log_share)
+        cut = self._claimed[0] > self._rows.low, self._claimed[1] < self._rows.high
+        if (cut[0] and below < 1) or (cut[1] and above > situation.n):
+            raise QuestionRefused(
+                f"no rows could make this guess pass: {situation.n:,} rows show neither end of a quantile of level "
+                f"{self._q:g} at this point of the run; a level nearer to 0.5, more rows or a smaller privacy cap "
+                "would do; nothing was spent"
+            )
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """Pass or fail at this question's share, and what that shows."""
+        share = situation.log_share
+        return shown(self._decide(prepared, share), share, situation)
+
+    def _decide(self, measured: Measured, log_share: float) -> Outcome:
+        counts, total = _counts(measured, self._thresholds, self._rows.default)
+        # How many rows have a value is secret: whether its ranks are remembered must not show in the time.
+        below, above = (ranks if self._rows.where_present else _public_ranks)(total, self._q, log_share)
+
+        def at_least(point: float) -> bool:
+            return point <= self._rows.low or counts[_just_below(point)] < below
+
+        def at_most(point: float) -> bool:
+            return point >= self._rows.high or counts[point] >= above
+
+        if at_least(self._claimed[0]) and at_most(self._claimed[1]):
+            return Outcome(True, self._guess, self._claimed, _NAME)
+        if not self._show_value:
+            return Outcome(False, None, None, _NAME)
+        last = len(self._edges) - 1
+        first = max(i for i in range(last) if at_least(self._edges[i]))
+        end = min(i for i in range(1, last + 1) if at_most(self._edges[i]))
+        first = min(first, end - 1)  # values that all lie on one edge are in the cell below it
+        interval = self._edges[first], self._edges[end]
+        weight = log_ends_weight(self._middle - first, end - self._middle)
+        return Outcome(False, (interval[0] + interval[1]) / 2, interval, _NAME, weight)
+
+    def half_width(self, situation: Situation) -> float:
+        """How far the quantile can be from a guess that stands."""
+        return self._tolerance
+
+
+class PrivateQuantile(Bound):
+    """A quantile found by noisy counts: two binary searches over a declared grid, one for each end of the interval.
+
+    The range is cut into 256 equal steps. A search asks 8 times how many rows are at or below a step of the grid, and
+    each count carries fresh noise. Replacing a row moves a count by at most one, so the 16 counts (17 with the number
+    of rows that have a value) are released at equal parts of the cost and compose to it, whatever thresholds the noisy
+    counts lead to. Except with the share for noise, all of them are within `off` of the truth. The first search looks
+    for the highest step that is shown to be below the quantile (a noisy count below `a - off`), the second for the
+    lowest that is shown to be at or above it (a noisy count of at least `b + off`). What a count shows is true
+    wherever the search went, so the interval holds even where noise led it astray: it is then only wider.
+    """
+
+    def __init__(self, rows: Spelled, q: float, cost: Cost, n: int, schema: Schema) -> None:
+        self.cost = cost
+        self.question = {"kind": "quantile", **rows.to_dict(), "q": q, "spend": cost.to_dict()}
+        self._rows, self._q = rows, q
+        grid = Cells(rows.low, rows.high, _STEPS)
+        self._edges = [grid.edge(i) for i in range(_STEPS + 1)]
+        self._thresholds = tuple(self._edges[1:-1])
+        self.statistics = (QuantileCounts(rows.expression.node, self._thresholds),)
+        self.statistics[0].plan(schema)
+        self._releases = 2 * _DEPTH + (1 if rows.where_present else 0)
+        self._noise = noise_for(cost, n, means=self._releases)
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """The interval that the noisy counts show, and a value inside it; a function of noisy counts alone."""
+        n, share = situation.n, situation.log_share
+        counts, exact_total = _counts(prepared, self._thresholds, self._rows.default)
+        off = n * (self._noise.half_width(situation.noise_share / self._releases) + 1e-12)
+
+        def noisy(count: int) -> float:
+            return n * float(self._noise.release(Fraction(count, n), situation.source))  # type: ignore[call-overload]
+
+        total, fewest, most = float(n), n, n
+        if self._rows.where_present:
+            total = min(max(noisy(exact_total), 0.0), float(n))
+            fewest, most = max(0, math.ceil(total - off)), min(n, math.floor(total + off))
+        below, above = ranks(fewest, self._q, share)[0], ranks(most, self._q, share)[1]
+        seen = {0: 0.0, _STEPS: total}
+
+        def count_at(step: int) -> float:
+            seen[step] = noisy(counts[self._edges[step]])
+            return seen[step]
+
+        first = _search(lambda step: count_at(step) + off < below)
+        last = _search(lambda step: count_at(step) - off < above) + 1
+        lower, upper = self._edges[min(first, last - 1)], self._edges[max(first + 1, last)]
+        steps = sorted(seen)
+        rising = np.maximum.accumulate([seen[step] for step in steps])
+        value = float(np.interp(self._q * total, rising, [self._edges[step] for step in steps]))
+        guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval=_NAME)
+        return Settled(min(max(value, lower), upper), [lower, upper], guarantee)
+
+    def half_width(self, situation: Situation) -> None:
+        """Not known before: it depends on how dense the values are around the quantile."""
+        return None
+
+
+def _steps(start: float, end: float, step: float) -> list[float]:
+    """Points from the start to the end of a range, a step apart; the end is the last of them, wherever it lies."""
+    count = max(0, math.ceil((end - start) / step - 1e-9))
+    return [end if i == count else start + i * step for i in range(1, count + 1)]
+
+
+def ranks(n: int, q: float, log_share: float) -> tuple[int, int]:
+    """The ranks `a` and `b` of the order statistics that hold the quantile except with probability `exp(log_share)`.
+
+    Each end takes half of the probability. `a` is 0, and `b` is `n + 1`, where no value bounds the quantile.
+
+    Examples
+    --------
+    >>> import math
+    >>> ranks(10, 0.5, math.log(0.05))
+    (2, 9)
+    >>> ranks(5, 0.5, math.log(0.05))
+    (0, 6)
+    """
+    tail = log_share - math.log(2)
+    most = min(n - 1, math.floor(n * q))
+    most -= most > n * q
+    least = max(1, math.ceil(n * q))
+    least += least < n * q
+    below = _first(0, most + 1, lambda k: log_at_most(k, n, q)[0] > tail)
+    above = _first(least, n + 1, lambda k: log_at_least(k, n, q)[0] <= tail)
+    return below, above
+
+
+_public_ranks = lru_cache(maxsize=1024)(ranks)
+"""`ranks` of a number of rows that is public; remembered."""
+
+
+def _first(start: int, stop: int, holds: Any) -> int:
+    """The first whole number from `start` on for which a monotone condition holds; `stop` where it holds for none."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if holds(middle):
+            stop = middle
+        else:
+            start = middle + 1
+    return start
+
+
+def _search(holds: Any) -> int:
+    """The last step of the grid at which a condition was found to hold, by halving; it is taken to hold at step 0."""
+    low, high = 0, _STEPS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _counts(measured: Measured, thresholds: tuple[float, ...], default: float | None) -> tuple[dict[float, int], int]:
+    """How many rows are at or below each threshold, and how many count; rows without a value count as the default."""
+    *below, present, missing = measured[0]
+    if default is None:
+        return dict(zip(thresholds, below, strict=True)), present
+    filled = [count + missing * (default <= point) for count, point in zip(below, thresholds, strict=True)]
+    return dict(zip(thresholds, filled, strict=True)), present + missing
+
+
+def _just_below(point: float) -> float:
+    """The greatest double below this one; the point itself where that one is too small to be written in an expression.
+
+    Computed values may be smaller than any that can be written. To count those at the point too is on the safe side.
+    """
+    lower = math.nextafter(point, -math.inf)
+    return lower if abs(lower) >= SMALLEST else point
+
+
+def _level(q: float) -> str:
+    return "median" if q == 0.5 else f"{number(float(q))} quantile"

@@ -1,0 +1,138 @@
+"""The end of a guard's run: every earlier answer without noise, shown with its exact value and interval.
+
+Theorem E has certified these intervals all along; only showing them was put off, and after the last question a message
+costs nothing. The columns are read again, by the questions that the ledger holds; a submission's score was kept as a
+secret, because its predictions are not there any more. Nothing may be asked of the rows after that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.data.sample import Sample
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import Statistic
+from holdfast.errors import HoldfastError, LedgerConflict
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.questions.base import Bound, Measured, Question, Situation
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+_ROUNDED = 2e-6
+"""Earlier versions kept a share to six digits: a little less is on the safe side."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """One earlier answer: its entry, the question bound again where its columns can be read, and its share."""
+
+    entry: Entry
+    bound: Bound | None
+    log_share: float
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What must be read for it."""
+        return () if self.bound is None else self.bound.statistics
+
+
+class Ending(Bound):
+    """A question that ends the run and reveals what was answered before."""
+
+    ends_run = True
+    counts = False
+
+    def __init__(self, schema: Schema, n: int, policy: Policy) -> None:
+        self.cost = None
+        self.statistics = ()
+        self._schema, self._n, self._policy = schema, n, policy
+        self._past: list[Past] = []
+        self._head, self._finals = -1, 0
+        self._analyst: str | None = None
+
+    def by(self, analyst: str) -> Bound:
+        """Where histories are separate everybody ends their own."""
+        self._analyst = analyst if self._policy.histories == "separate" else None
+        return self
+
+    def read_history(self, ledger: Ledger, finals: int) -> None:
+        """Find the answers that will be revealed; which there are is checked again when the run ends.
+
+        They are revealed by the first final: `finals` is how many there were before.
+        """
+        self._head, self._finals = ledger.head().sequence, finals
+        entries = [] if finals else ledger.entries(1)
+        self._past = [self._of(entry, self._schema) for entry in entries if self._is_revealed(entry)]
+
+    def _is_revealed(self, entry: Entry) -> bool:
+        if entry.kind != "answered" or (self._analyst is not None and entry.analyst != self._analyst):
+            return False
+        question = entry.body["question"]
+        kind = Question.kinds().get(question["kind"])
+        return kind is not None and not kind.is_private(question) and entry.body["answer"].get("passed") is not None
+
+    def _of(self, entry: Entry, schema: Schema) -> Past:
+        body = entry.body
+        told = body.get("message", {}).get("log_share")
+        share = body["answer"]["guarantee"]["parameters"].get("log_share")
+        log_share = told if told is not None else None if share is None else share - _ROUNDED
+        if log_share is None:
+            return Past(entry, None, 0.0)
+        try:
+            again = Question.kinds()[body["question"]["kind"]].asked_again(body["question"])
+            bound = None if again is None else again.bind(schema, self._n, self._policy)
+        except (HoldfastError, KeyError, TypeError):  # rules have changed since: it stays as it was answered
+            bound = None
+        return Past(entry, bound, log_share)
+
+    def gather(self, sample: Sample) -> Any:
+        """Read the columns of all earlier questions once."""
+        statistics = [statistic for past in self._past for statistic in past.statistics]
+        return tuple(sample.measure(statistics)) if statistics else ()
+
+    def revealed(self, measured: Measured, situation: Situation) -> list[dict[str, Any]]:
+        """Every earlier answer with its exact value and interval; `LedgerConflict` if others came in between."""
+        assert situation.hidden is not None
+        transaction = situation.hidden.transaction
+        if transaction.head.sequence != self._head:
+            raise LedgerConflict("other questions were answered while the run was being ended; ask again")
+        found, place = [], 0
+        for past in self._past:
+            end = place + len(past.statistics)
+            found.append(self._line(past, measured[place:end], transaction))
+            place = end
+        return found
+
+    def _line(self, past: Past, measured: Measured, transaction: Any) -> dict[str, Any]:
+        answer, entry = past.entry.body["answer"], past.entry
+        line: dict[str, Any] = {"sequence": entry.sequence, "value": answer["value"], "interval": answer["interval"]}
+        exact: Mapping[str, Any] | None = None
+        if past.bound is not None:
+            found = past.bound.reveal(past.bound.prepare(list(measured), self._n), self._n, past.log_share)
+            exact = None if found is None else found.to_dict()
+        else:
+            name = exact_name(entry.analyst or "", entry.body["digest"])
+            exact = transaction.secret(name)
+        return line if exact is None else line | {"value": exact["value"], "interval": exact["interval"]}
+
+    def half_width(self, situation: Situation) -> float | None:
+        """None: how wide the intervals of the end are depends on the rows."""
+        return None
+
+
+def exact_name(analyst: str, digest: str) -> str:
+    """The name of the secret that keeps what a reveal shows of a question whose columns cannot be read again."""
+    return f"exact:{hashlib.sha256(f'{analyst}:{digest}'.encode()).hexdigest()[:32]}"
+
+
+def revealed_words(revealed: Sequence[Mapping[str, Any]]) -> str:
+    """How many earlier answers were revealed, in words."""
+    count = len(revealed)
+    if not count:
+        return "There were no earlier answers to reveal."
+    return f"{count} earlier answer{'s are' if count > 1 else ' is'} shown with exact values."

@@ -1,0 +1,307 @@
+"""The kind `score`: predictions scored without noise against hidden labels, on a board that the policy declares.
+
+Two rules decide what is shown (`holdfast.guard.scoring.board`). By "intervals" a guess of the score is checked, as a
+`Check` is. By "ladder" a submission that does not beat the best score so far shows nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from holdfast.core import arguments
+from holdfast.core.strict_json import to_canonical_json
+from holdfast.data.fingerprint import Batch
+from holdfast.data.sample import CHANGED, Sample
+from holdfast.data.schema import Schema
+from holdfast.errors import InvalidParameter, QuestionRefused, SampleUnavailable
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.fields import DataInput, NumberInput, TextInput, Tolerance
+from holdfast.guard.questions.words import ends, guess_sentence, number
+from holdfast.guard.scoring import ladder
+from holdfast.guard.scoring.metrics import HiddenScore, metric_of
+from holdfast.guard.scoring.tally import Making, Tally, tally
+from holdfast.holdout.error_budget import Message
+from holdfast.holdout.transcript import THEOREM, Outcome
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+ASSUMPTION = (
+    "labels independent given what is known of the rows, whose predictions were fixed without them; labels not looked "
+    "at except through this guard"
+)
+"""What a board's intervals assume. Rows that are independent and identically distributed are a special case."""
+UNFINISHED = "; the model could not be evaluated on all rows, so that there is no score and nothing is certified"
+"""What is added to it for a model whose evaluation could not be finished."""
+ONE_IN = 1000
+"""Of what a failed model could have shown, one part in so many stands for an evaluation that could not be finished."""
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Score(Question):
+    """Score predictions on a board.
+
+    Parameters
+    ----------
+    board : str
+        The name of one of the policy's boards.
+    predictions : mapping, data frame, or Making
+        Keys of rows to predictions; or `{"keys": [...], "predictions": [...]}`; or a frame with the key's column and
+        one called `prediction`. A row without a prediction counts as the worst; a key that no row has, as nothing.
+        A server takes a model in their place (docs/onnx.md).
+    guess : float, optional
+        On a board of intervals, and needed there: the score on the analyst's own validation rows.
+    tolerance : float, optional
+        On a board of intervals: a pass certifies the score within this of the guess.
+    name : str
+        What the submission is called on the leaderboard. It is not part of what the submission is.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> rows = {"id": list(range(4000)), "rich": [i % 4 == 0 for i in range(4000)]}
+    >>> board = hf.guard.Board("income", key="id", label="rich", metric="accuracy")
+    >>> guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=100, boards=[board]))
+    >>> nobody = hf.guard.score("income", {i: False for i in range(4000)}, guess=0.75, name="nobody")
+    >>> guard.ask(nobody).passed
+    True
+    """
+
+    kind: ClassVar[str] = "score"
+    title: ClassVar[str] = "Submit predictions"
+    purpose: ClassVar[str] = "How well do predictions agree with the hidden labels?"
+    place: ClassVar[int] = 19
+    needs_board: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {
+        "kind": "score",
+        "board": "income",
+        "predictions": {"keys": [1, 2], "predictions": [0, 1]},
+        "guess": 0.8,
+    }
+
+    board: Annotated[str, TextInput(label="Board", help="The name of one of the policy's boards.")]
+    predictions: Annotated[
+        Any, DataInput(label="Predictions", help="Keys of rows and the prediction for each.", offered=False)
+    ] = field(repr=False, hash=False)
+    guess: Annotated[
+        float | None,
+        NumberInput(label="Your score", help="On a board of intervals: the score on rows of your own."),
+    ] = None
+    tolerance: Tolerance = None
+    name: Annotated[str, TextInput(label="Name", help="What the submission is called on the leaderboard.")] = ""
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy's board; the predictions are put in order and hashed."""
+        board = policy.board(self.board)
+        if not isinstance(self.name, str) or len(self.name) > _LONGEST_NAME or not (self.name + " ").isprintable():
+            raise InvalidParameter(f"name must be a printable text of at most {_LONGEST_NAME} characters")
+        given = [name for name in ("guess", "tolerance") if getattr(self, name) is not None]
+        if board.rule == "ladder":
+            if given:
+                raise InvalidParameter(f"{given[0]} must be left out: this board is a ladder")
+            guess = tolerance = None
+        else:
+            low, high = board.range
+            if self.guess is None:
+                raise InvalidParameter("guess must be given: the score on rows of your own, which is checked here")
+            guess = arguments.real("guess", self.guess, at_least=low, at_most=high)
+            tolerance = None if self.tolerance is None else arguments.real("tolerance", self.tolerance, above=0)
+        making = self.predictions if isinstance(self.predictions, Making) else None
+        if making is not None and not board.models:
+            raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
+        scored = self.predictions if making is None else making.stand_in(board, schema)
+        return Scored(tally(board, schema, scored), n, guess, tolerance, self.name, making)
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The submission, its board and what was claimed for it."""
+        claimed = "" if asked["guess"] is None else f", about {number(asked['guess'])}?"
+        called = asked["name"] or ("1 prediction" if asked["count"] == 1 else f"{asked['count']:,} predictions")
+        return f"{called}: {asked['metric']} on {asked['board']}{claimed}"
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """What became of the submission by the rule of its board."""
+        details, value, interval = answer["details"], answer["value"], answer["interval"]
+        if details.get("finished") is False:
+            return f"{whose} model could not be evaluated on all rows. There is no score."
+        if asked["rule"] != "ladder" and (answer["passed"] or interval is None):
+            return guess_sentence(asked, answer, whose, "score")
+        if asked["rule"] != "ladder":
+            return f"{whose} score of {number(asked['guess'])} does not stand: it is between {ends(interval)}."
+        if details.get("beaten"):
+            was = f"A new best when it was first submitted: {number(value)}, between {ends(interval)}."
+            return f"{was} It was beaten since."
+        if details["improved"] and value is None:
+            return "A new best, and the last answer: the failures that were planned are used up, so no score is shown."
+        if details["improved"]:
+            return f"A new best: {number(value)}. The truth is between {ends(interval)}."
+        return "Rounded to the board's steps, it does not beat the best so far. Nothing more is shown."
+
+    @classmethod
+    def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+        """What a ladder shows costs later questions; other boards are as checks."""
+        if asked["rule"] != "ladder":
+            return super().effect_words(asked, answer)
+        if answer["passed"]:
+            return "Only improvements show a score: that is what keeps a ladder honest."
+        return "A score that is shown makes later intervals a little wider, for everybody."
+
+    @classmethod
+    def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
+        """From 0 to the greatest score, or where the entry does not have it, to a round number beyond all of it."""
+        if asked["metric"] not in ("log-loss", "mae"):
+            return 0.0, 1.0
+        seen = [*(answer["interval"] or ()), asked["guess"] or 0.0, 1e-9]
+        return 0.0, float(f"{1.25 * max(seen):.1g}")
+
+
+class Scored(Bound):
+    """A submission, ready to be scored."""
+
+    def __init__(
+        self,
+        counted: Tally,
+        n: int,
+        guess: float | None,
+        tolerance: float | None,
+        name: str,
+        making: Making | None = None,
+    ) -> None:
+        board = counted.board
+        self.cost = None
+        self.statistics = ()
+        self.question = {
+            "kind": "score",
+            "board": board.name,
+            "metric": board.metric,
+            "rule": board.rule,
+            "predictions": counted.given.digest,
+            "count": counted.given.count,
+            "guess": guess,
+            "tolerance": tolerance,
+            "name": name,
+        }
+        self._board, self._tally, self._making = board, counted, making
+        self._metric = metric_of(board, n)
+        self._guess, self._tolerance = guess, tolerance
+        self._analyst = ""
+
+    def by(self, analyst: str) -> Bound:
+        """The same predictions of another analyst are another submission: it has a place on the board of its own."""
+        mine = copy(self)
+        mine.question = {**self.question, "analyst": analyst}
+        mine._analyst = analyst
+        return mine
+
+    @property
+    def digest(self) -> str:
+        """The submission's identity, whatever it is called."""
+        named = {name: value for name, value in self.question.items() if name != "name"}
+        return hashlib.sha256(to_canonical_json(named).encode()).hexdigest()
+
+    def check_public(self, sample: Sample) -> None:
+        """Refuse predictions that name no row, on a board whose keys are public."""
+        board, given = self._board, self._tally.given
+        if self._making is not None or not board.public_keys:
+            return
+
+        def named(before: bool, batch: Batch) -> bool:
+            return before or given.names(batch[board.key])
+
+        if not sample.fold([board.key], bool, named):
+            raise InvalidParameter(
+                f"keys must name rows of this sample: none of the {len(given)} that were sent is in its column "
+                f"{board.key!r}; nothing was spent"
+            )
+
+    def gather(self, sample: Sample) -> Measured:
+        """One reading of the key's and the label's column; nothing where predictions could not be made."""
+        board, counted = self._board, self._tally
+        if self._making is not None:
+            predictions = self._making.make(sample, board)
+            if predictions is None:
+                return ()
+            counted = tally(board, sample.schema, predictions)
+        sums = sample.fold(
+            (board.key, board.label),
+            counted.start,
+            lambda before, batch: counted.add(before, batch[board.key], batch[board.label]),
+        )
+        *found, rows = sums.tolist()
+        if rows != sample.n:
+            raise SampleUnavailable(CHANGED)
+        return (tuple(found),)
+
+    def prepare(self, measured: Measured, n: int, source: Any = None) -> HiddenScore | None:
+        """The score of the rows, with an interval at any share; None where predictions could not be made. Secret."""
+        return self._metric.read(measured[0]) if measured else None
+
+    def settle(self, prepared: HiddenScore | None, situation: Situation) -> Settled:
+        """What the board's rule shows of the score; for a model that could not be evaluated on all rows, only that."""
+        share = self._metric.share(situation.log_share)
+        most = situation.budget.policy.failures
+        ended = most is not None and situation.progress.failed >= most
+        details: dict[str, Any] = {"board": self._board.name, "metric": self._board.metric}
+        first = False
+        if prepared is None:
+            outcome = self._unfinished(share)
+            details["finished"] = False
+        elif self._board.rule == "intervals":
+            assert self._guess is not None
+            outcome = self._metric.check(prepared, self._guess, self._tolerance, share)
+        else:
+            rungs = ladder.Rungs.of(self._board)
+            name = ladder.account(self._board, self._analyst)
+            assert situation.hidden is not None
+            before = ladder.place(situation.hidden.transaction, name)
+            first = before is None
+            outcome, place = ladder.climb(rungs, before, self._metric, prepared, share)
+            details["improved"] = not outcome.passed
+            ended = ended and not first
+            if not outcome.passed and not ended:
+                situation.hidden.transaction.put_account(name, {"place": place})
+                details["place"] = place
+        guarantee = situation.guarantee(THEOREM, log_share=round(share, 6), interval=outcome.family)
+        assumption = ASSUMPTION + (UNFINISHED if prepared is None else "")
+        guarantee = replace(guarantee, assumption=assumption, certified=guarantee.certified and prepared is not None)
+        if ended and not outcome.passed:  # the failure after the last planned one shows nothing more than that
+            outcome = replace(outcome, value=None, interval=None, log_weight=0.0)
+            details["ended"] = True
+        interval = None if outcome.interval is None else list(outcome.interval)
+        weight = outcome.log_weight
+        if prepared is None:
+            weight = -math.log(ONE_IN)
+        elif self._making is not None and not outcome.passed:
+            weight += math.log1p(-1 / ONE_IN)  # so that all that a failed model can show still adds up to one
+        # The first submission to a ladder improves on nothing: it is no failure, and each of its places is as likely.
+        message = Message(None if first and prepared is not None else outcome.passed, weight)
+        exact = None if outcome.exact is None else outcome.exact.to_dict()
+        return Settled(
+            outcome.value, interval, guarantee, outcome.passed, message, details, log_share=share, secret=exact
+        )
+
+    def _unfinished(self, share: float) -> Outcome:
+        """A failure that shows nothing but itself, unless the question would have been refused whatever the rows."""
+        if self._guess is not None:
+            self._metric.require(self._guess, self._tolerance, share)
+        return Outcome(False, None, None, self._metric.description)
+
+    def half_width(self, situation: Situation) -> float | None:
+        """How far the truth can be from a guess that stands; on a ladder from a score in the middle of the range."""
+        share = self._metric.share(situation.log_share)
+        if self._guess is None:
+            return self._metric.half_width(None, share)
+        return self._metric.tolerance(self._guess, self._tolerance, share)
+
+    def least_tolerance(self, situation: Situation) -> float | None:
+        """The least tolerance that a guess could pass with; for AUC and F1 with classes of ordinary sizes."""
+        if self._guess is None:
+            return None
+        return self._metric.half_width(self._guess, self._metric.share(situation.log_share))

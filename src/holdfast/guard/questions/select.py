@@ -1,0 +1,128 @@
+"""The kind `select`: the candidate whose mean is nearly the largest, chosen privately, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+
+from holdfast.accounting import PureDP
+from holdfast.core.checkpoint import checkpoint
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import UNIT
+from holdfast.errors import InvalidParameter
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import Spelled, spelled
+from holdfast.guard.questions.fields import CandidatesInput, Default, High, Low, Spend
+from holdfast.guard.questions.noisy import spend_of
+from holdfast.mechanisms.selection import Selection
+from holdfast.noise.grid import Grid
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+MOST_CANDIDATES = 10_000
+
+
+@dataclass(frozen=True)
+class Select(Question):
+    """Which of several expressions has the largest mean, nearly.
+
+    Parameters
+    ----------
+    candidates : mapping
+        Labels and row expressions, all with one range.
+    low, high, default
+        As in `Mean`, for each candidate. Where a candidate can be null `default` must say what that counts as: means
+        among different rows have no common measure to select by.
+    spend : PureDP, optional
+        What the answer may cost; the policy's `spend` if not given. A selection is purely private.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"age": list(range(20, 60)) * 500})
+    >>> one = hf.accounting.PureDP(1.0)
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, privacy=one, spend=one))
+    >>> guard.ask(hf.guard.select({"young": "age < 30", "not old": "age < 50"})).value
+    'not old'
+    """
+
+    kind: ClassVar[str] = "select"
+    title: ClassVar[str] = "Pick the best"
+    purpose: ClassVar[str] = "Which of several candidates has the largest mean, nearly?"
+    answered = "private"
+    place: ClassVar[int] = 22
+    example: ClassVar[Mapping[str, Any]] = {
+        "kind": "select",
+        "candidates": {"young": "age < 30", "rich": "income > 3000"},
+    }
+
+    candidates: Annotated[
+        Mapping[str, Any],
+        CandidatesInput(
+            label="Candidates, one a line",
+            help="One of those to choose from, as LABEL=EXPRESSION; repeat.",
+            option="--candidate",
+            metavar="LABEL=EXPRESSION",
+            placeholder="first: age < 30",
+        ),
+    ]
+    low: Low = None
+    high: High = None
+    default: Default = None
+    spend: Spend = None
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy."""
+        given = self.candidates
+        if not isinstance(given, Mapping) or not 2 <= len(given) <= MOST_CANDIDATES:
+            raise InvalidParameter(f"candidates must be a mapping of 2 to {MOST_CANDIDATES} labels to expressions")
+        if not all(isinstance(label, str) and 0 < len(label) <= 200 and label.isprintable() for label in given):
+            raise InvalidParameter("candidates must have printable labels of at most 200 characters")
+        rows: dict[str, Spelled] = {}
+        for label, one in given.items():
+            checkpoint()
+            rows[label] = spelled(one, schema, self.low, self.high, self.default, ratios=False)
+        if len({(one.low, one.high) for one in rows.values()}) > 1:
+            raise InvalidParameter("candidates must have one range: all conditions, or all numbers")
+        cost = spend_of(self.spend, policy)
+        if not isinstance(cost, PureDP):
+            raise InvalidParameter("spend must be a PureDP for a selection, which is purely private")
+        return PrivateSelection(rows, cost)
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The candidates."""
+        return f"best of {', '.join(asked['candidates'])}"
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """The label."""
+        return f"“{answer['value']}” has the largest mean, or nearly."
+
+
+class PrivateSelection(Bound):
+    """Permute-and-flip over exact sums. The label is all that is shown."""
+
+    def __init__(self, rows: Mapping[str, Spelled], cost: PureDP) -> None:
+        self.cost = cost
+        spelt = {label: one.to_dict() for label, one in rows.items()}
+        self.question = {"kind": "select", "candidates": spelt, "spend": cost.to_dict()}
+        self.statistics = tuple(one.fixed_sum for one in rows.values())
+        self._labels, self._length = tuple(rows), next(iter(rows.values()))
+        self._choice = Selection(sensitivity=UNIT, epsilon=cost.epsilon, grid=Grid(0))
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """The label, and how far its mean in the sample falls short of the best one at most."""
+        scores = np.array([total for (total,) in prepared], dtype=np.int64)
+        place = self._choice.release(scores, situation.source)
+        details = {"short_of_the_best_by_at_most": self.half_width(situation)}
+        return Settled(self._labels[place], None, self._choice.guarantee, details=details)
+
+    def half_width(self, situation: Situation) -> float:
+        """How far the selected mean falls short of the best one in the sample at most."""
+        steps = self._choice.gap(situation.noise_share, len(self._labels))
+        return float((self._length.high - self._length.low) * steps / (UNIT * situation.n))

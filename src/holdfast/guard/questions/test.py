@@ -1,0 +1,347 @@
+"""The kind `test`: a private test of counts. Its p-value is corrected for everything that was released before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.accounting import Cost
+from holdfast.core import arguments
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import Contingency
+from holdfast.data.statistics.counts import Categories, categories_of
+from holdfast.errors import InvalidParameter, QuestionRefused
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import label_of, listed
+from holdfast.guard.questions.fields import (
+    CategoryListsInput,
+    ChoiceInput,
+    ColumnsInput,
+    FlagInput,
+    NumberInput,
+    NumbersInput,
+    Spend,
+    TextsInput,
+)
+from holdfast.guard.questions.noisy import amount, spend_of
+from holdfast.guard.questions.words import number
+from holdfast.inference.private_tests.counts import Counts, probabilities
+from holdfast.inference.private_tests.goodness_of_fit import gof
+from holdfast.inference.private_tests.independence_tests import independence
+from holdfast.inference.private_tests.noise_law import noise_of
+from holdfast.inference.private_tests.reach import Reach, gof_reach, independence_reach
+from holdfast.inference.private_tests.result import TestResult
+from holdfast.noise.entropy import Source
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+_NAMES = {"independence": "two columns are independent", "gof": "one column has given shares"}
+
+
+@dataclass(frozen=True)
+class Test(Question):
+    """Test privately whether a column follows given probabilities, or whether two columns are independent.
+
+    The answer is a p-value, corrected for everything that was released before. It is certified where the test's own
+    level is proved. That is so for "gof": null and noise are known entirely, so the p-value `(1 + #)/(1 + m)` among `m`
+    simulated noisy tables is exact by exchangeability, and below the levels that replicates reach a bound on tails
+    is used, which is proved too. For "independence" the margins are not known: the null is simulated from fitted ones
+    (pure privacy; empirical) or replaced by its limit (zCDP; asymptotic), and neither is certified. Only where the
+    level is too small for both, bounds on tails take their place, and are certified.
+
+    A test whose p-value cannot reach the level that it must reach now is refused and spends nothing, unless
+    `allow_powerless` asks for it. `Guard.estimate` says which it is.
+
+    Parameters
+    ----------
+    name : str
+        "gof" for one column and `p0`, "independence" for two columns.
+    columns : sequence of str
+        One column of text, whole numbers or truth values, or two.
+    categories : sequence, optional
+        The declared categories of each column; the schema's where None. Rows with anything else count with the last
+        category, so that every row is in the table.
+    p0 : sequence of float, optional
+        The null probabilities of the categories, in order.
+    alpha : float
+        The level.
+    spend : PureDP or ZCDP, optional
+        What the answer may cost; the policy's `spend` if not given.
+    null_as : sequence, optional
+        For each column the category that its missing values count as, or None for a column that has none. A column that
+        may have missing values by the schema needs one: the tests know how many rows there are, so none is left out.
+    allow_powerless : bool
+        Ask even where no rows could be rejected. It changes nothing else, so it is no part of the question's identity.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"side": ["left", "right"] * 5000})
+    >>> some = hf.accounting.PureDP(0.02)
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, privacy=some, spend=some))
+    >>> question = hf.guard.test("gof", ["side"], categories=[["left", "right"]], p0=[0.8, 0.2])
+    >>> estimate = guard.estimate(question).test
+    >>> estimate["can_reject"], estimate["certified"]
+    (True, True)
+    >>> guard.ask(question).details["rejected"]
+    True
+    """
+
+    __test__: ClassVar[bool] = False  # not a class of tests, whatever its name makes pytest think
+    kind: ClassVar[str] = "test"
+    title: ClassVar[str] = "Private test"
+    purpose: ClassVar[str] = "Does a column follow given shares; are two columns independent?"
+    answered = "private"
+    place: ClassVar[int] = 23
+    slow_estimate: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {
+        "kind": "test",
+        "name": "gof",
+        "columns": ["arm"],
+        "categories": [["drug", "none"]],
+        "p0": [0.5, 0.5],
+        "allow_powerless": True,
+    }
+
+    name: Annotated[
+        Literal["gof", "independence"],
+        ChoiceInput(label="Test whether", help="gof or independence.", argument=True, choices=_NAMES),
+    ]
+    columns: Annotated[
+        Sequence[str],
+        ColumnsInput(
+            label="Column", help="One column for gof, two for independence.", option="--column", metavar="COLUMN"
+        ),
+    ]
+    categories: Annotated[
+        Sequence[Sequence[Any] | None] | None,
+        CategoryListsInput(
+            label="Its categories, with commas",
+            help="The declared categories of each column, in order: once a column.",
+            metavar="A,B,C",
+        ),
+    ] = None
+    p0: Annotated[
+        Sequence[float] | None,
+        NumbersInput(
+            label="Shares, with commas, for given shares",
+            help="The null probabilities for gof, with commas between them.",
+            placeholder="0.5, 0.3, 0.2",
+        ),
+    ] = None
+    alpha: Annotated[float, NumberInput(label="Level", help="The level.", above=0, below=1)] = 0.05
+    spend: Spend = None
+    null_as: Annotated[
+        Sequence[Any] | None,
+        TextsInput(
+            label="Its missing values count as",
+            help="The category that missing values count as: one --null-as a column.",
+            metavar="A",
+        ),
+    ] = None
+    allow_powerless: Annotated[
+        bool,
+        FlagInput(
+            label="Ask even if no rows could make the test reject",
+            help="Ask even where no rows could make the test reject; it is refused otherwise.",
+        ),
+    ] = False
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy."""
+        many = {"gof": 1, "independence": 2}[arguments.choice("name", self.name, ("gof", "independence"))]
+        if isinstance(self.columns, str) or not isinstance(self.columns, Sequence) or len(self.columns) != many:
+            raise InvalidParameter(f"columns must be a list of {many} for {self.name}")
+        given = [None] * many if self.categories is None else list(listed("categories", self.categories))
+        if len(given) != many:
+            raise InvalidParameter(
+                f"categories must have one list for each of {many} columns, in order, got {len(given)}"
+            )
+        declared = tuple(
+            categories_of(
+                schema, column, None if categories is None else tuple(listed("categories of a column", categories))
+            )
+            for column, categories in zip(self.columns, given, strict=True)
+        )
+        if any(len(categories) < 2 for categories in declared):
+            raise InvalidParameter("categories must be at least two for each column: nothing can be tested with one")
+        if (self.p0 is None) != (self.name == "independence"):
+            raise InvalidParameter("p0 must be given for gof, and only there")
+        null = None if self.p0 is None else probabilities("p0", list(listed("p0", self.p0)), len(declared[0])).tolist()
+        alpha = arguments.probability("alpha", self.alpha)
+        if not isinstance(self.allow_powerless, bool):
+            raise InvalidParameter(f"allow_powerless must be true or false, got {str(self.allow_powerless)[:60]!r}")
+        places = _null_places(self.columns, declared, self.null_as, schema)
+        cost = spend_of(self.spend, policy)
+        return PrivateTest(tuple(self.columns), declared, null, alpha, cost, n, places, self.allow_powerless)
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The test and its columns."""
+        what = "independence of" if asked["name"] == "independence" else "shares of"
+        return f"{what} {' and '.join(asked['columns'])}"
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """What was decided, and the p-value."""
+        said = {True: "The null hypothesis is rejected.", False: "The null hypothesis is not rejected."}
+        p_value = answer["value"]
+        after = f" The p-value, corrected for everything asked before, is {number(p_value)}."
+        decided = said.get(answer["details"].get("rejected"), "The test decided nothing.")
+        return decided + ("" if p_value is None else after)
+
+    @classmethod
+    def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+        """Nothing: the sentence about the p-value says that it is corrected."""
+        return ""
+
+
+class PrivateTest(Bound):
+    """Counts get noise once; the test sees the noisy counts alone, and its p-value is corrected for the run so far."""
+
+    def __init__(
+        self,
+        columns: tuple[str, ...],
+        categories: tuple[Categories, ...],
+        p0: list[float] | None,
+        alpha: float,
+        cost: Cost,
+        n: int,
+        null_as: tuple[int | None, ...] | None = None,
+        allow_powerless: bool = False,
+    ) -> None:
+        self.cost = cost
+        self.question = {
+            "kind": "test",
+            "name": "independence" if p0 is None else "gof",
+            "columns": list(columns),
+            "categories": [list(one) for one in categories],
+            "p0": p0,
+            "alpha": alpha,
+            "spend": cost.to_dict(),
+        }
+        if any(at is not None for at in null_as or ()):
+            self.question["null_as"] = list(null_as or ())
+        self.statistics = (Contingency(columns, categories, null_as),)
+        self._sizes, self._p0, self._alpha = tuple(len(one) for one in categories), p0, alpha
+        self._amount, self._n, self._allow_powerless = amount(cost), n, allow_powerless
+        self._noise = noise_of(rho=self._amount.get("rho"), epsilon=self._amount.get("epsilon"))
+        self._reach: Reach | None = None
+
+    def _reach_of(self, level: float) -> Reach:
+        if self._p0 is not None:
+            return gof_reach(self._n, self._p0, self._noise, level)
+        return independence_reach(self._n, (self._sizes[0], self._sizes[1]), self._noise, level)
+
+    def _reach_now(self, situation: Situation) -> Reach:
+        return self._reach_of(situation.budget.level(self._alpha, situation.course, situation.spent))
+
+    def require_useful(self, situation: Situation) -> None:
+        """Refuse a test that no rows could make reject, unless it was asked for."""
+        reach = self._reach_now(situation)
+        if self._allow_powerless:
+            return
+        if self._reach is not None and self._reach.can_reject and self._reach.least_p_value > reach.level:
+            raise QuestionRefused(
+                f"answers given meanwhile leave this test a level of {reach.level:.2g}, and as it was prepared it can "
+                f"give no p-value below {self._reach.least_p_value:.2g}; ask it again; nothing was spent"
+            )
+        if reach.can_reject:
+            return
+        raise QuestionRefused(
+            f"this test could reject nothing, whatever the rows hold: to keep alpha = {self._alpha:g} after what this "
+            f"guard may release, its own p-value must reach {reach.level:.2g}, and {_smallest(reach)}; "
+            f"{'; '.join(reach.advice)}; `allow_powerless` asks for it all the same; nothing was spent"
+        )
+
+    def prospect(self, situation: Situation) -> Mapping[str, Any]:
+        """The level that the p-value must reach, the smallest that it can be, how often the test is inconclusive."""
+        return self._reach_now(situation).to_dict()
+
+    def prepare(self, measured: Measured, n: int, source: Source | None = None) -> TestResult:
+        """Noise, and the test on noisy counts, as `warm` chose it: it may simulate its null for half a second."""
+        counts = Counts(_folded(measured[0], self._sizes), n)
+        reach = self._reach or self._reach_of(self._alpha)
+        chosen: dict[str, Any] = {"method": reach.method, "m": reach.m}
+        shared: dict[str, Any] = {"alpha": self._alpha, "source": source} | self._amount | chosen
+        return independence(counts, **shared) if self._p0 is None else gof(counts, self._p0, **shared)
+
+    warms_late = True
+
+    def warm(self, situation: Situation, prepared: TestResult | None = None) -> None:
+        """Choose the test by the level that it must reach; then correct its p-value, which may take a second.
+
+        The choice is made before the rows are read and goes by what anyone may know, so every choice is valid.
+        """
+        if prepared is None:
+            self._reach = self._reach_now(situation)
+        elif prepared.p_value is not None:
+            situation.budget.adjusted(prepared.p_value, situation.course, situation.spent)
+
+    def settle(self, found: TestResult, situation: Situation) -> Settled:
+        """The test's p-value, and what it is worth after everything that was released before."""
+        adjusted = None
+        if found.p_value is not None:
+            adjusted = situation.budget.adjusted(found.p_value, situation.course, situation.spent)
+        guarantee = situation.guarantee("p-value.adjusted", alpha=self._alpha, level=found.level)
+        if found.level != "exact":
+            assumption = f"{guarantee.assumption}; {_UNPROVED[found.level]}"
+            guarantee = replace(guarantee, assumption=assumption, certified=False)
+        passed = None if adjusted is None else adjusted <= self._alpha
+        result = {k: v for k, v in found.to_dict().items() if k not in ("cost", "n")}
+        return Settled(adjusted, None, guarantee, passed=None, details={"rejected": passed, "test": result})
+
+    def half_width(self, situation: Situation) -> None:
+        """A test has no interval."""
+        return None
+
+
+def _null_places(
+    columns: Sequence[str], categories: Sequence[Categories], null_as: Any, schema: Schema
+) -> tuple[int | None, ...]:
+    """For each column the place that its missing values count at; None for the last one, where other rows count."""
+    given = [None] * len(columns) if null_as is None else list(listed("null_as", null_as))
+    if len(given) != len(columns):
+        raise InvalidParameter(f"null_as must have one entry for each of {len(columns)} columns, got {len(given)}")
+    places: list[int | None] = []
+    for name, declared, value in zip(columns, categories, given, strict=True):
+        same = [at for at, one in enumerate(declared) if value in (label_of(one), one) and value is not None]
+        if value is not None and not same:
+            raise InvalidParameter(f"null_as must be a category of column {name!r}, got {str(value)[:60]!r}")
+        if value is None and schema[name].may_be_missing:
+            raise InvalidParameter(
+                f"values of column {name!r} may be missing by the schema; say what that means: null_as, a list with a "
+                f"category for each column that missing values count as, such as {declared[-1]!r}; nothing was spent"
+            )
+        places.append(same[0] if same and schema[name].may_be_missing and same[0] < len(declared) - 1 else None)
+    return tuple(places)
+
+
+_UNPROVED = {
+    "asymptotic": "the test's own level is asymptotic: it holds in the limit and is not proved at this number of rows",
+    "empirical": "the test's own level is empirical: the null is simulated from margins fitted to the same noisy "
+    "table, and its level was measured, not proved",
+}
+
+
+def _smallest(reach: Reach) -> str:
+    if reach.inconclusive >= 1:
+        return "its rule of thumb fires on every noisy table"
+    return f"the smallest that it can give is {reach.least_p_value:.2g}"
+
+
+def _folded(cells: Sequence[int], sizes: tuple[int, ...]) -> NDArray[np.int64]:
+    """The table without its cells for other rows, which are added to the last category of each column."""
+    table = np.array(cells, dtype=np.int64).reshape(tuple(size + 1 for size in sizes))
+    for axis, size in enumerate(sizes):
+        kept = np.take(table, range(size), axis=axis)
+        last = [slice(None)] * table.ndim
+        last[axis] = slice(size - 1, size)
+        kept[tuple(last)] += np.take(table, [size], axis=axis)
+        table = kept
+    return table

@@ -1,0 +1,90 @@
+"""Numbers, intervals and expressions in plain words, for the sentences of every kind of question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.data.expressions import from_json, to_text
+from holdfast.errors import HoldfastError
+
+WHERE_PRESENT = ", where it has a value"
+
+
+def number(value: Any) -> str:
+    """A number in few digits.
+
+    Examples
+    --------
+    >>> number(0.123456), number(12345), number(0.5), number(True)
+    ('0.123', '12,345', '0.5', 'yes')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3g}"
+    return str(value)
+
+
+def ends(interval: Any) -> str:
+    """The two ends of an interval.
+
+    Examples
+    --------
+    >>> ends([0.25, 0.5])
+    '0.25 and 0.5'
+    """
+    return "unknown bounds" if interval is None else f"{number(interval[0])} and {number(interval[1])}"
+
+
+def expression_text(source: Any) -> str:
+    """A row expression as text, whichever form it is stored in.
+
+    Examples
+    --------
+    >>> expression_text({"<": [{"column": "age"}, 40.0]})
+    'age < 40'
+    """
+    try:
+        return source if isinstance(source, str) else _tidy(to_text(from_json(source)))
+    except HoldfastError:
+        return "an expression"
+
+
+def rows_text(asked: Mapping[str, Any]) -> list[str]:
+    """The expressions of a stored question as text, each with the rows that it is about where these are not all."""
+    parts = asked.get("rows", ()) or ([asked] if "expression" in asked else [])
+    return [
+        expression_text(part["expression"]) + (WHERE_PRESENT if part.get("where_present") else "") for part in parts
+    ]
+
+
+def guess_sentence(asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str, what: str = "guess") -> str:
+    """What became of a guess that was checked."""
+    said, interval = f"{whose} {what} of {number(asked['guess'])}", answer["interval"]
+    if answer["passed"]:
+        return f"{said} stands: the truth is between {ends(interval)}."
+    if interval is None:
+        return f"{said} does not stand. Nothing more is shown."
+    return f"{said} does not stand. The truth is between {ends(interval)}."
+
+
+def claim_sentence(answer: Mapping[str, Any]) -> str:
+    """What became of a claim."""
+    return "The claim holds." if answer["passed"] else "The claim is not shown to hold. That says nothing against it."
+
+
+def _tidy(text: str) -> str:
+    """Whole numbers without `.0`; texts in quotes stay as they are."""
+    parts = text.split("'")
+    for i in range(0, len(parts), 2):
+        words = parts[i].split(" ")
+        parts[i] = " ".join(_whole(word) for word in words)
+    return "'".join(parts)
+
+
+def _whole(word: str) -> str:
+    bare = word.rstrip("),")
+    return bare[:-2] + word[len(bare) :] if bare.endswith(".0") and bare[:-2].lstrip("(-").isdigit() else word
