@@ -24,8 +24,9 @@ from tests.services.ports import free_port
 
 ROWS = 2000
 PEOPLE = "id,age,income,sex\n" + "".join(
-    f"{i},{20 + i % 50},{1000 + 37 * (i % 90)},{'female' if i % 3 else 'male'}\n" for i in range(ROWS)
+    f"{i},{20 + i % 50},{1000 + 37 * (i % 80)},{'female' if i % 3 else 'male'}\n" for i in range(ROWS)
 )
+"""Every column is numbered or balanced by design, so that no column finds the same rows again under another name."""
 POLICY = {
     "questions": 500,
     "privacy": {"kind": "pure-dp", "epsilon": 1.0},
@@ -100,6 +101,14 @@ class Live:
             time.sleep(0.01)
 
 
+def send(method: str, address: str, **options: Any) -> httpx.Response:
+    """Send a request as nobody in particular, and wait for its answer as long as clients of these tests do.
+
+    httpx itself gives up after five seconds, which a server beside other tests on few cores may take.
+    """
+    return httpx.request(method, address, **{"timeout": 60} | options)
+
+
 def fresh_rows(name: str) -> str:
     """The rows of `PEOPLE` with one more column, so that they are another sample."""
     lines = PEOPLE.splitlines()
@@ -111,7 +120,9 @@ def running(*, forked: bool = True, **given: Any) -> Iterator[Live]:
     """A server with these settings, for as long as the block lasts; `forked=False` starts the command itself."""
     with tempfile.TemporaryDirectory(prefix="holdfast-server-") as place:
         folder = Path(given.pop("folder", place))
-        settings = Settings(**{"folder": folder, "port": free_port(), "rate": 1e6, "burst": 10**6} | given)
+        settings = Settings(
+            **{"folder": folder, "port": free_port(), "rate": 1e6, "burst": 10**6, "free_work": 1e6} | given
+        )
         log, token = Path(place) / "log", Path(place) / "token"
         with started(settings, log, token, forked=forked) as process:
             live = Live(

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from holdfast.guard.ledger import open_store, verify_store
-from holdfast.server.beside import beside
+from holdfast.server.in_thread import beside
 from tests.server.live import CHECK, running
 
 

@@ -22,7 +22,7 @@ import httpx
 import pytest
 
 import holdfast as hf
-from holdfast.client.receipts import check_receipt
+from holdfast.client.answers import check_receipt
 from holdfast.errors import InvalidParameter
 from holdfast.server.running import require_free
 from holdfast.server.settings import Settings

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.client.answers import check_receipt
 from holdfast.client.errors import ReceiptInvalid, ServerUnavailable, error_of
-from holdfast.client.receipts import check_receipt
+from holdfast.core.guarantee import Guarantee
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.ledger import Entry, Head, SigningKey
 from holdfast.guard.ledger.receipts import Receipt
-from holdfast.server import Settings, create_app, limits, logs, tokens
-from holdfast.server.limits import Failures, Rates
+from holdfast.server import Settings, create_app, http, observability
+from holdfast.server.auth import tokens
+from holdfast.server.http import Failures, Rates
+from holdfast.server.records import TOKENS
 from holdfast.server.state import Server
-from holdfast.server.tables import TOKENS
 from tests.server.live import CHECK
 
 ROWS = "age,income\n" + "".join(f"{20 + i % 50},{i % 90}\n" for i in range(1000))
@@ -67,7 +68,7 @@ def test_a_path_in_the_log_is_short_and_holds_no_token(steward: TestClient, capl
         steward.get(f"/nothing/{token}/{'x' * 5000}%0A%1b[31m")
     record = caplog.records[-1]
     assert len(record.facts["path"]) <= 200  # type: ignore[attr-defined]
-    line = logs.JSONLines().format(record)
+    line = observability.JSONLines().format(record)
     assert token.split("_")[2] not in line
     assert token.split("_")[2] not in str(record.facts)  # type: ignore[attr-defined]
     assert "\n" not in line
@@ -78,7 +79,7 @@ def test_no_line_of_the_log_holds_a_token_whoever_wrote_it() -> None:
     token = "hf_" + "0" * 16 + "_" + "a" * 64
     record = logging.LogRecord("uvicorn.error", logging.INFO, "x.py", 1, "seen %s", (token,), None)
     record.facts = {"path": f"/x/{token}", "inner": {"of": [token]}}
-    line = logs.JSONLines().format(record)
+    line = observability.JSONLines().format(record)
     assert token[-20:] not in line
     assert line.count("hf_***") == 3
 
@@ -109,7 +110,7 @@ def test_buckets_hold_no_more_than_the_burst_and_are_not_kept_for_ever(monkeypat
     rates = Rates(rate=1.0, burst=2)
     assert rates.take("a", 0.0) == 0
     assert [rates.take("a", 1000.0) > 0 for _ in range(3)] == [False, False, True]
-    monkeypatch.setattr(limits, "_KEPT", 5)
+    monkeypatch.setattr(http, "_KEPT", 5)
     for i in range(20):
         rates.take(str(i), 2000.0)
     assert len(rates._buckets) == 5

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from holdfast.errors import InvalidParameter, SampleUnavailable
-from holdfast.server.examining import examine
+from holdfast.server.samples import examine
 from holdfast.server.settings import Settings
 from tests.server.live import CHECK, PEOPLE, Live
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
 
 import httpx
 import pytest
 
-from holdfast.server.limits import Failures, Rates
-from tests.server.live import Live, running
+from holdfast.server.http import Failures, Rates
+from tests.server.live import CHECK, Live, running, send
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +74,21 @@ READ_ON = "HTTP/1.1 100 Continue"
 
 
 def test_a_full_queue_says_so(tight: Live) -> None:
-    with ExitStack() as stack:
-        for _ in range(2):
-            line = stack.enter_context(posted(tight, *API, tight.steward_token))
-            assert answered(line, "\r\n\r\n").startswith(READ_ON)
-        with tight.client() as steward:
+    with tight.client() as steward, ThreadPoolExecutor(2) as pool:
+        # While somebody else holds the ledger's lock no token is made, so that both places stay taken.
+        with closing(sqlite3.connect(tight.folder / "ledger.db", isolation_level=None, timeout=30)) as held:
+            held.execute("BEGIN IMMEDIATE")
+            new = {"role": "analyst", "name": "ann"}
+            asked = [pool.submit(send, "POST", tight.url + API[0], json=new, headers=steward.headers) for _ in range(2)]
+            end = time.monotonic() + 60
+            while "holdfast_requests_inside 3\n" not in steward.get("/metrics").text:  # with the one that asks
+                assert time.monotonic() < end
             full = steward.get("/api/v1/me")
             assert (full.status_code, full.json()["code"]) == (503, "overloaded")
             assert full.headers["retry-after"] == "1"
-            assert steward.get("/healthz").status_code == 200, "whether it is well can be asked all the same"
-    with tight.client() as steward:
+            assert steward.get("/healthz").status_code == 200, "whether it is up can be asked all the same"
+            held.execute("ROLLBACK")
+        assert [one.result().status_code for one in asked] == [201, 201]
         until_answered(steward, "/api/v1/me")
 
 
@@ -104,18 +111,77 @@ def until_answered(client: httpx.Client, path: str) -> None:
 
 
 def test_nobody_without_a_token_takes_a_place_in_the_queue(tight: Live) -> None:
-    """Bodies that never end: the API asks for a token before it reads one, and forms take places of the pages only."""
+    """Bodies that never end: the API asks for a token before it reads one, and what is on its way takes no place."""
     with ExitStack() as stack, tight.client() as steward:
         for _ in range(4):
             line = stack.enter_context(posted(tight, *API))
             assert answered(line, "\r\n\r\n").startswith("HTTP/1.1 401 "), "answered before the body came"
-        forms = [stack.enter_context(posted(tight, *FORM)) for _ in range(2)]
-        assert [answered(line, "\r\n\r\n")[: len(READ_ON)] for line in forms] == [READ_ON] * 2
+        forms = [stack.enter_context(posted(tight, *FORM)) for _ in range(4)]
+        assert [answered(line, "\r\n\r\n")[: len(READ_ON)] for line in forms] == [READ_ON] * 4
+        for _ in range(4):  # one after the other: two at once may be at the door
+            line = stack.enter_context(posted(tight, *API, tight.steward_token))
+            assert answered(line, "\r\n\r\n").startswith(READ_ON)
         assert steward.get("/api/v1/me").status_code == 200
-        assert steward.get("/sign-in").status_code == 503, "which is why a reverse proxy reads forms first"
-        for line in forms:
-            line.close()
-        until_answered(steward, "/sign-in")
+        assert steward.get("/sign-in").status_code == 200
+
+
+def test_three_hundred_unfinished_forms_stop_no_page() -> None:
+    with running() as live, ExitStack() as stack, live.client() as steward:
+        forms = [stack.enter_context(posted(live, *FORM)) for _ in range(300)]
+        assert answered(forms[0], "timed-out").count("HTTP/1.1 504 ") == 1, "the oldest of an address made room"
+        for path in ("/sign-in", "/", "/api/v1/me"):
+            assert steward.get(path, follow_redirects=True).status_code == 200
+        with httpx.Client(base_url=live.url, timeout=30) as person:  # from the same address as all those forms
+            assert person.post("/sign-in", data={"token": live.steward_token}).status_code == 303
+        assert answered(forms[-1], "\r\n\r\n").startswith(READ_ON), "the last one may still be finished"
+
+
+def test_headers_that_do_not_come_end_their_connection() -> None:
+    with running(read_seconds=0.6) as live:
+        host, port = live.url.removeprefix("http://").split(":")
+        head = f"GET /healthz HTTP/1.1\r\nHost: {host}\r\n"
+        begun = time.monotonic()
+        with ExitStack() as stack:
+            lines = [stack.enter_context(socket.create_connection((host, int(port)), timeout=60)) for _ in range(4)]
+            silent, half, dripping, second = lines
+            half.sendall(head.encode())
+            second.sendall(f"{head}\r\n".encode())
+            assert answered(second, "ok").startswith("HTTP/1.1 200 ")
+            second.sendall(head[:20].encode())  # the next request over a connection that is kept
+            with suppress(OSError):  # a byte now and then gains no time
+                for letter in head * 100:
+                    dripping.sendall(letter.encode())
+                    time.sleep(0.05)
+                    if time.monotonic() > begun + 20:
+                        break
+            assert time.monotonic() < begun + 20, "a connection that drips was kept open"
+            for line in (silent, half, second):
+                assert line.recv(100) == b""
+        assert send("GET", live.url + "/healthz").status_code == 200
+
+
+def test_a_server_that_is_told_to_stop_ends_in_time_whatever_a_thread_does() -> None:
+    """A thread that waits for a lock for half a minute holds up the end no longer than `shutdown_seconds`."""
+    with running(shutdown_seconds=2) as live:
+        guard = live.guard("stuck", {"questions": 10})
+        at = f"/api/v1/guards/{guard['id']}"
+        with live.client() as steward, ThreadPoolExecutor(1) as pool:
+            with closing(sqlite3.connect(live.folder / "ledger.db", isolation_level=None, timeout=30)) as held:
+                held.execute("BEGIN IMMEDIATE")
+                asked = pool.submit(steward.post, at + "/ask", json={"question": CHECK})
+                end = time.monotonic() + 60
+                while (
+                    "holdfast_requests_inside 2\n"
+                    not in send("GET", live.url + "/metrics", headers=steward.headers).text
+                ):
+                    assert time.monotonic() < end
+                time.sleep(0.3)  # until its thread has come to the lock
+                begun = time.monotonic()
+                assert live.stop() == 0
+                assert time.monotonic() - begun < 8, "two seconds, and some for a busy machine"
+                held.execute("ROLLBACK")
+            with suppress(httpx.TransportError):
+                assert asked.result().status_code >= 500
 
 
 def test_a_server_that_is_told_to_stop_ends_what_it_began() -> None:

@@ -17,9 +17,9 @@ import pytest
 import holdfast as hf
 from holdfast.cli.main import run
 from holdfast.errors import InvalidParameter, QuestionRefused
-from holdfast.server.errors import Problem
-from holdfast.server.models import answer_grid, turn
+from holdfast.server.http import Problem
 from holdfast.server.settings import Settings
+from holdfast.server.submissions import answer_grid, turn
 from tests.guard.scoring.onnx import models
 from tests.guard.scoring.onnx.models import linear, model, node
 from tests.server.live import Live, running

@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 import holdfast as hf
-from holdfast.server.limits import UPLOADS
-from holdfast.server.pages.session import COOKIE
+from holdfast.server.auth.session import COOKIE
+from holdfast.server.http import UPLOADS
 from holdfast.server.settings import Settings
 from tests.server.live import PEOPLE, Live, running
 from tests.services.nginx import FILE, Nginx, nginx

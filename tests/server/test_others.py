@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from holdfast.bounds.guarantee import Guarantee
 from holdfast.client.answers import RemoteAnswer
-from holdfast.server.agents.words import answer_words
+from holdfast.core.guarantee import Guarantee
+from holdfast.server.agents.tools import answer_words
 from tests.server.live import CHECK, Live, fresh_rows
 from tests.server.pages.visiting import Visitor
 
@@ -122,11 +122,37 @@ def test_a_stored_answer_does_not_say_what_its_asker_had_left() -> None:
         assert ("41" in answer._repr_html_()) is not repeated
 
 
-def test_the_page_of_anothers_answer_does_not_say_either(live: Live, at: str) -> None:
-    with live.analyst("bob") as bob:
+def test_bob_learns_nothing_of_what_ann_asked(live: Live) -> None:
+    """He asks and estimates what she asked, and what nobody did: all that he is told is alike."""
+    made = live.guard("unseen", {"questions": 100, "privacy": {"kind": "pure-dp", "epsilon": 1.0}})
+    at = f"/api/v1/guards/{made['id']}"
+    hers, nobodys = CHECK, CHECK | {"expression": "age < 46"}
+    with live.analyst("ann") as ann, live.analyst("bob") as bob:
+        first = ask(ann, at, hers, **{"Idempotency-Key": "k"}).json()
+        estimates = [bob.post(f"{at}/estimate", json={"question": one}).json() for one in (hers, nobodys)]
+        assert estimates[0] == estimates[1]
+        assert not estimates[0]["repeated"]
+        his = ask(bob, at, hers, **{"Idempotency-Key": "k"}).json()
+        assert not his["repeated"]
+        assert his["sequence"] != first["sequence"]
+        assert his["receipt"] != first["receipt"]
+        assert his["remaining"]["whole"]["questions"] == 98, "it is a question of his own, and paid for"
+        batch = bob.post(f"{at}/batch", json={"questions": [hers, nobodys]}).json()["answers"]
+        assert [one["repeated"] for one in batch] == [True, False], "his own is free for him"
+        assert bob.get(f"{at}/entries/{his['sequence']}/receipt").json() == his["receipt"]
+        assert bob.get(f"{at}/entries/{first['sequence']}/receipt").status_code == 404
+        assert ask(ann, at, hers).json()["sequence"] == first["sequence"]
+        assert {one["analyst"] for one in bob.get(f"{at}/entries").json()["entries"]} == {"bob"}
+
+
+def test_the_page_of_anothers_answer_does_not_say_either(live: Live) -> None:
+    """Where the policy shares stored answers."""
+    made = live.guard("shared answers", {"questions": 100, "repeats": "everyone"})
+    with live.analyst("ann") as ann, live.analyst("bob") as bob:
+        ask(ann, f"/api/v1/guards/{made['id']}", CHECK)
         token = bob.headers["authorization"].removeprefix("Bearer ")
     with Visitor(live.url, token) as page:
-        guard = at.rpartition("/")[2]
+        guard = made["id"]
         said = page.fill(f"/guards/{guard}/ask", kind="check", do="ask", key="x1", expression="age < 45", guess="0.5")
         assert said.status_code == 200
         assert "it was answered before" in said.text

@@ -14,8 +14,7 @@ from sqlalchemy import inspect
 
 from holdfast.errors import LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger import open_store, verify_store
-from holdfast.server.records import RECORDS, Records, Taken
-from holdfast.server.tables import METADATA, SAMPLES
+from holdfast.server.records import METADATA, RECORDS, SAMPLES, Records, Taken
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -38,7 +37,7 @@ def test_migrations_make_the_tables_that_the_code_uses(place: str) -> None:
             assert compare_metadata(context, METADATA) == []
             assert context.get_current_revision() == RECORDS.version
         Records.beside(store)  # a second time changes nothing
-        values = dict.fromkeys(SAMPLES.c.keys(), "x") | {"id": "s_1", "n": 1}
+        values = dict.fromkeys(SAMPLES.c.keys(), "x") | {"id": "s_1", "n": 1, "row_key_numbered": False}
         records.add(SAMPLES, **values)
         with pytest.raises(Taken):
             records.add(SAMPLES, **(values | {"id": "s_2"}))

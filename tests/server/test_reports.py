@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from holdfast.coherence.report import html, read
-from holdfast.server.report_schema import EXAMPLE
-from holdfast.strict_json import to_json
+from holdfast.core.strict_json import to_json
+from holdfast.server.shapes import EXAMPLE
 from tests.server.live import Live
 from tests.server.test_hostile import NASTY_NAMES, problem
 

@@ -16,9 +16,9 @@ import pytest
 
 from holdfast.errors import SampleUnavailable
 from holdfast.server import guards
-from holdfast.server.asking import Asked, Asking, ask_all
-from holdfast.server.errors import Problem
-from holdfast.server.roles import Caller
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.guards import Asking, ask_all, request_of
+from holdfast.server.http import Problem
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
 from tests.server.live import CHECK, PEOPLE, running
@@ -45,11 +45,12 @@ def guard(server: Server, tmp_path: Path) -> str:
     return str(server.guards.create("rows", sample["id"], {"questions": 50})["id"])
 
 
-def together(server: Server, guard: str, *asked: Asked) -> list[Any]:
+def together(server: Server, guard: str, *asked: tuple[Caller, Any, str | None]) -> list[Any]:
     async def work(*_: Any) -> list[Any]:
         return []
 
-    return Asking(server.guards, work, 2)._together(guard, list(asked))
+    requests = [request_of(server.guards, guard, *one) for one in asked]
+    return Asking(server.guards, server.free, work, 2).ask_each(guard, requests)
 
 
 def test_a_stream_ends_where_the_rows_are_away_and_goes_on_after_a_refusal(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_who_does_not_reach_a_guard_does_not_hear_that_its_rows_are_gone(
 ) -> None:
     server.guards._open.clear()
     (tmp_path / "rows.csv").unlink()
-    found = together(server, guard, Asked.by(ANN, check(0), "a"), Asked.by(EVE, check(1), "e"))
+    found = together(server, guard, (ANN, check(0), "a"), (EVE, check(1), "e"))
     assert isinstance(found[0], SampleUnavailable)
     assert isinstance(found[1], Problem)
     assert found[1].code == "not-found"
@@ -131,7 +132,7 @@ def test_a_sample_that_failed_for_one_is_not_closed_under_another(server: Server
         assert go.wait(20)
         return measure(statistics)
 
-    opened._sample.measure = partial(slowly, opened._sample.measure)  # type: ignore[method-assign]
+    opened._rows.sample.measure = partial(slowly, opened._rows.sample.measure)  # type: ignore[method-assign]
     found: list[Any] = []
     reader = threading.Thread(target=lambda: found.extend(ask_all(server.guards, guard, ANN, [check(0)], None)))
     reader.start()
@@ -144,8 +145,8 @@ def test_a_sample_that_failed_for_one_is_not_closed_under_another(server: Server
     go.set()
     reader.join()
     assert found[0].passed is True
-    del opened._sample.measure
-    gone = weakref.ref(opened._sample)
+    del opened._rows.sample.measure
+    gone = weakref.ref(opened._rows.sample)
     del opened
     gc.collect()
     assert gone() is None, "and it is let go of with its last reader"
@@ -177,9 +178,7 @@ def test_rows_that_are_gone_are_not_looked_for_by_everybody_who_asks(
 
     monkeypatch.setattr(server.samples, "open", slow)
     monkeypatch.setattr(guards, "_PAUSE", 600.0)
-    threads = [
-        threading.Thread(target=lambda i=i: together(server, guard, Asked.by(ANN, check(i), None))) for i in range(6)
-    ]
+    threads = [threading.Thread(target=lambda i=i: together(server, guard, (ANN, check(i), None))) for i in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -196,5 +195,6 @@ def test_rows_are_not_opened_for_who_does_not_reach_the_guard(
 ) -> None:
     server.guards._open.clear()
     monkeypatch.setattr(server.samples, "open", lambda _: pytest.fail("rows were opened"))
-    with pytest.raises(Problem, match="not-found"):
-        together(server, guard, Asked.by(EVE, check(0), None))
+    (refused,) = together(server, guard, (EVE, check(0), None))
+    assert isinstance(refused, Problem)
+    assert refused.code == "not-found"

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import SampleUnavailable
+from holdfast.errors import InvalidParameter, SampleUnavailable
 from holdfast.guard.guard import Guard
-from holdfast.server import examining
-from holdfast.server.errors import Problem
-from holdfast.server.roles import Caller
+from holdfast.server import samples
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem
+from holdfast.server.records import GUARDS
 from holdfast.server.running import first_token
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
-from holdfast.server.tables import GUARDS
 
 ROWS = "a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(200))
 
@@ -81,7 +81,7 @@ def test_a_sample_that_is_forgotten_meanwhile_gets_no_guard(server: Server, monk
 def test_a_sample_whose_name_or_file_goes_while_its_rows_are_read_is_not_registered(
     server: Server, monkeypatch: pytest.MonkeyPatch, meanwhile: str
 ) -> None:
-    real, begun = examining.examine, []
+    real, begun = samples.examine, []
 
     def slow(place: str, *rest: Any) -> dict[str, Any]:
         found = real(place, *rest)
@@ -90,7 +90,7 @@ def test_a_sample_whose_name_or_file_goes_while_its_rows_are_read_is_not_registe
             upload(server, "people") if meanwhile == "taken" else Path(place).unlink()
         return found
 
-    monkeypatch.setattr(examining, "examine", slow)
+    monkeypatch.setattr(samples, "examine", slow)
     with pytest.raises(Problem, match="name-taken" if meanwhile == "taken" else "timed-out"):
         upload(server, "people")
     assert len(server.samples.list()) == (1 if meanwhile == "taken" else 0)
@@ -124,6 +124,18 @@ def test_a_guard_whose_record_names_other_rows_is_not_opened(server: Server, tmp
             again.guards.guard(guard, Caller("1", "steward", "sam"))
     finally:
         again.close()
+
+
+def test_what_is_wrong_with_a_file_is_said_to_the_steward_alone(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match=r"^the file, line 203: there is 1 cell, and the header has 2 names$"):
+        upload(server, "people", ROWS + "7,7\n7\n")
+    with pytest.raises(InvalidParameter, match=r"^the file must have a name for every column, and column 1 has none"):
+        upload(server, "people", "," + ROWS)
+    made = upload(server, "people")
+    Path(server.samples.resolve("upload", server.samples.row(made["id"])["place"])[0]).write_text(ROWS + "7\n")
+    with pytest.raises(SampleUnavailable) as said:
+        server.samples.open(made["id"])
+    assert str(said.value) == "the sample's file is missing, or no longer has the rows it was registered with"
 
 
 def test_leftovers_of_a_crash_are_deleted_and_nothing_else(tmp_path: Path) -> None:

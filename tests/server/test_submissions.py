@@ -92,6 +92,10 @@ def test_a_ladder_shows_improvements_only(guard: dict[str, Any], ann: httpx.Clie
     assert [one["improved"] for one in (first, second, third)] == [True, False, True]
     assert second["value"] is None
     assert third["value"] < first["value"]
+    again = send(0.6)
+    assert (again["repeated"], again["improved"], again["details"]["beaten"]) == (True, False, True)
+    assert again["value"] == first["value"]
+    assert send(0.25)["improved"], "and what nothing has beaten is still the best"
     board = ann.get(f"/api/v1/guards/{guard['id']}/leaderboard", params={"board": "climb"}).json()
     assert (board["rising"], board["submissions"]) == (False, 3)
     assert [place["name"] for place in board["places"]] == ["base rate"]

@@ -14,11 +14,11 @@ import pytest
 import holdfast as hf
 from holdfast.data.schema import Kind
 from holdfast.errors import InvalidParameter
-from holdfast.guard.scoring import texts
+from holdfast.guard.scoring import files
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.files import table_in
 from holdfast.guard.scoring.predictions import predictions
-from holdfast.server import submitted
+from holdfast.server import submissions
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
 
@@ -38,6 +38,21 @@ CASES: list[tuple[str, Kind, Kind, str]] = [
     ("csv", "text", "text", 'id,prediction\n"a ""b""",low\nc,high\n'),
     ("csv", "text", "text", 'id,prediction\n"",low\n'),
     ("csv", "text", "text", "id,prediction\n,low\n"),
+    ("csv", "integer", "boolean", "id,prediction\n1,true\n\n2,false\n"),
+    ("csv", "integer", "boolean", "id,prediction\n1,true\n2,false\n\n"),
+    ("csv", "integer", "boolean", "id,prediction\n1,true,3\n"),
+    ("csv", "integer", "boolean", "id,other,prediction\n1,2,true\n2,3\n"),
+    ("csv", "integer", "boolean", "id,prediction,prediction\n1,true,false\n"),
+    ("csv", "integer", "boolean", "id,id,prediction\n1,2,false\n"),
+    ("csv", "integer", "boolean", "# mine\nid,prediction\n1,true\n"),
+    ("csv", "text", "boolean", "id,prediction\n#1,true\n"),
+    ("csv", "integer", "number", "id,prediction\n 1,2\n"),
+    ("csv", "integer", "number", "id,prediction\n+1,+2\n"),
+    ("csv", "integer", "number", "id,prediction\n1,inf\n"),
+    ("csv", "text", "text", 'id,prediction\n"a"b,low\n'),
+    ("csv", "text", "text", 'id,prediction\na"b,low\n'),
+    ("csv", "text", "text", "\ufeffid,prediction\na,low\n"),
+    ("csv", "text", "text", "id,prediction\ra,low\r"),
     ("json", "integer", "boolean", '{"keys": [1, 2], "predictions": [true, false]}'),
     ("json", "integer", "number", '{"keys": [1, 2], "predictions": [1, 0.25]}'),
     ("json", "integer", "number", '{"keys": [1, 2], "predictions": [1, "a"]}'),
@@ -52,15 +67,15 @@ CASES: list[tuple[str, Kind, Kind, str]] = [
 
 def here(format_: str, key: Kind, kind: Kind, text: str) -> Any:
     body = text.encode()
-    return texts.read(body, format_, "id", key, kind)
+    return files.read(body, format_, "id", key, kind)
 
 
 def apart(format_: str, key: Kind, kind: Kind, content: bytes, place: Path, most: int = 100) -> Any:
     import pyarrow as pa
 
     place.write_bytes(content)
-    table = pa.ipc.open_stream(submitted._arrow(table_in(place, format_, "id", (key, kind), most))).read_all()
-    return {"keys": submitted._column(table.column(0)), "predictions": submitted._column(table.column(1))}
+    table = pa.ipc.open_stream(submissions._arrow(table_in(place, format_, "id", (key, kind), most))).read_all()
+    return {"keys": submissions._column(table.column(0)), "predictions": submissions._column(table.column(1))}
 
 
 def digest(read: Any, key: Kind, kind: Kind) -> str:
@@ -79,7 +94,18 @@ def test_small_and_large_texts(format_: str, key: Kind, kind: Kind, text: str, t
         except InvalidParameter:
             said.append("refused")
     assert said[0] == said[1]
-    if ", 0.25" in text or "01,True" in text or "1e-3" in text or '"" b' in text or '"a",' in text:
+    if "\n\n" in text or "# mine" in text or text.count("id") + text.count("prediction") > 2 or '"a"b' in text:
+        assert said[0] == "refused"
+    if (
+        "#1" in text
+        or "+1" in text
+        or "\ufeff" in text
+        or ", 0.25" in text
+        or "01,True" in text
+        or "1e-3" in text
+        or '"" b' in text
+        or '"a",' in text
+    ):
         assert said[0] != "refused"
 
 
@@ -127,7 +153,7 @@ def test_files_that_take_a_process_are_read_two_at_a_time_and_keep_no_question_w
                 inside -= 1
         return place.name
 
-    monkeypatch.setattr(submitted, "read_predictions", slow)
+    monkeypatch.setattr(submissions, "read_predictions", slow)
     files = [tmp_path / f"{i}.parquet" for i in range(6)]
     small = tmp_path / "small.csv"
     for file in (*files, small):
@@ -135,12 +161,12 @@ def test_files_that_take_a_process_are_read_two_at_a_time_and_keep_no_question_w
 
     async def main() -> None:
         given: Any = None
-        waiting = [asyncio.create_task(submitted.read_on(server, f, "parquet", given, given, 5)) for f in files]
+        waiting = [asyncio.create_task(submissions.read_on(server, f, "parquet", given, given, 5)) for f in files]
         async with asyncio.timeout(20):
             while inside < 2:
                 await asyncio.sleep(0.001)
         await asyncio.sleep(0.1)  # a third one would begin now
-        found = await asyncio.wait_for(submitted.read_on(server, small, "csv", given, given, 5), 10)
+        found = await asyncio.wait_for(submissions.read_on(server, small, "csv", given, given, 5), 10)
         assert found == small.name
         assert await asyncio.wait_for(server.work(lambda: 7), 10) == 7
         go.set()
@@ -157,16 +183,16 @@ def test_files_that_take_a_process_are_read_two_at_a_time_and_keep_no_question_w
 def test_more_predictions_than_rows_could_have_are_refused_read_here_or_apart(tmp_path: Path) -> None:
     schema = hf.data.Schema.from_dict({"columns": [{"name": n, "kind": "integer"} for n in ("id", "y")]})
     board = Board.from_dict({"name": "b", "key": "id", "label": "y", "metric": "accuracy"})
-    most = 4 * 5 + submitted._SPARE
+    most = 4 * 5 + submissions._SPARE
     for size, right in ((most, True), (most + 1, False)):
         place = tmp_path / f"{size}.csv"
         place.write_text("id,prediction\n" + "".join(f"{i},{i % 2}\n" for i in range(size)))
         for settings in (Settings(folder=tmp_path, max_body=1 << 20), Settings(folder=tmp_path, max_body=1024)):
             if right:
-                assert len(submitted.read_predictions(place, "csv", board, schema, 5, settings)["keys"]) == most
+                assert len(submissions.read_predictions(place, "csv", board, schema, 5, settings)["keys"]) == most
             else:
                 with pytest.raises(InvalidParameter, match=f"at most {most}"):
-                    submitted.read_predictions(place, "csv", board, schema, 5, settings)
+                    submissions.read_predictions(place, "csv", board, schema, 5, settings)
 
 
 def test_what_a_file_unfolds_to_does_not_fill_the_server(tmp_path: Path) -> None:
@@ -178,6 +204,6 @@ def test_what_a_file_unfolds_to_does_not_fill_the_server(tmp_path: Path) -> None
     board = Board.from_dict({"name": "b", "key": "id", "label": "y", "metric": "accuracy"})
     settings = Settings(folder=tmp_path, max_upload=1 << 20)
     with pytest.raises(InvalidParameter, match="1048576 bytes once it is unpacked"):
-        submitted.read_predictions(place, "parquet", board, schema, 40, settings)
-    found = submitted.read_predictions(place, "parquet", board, schema, 40, Settings(folder=tmp_path))
+        submissions.read_predictions(place, "parquet", board, schema, 40, settings)
+    found = submissions.read_predictions(place, "parquet", board, schema, 40, Settings(folder=tmp_path))
     assert len(found["keys"]) == 40

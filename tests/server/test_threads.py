@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import suppress
 
-from holdfast.server.threads import Threads
+from holdfast.core.checkpoint import checkpoint
+from holdfast.server.http import Problem
+from holdfast.server.scheduling import Threads
 
 
 def test_a_call_that_nobody_waits_for_keeps_its_place() -> None:
@@ -41,6 +44,37 @@ def test_a_call_that_nobody_waits_for_keeps_its_place() -> None:
     asyncio.run(impatient())
     threads.close()
     assert most == 2
+
+
+def test_a_call_that_nobody_waits_for_ends_at_its_next_checkpoint() -> None:
+    threads, begun, ended = Threads(1, "test"), threading.Event(), threading.Event()
+
+    def long() -> None:
+        try:
+            for _ in range(10_000):
+                begun.set()
+                checkpoint()
+                time.sleep(0.002)
+        finally:
+            ended.set()
+
+    async def work() -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await threads.run(long)
+        assert ended.wait(10), "it would have gone on for 20 seconds"
+        begun.clear()
+        ended.clear()
+        last = asyncio.create_task(threads.run(long))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        threads.close()
+        assert ended.wait(10), "so does what is under way when the server stops"
+        with suppress(Problem):
+            await last
+
+    asyncio.run(work())
+    checkpoint()  # and those who come after it are not stopped
 
 
 def test_a_call_that_has_not_begun_is_not_made() -> None:

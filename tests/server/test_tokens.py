@@ -10,10 +10,9 @@ import pytest
 
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger import open_store
-from holdfast.server.errors import Problem
-from holdfast.server.records import Records
-from holdfast.server.tables import TOKENS
-from holdfast.server.tokens import TOKEN, Tokens
+from holdfast.server.auth.tokens import TOKEN, Tokens
+from holdfast.server.http import Problem
+from holdfast.server.records import TOKENS, Records
 
 LATER = datetime.now(UTC) + timedelta(days=1)
 

@@ -16,9 +16,9 @@ from holdfast.cli.main import build
 from holdfast.cli.main import run as holdfast
 from holdfast.errors import HoldfastError
 from holdfast.server import Settings, create_app
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.logs import JSONLines, hide
-from holdfast.server.roles import caller_of
+from holdfast.server.auth.tokens import caller_of
+from holdfast.server.http import Problem, problem_of
+from holdfast.server.observability import JSONLines, hide
 from holdfast.server.running import first_token, to_environment
 
 

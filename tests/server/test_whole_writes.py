@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.server.whole_writes import Whole
+from holdfast.server.running import Whole
 from tests.server.live import Live
 
 

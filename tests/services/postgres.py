@@ -34,8 +34,14 @@ _ALWAYS = (
     "autovacuum=off",
     "log_min_messages=fatal",
 )
-# The shell ends the server and clears up as soon as its own standard input closes.
-_KEEPER = 'folder=$1; shift; "$@" </dev/null & server=$!; read -r _; kill -QUIT $server; wait $server; rm -rf "$folder"'
+# The shell starts the server anew with every line that it reads, and ends it and clears up as soon as its own standard
+# input closes.
+_KEEPER = """
+folder=$1; shift
+"$@" </dev/null & server=$!
+while read -r _; do kill -INT $server; wait $server; "$@" </dev/null & server=$!; done
+kill -QUIT $server; wait $server; rm -rf "$folder"
+"""
 
 
 def binaries() -> Path:
@@ -60,6 +66,8 @@ class Server:
 
     port: int
     password: str = field(repr=False)
+    keeper: subprocess.Popen[bytes] = field(repr=False)
+    log: Path = field(repr=False)
 
     def url(self, database: str = "postgres") -> str:
         """Address of a database, as libpq and SQLAlchemy's `postgresql` dialect read it."""
@@ -88,6 +96,23 @@ class Server:
             parameters=(database,),
         )
         return len(ended)
+
+    def restart(self) -> None:
+        """Stop it as an administrator does, connections and all, and start it again; wait until it answers."""
+        (began,) = self.execute("select pg_postmaster_start_time()")
+        assert self.keeper.stdin is not None
+        self.keeper.stdin.write(b"\n")
+        self.keeper.stdin.flush()
+        end = time.monotonic() + _WAIT
+        while time.monotonic() < end:
+            _wait(self)
+            try:
+                if self.execute("select pg_postmaster_start_time()") != [began]:
+                    return
+            except psycopg.OperationalError:  # it was still on its way down
+                pass
+            time.sleep(0.02)
+        raise RuntimeError("PostgreSQL did not start again")
 
 
 @contextmanager
@@ -125,8 +150,8 @@ def running(*, durable: bool = False) -> Iterator[Server]:
             **common,
         )
     try:
-        server = Server(port, password)
-        _wait(server, keeper, folder / "log")
+        server = Server(port, password, keeper, folder / "log")
+        _wait(server)
         yield server
     finally:
         assert keeper.stdin is not None
@@ -135,15 +160,15 @@ def running(*, durable: bool = False) -> Iterator[Server]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait(server: Server, keeper: subprocess.Popen[bytes], log: Path) -> None:
+def _wait(server: Server) -> None:
     end = time.monotonic() + _WAIT
     while True:
         try:
             psycopg.connect(server.url(), connect_timeout=5).close()
             return
         except psycopg.OperationalError:
-            if keeper.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"PostgreSQL did not start: {log.read_text()[-500:]}") from None
+            if server.keeper.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"PostgreSQL did not start: {server.log.read_text()[-500:]}") from None
             time.sleep(0.05)
 
 

@@ -17,13 +17,11 @@ from starlette.exceptions import HTTPException
 
 from holdfast import __version__
 from holdfast.errors import HoldfastError
-from holdfast.server import logs, pages
-from holdfast.server.door import Authenticated, Numbered
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.limits import Bodies, Limits
-from holdfast.server.quick_questions import QuickQuestions
-from holdfast.server.refusals import refusal
-from holdfast.server.routes import questions
+from holdfast.server import observability, pages
+from holdfast.server.http import Problem, problem_of
+from holdfast.server.middleware import Authentication, Bodies, Limits, RequestId, Slots, refusal
+from holdfast.server.routes.health import Readiness
+from holdfast.server.running import READ_SECONDS, end_in_time
 from holdfast.server.settings import Settings
 from holdfast.server.shapes import ProblemFacts
 from holdfast.server.state import Server
@@ -52,13 +50,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     server = Server(settings or Settings())
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        logs.say("started", version=__version__, worker=os.getpid())
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        observability.say("started", version=__version__, worker=os.getpid())
         writing = asyncio.create_task(_write_metrics(server))
-        yield
+        yield {READ_SECONDS: server.settings.read_seconds}
         writing.cancel()
         server.close()
-        logs.say("stopped", worker=os.getpid())
+        observability.say("stopped", worker=os.getpid())
 
     app = FastAPI(
         title="Holdfast",
@@ -70,17 +68,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.server = server
+    app.state.server, app.state.readiness = server, Readiness()
     for name in ROUTES:
-        app.include_router(importlib.import_module(f"holdfast.server.routes.{name}").router)
+        # Added one by one: FastAPI matches a router that is included twice for each request.
+        app.router.routes.extend(importlib.import_module(f"holdfast.server.routes.{name}").router.routes)
     pages.add_to(app, server)
     _handle_errors(app)
     # The last one added is the first that a request meets.
-    app.add_middleware(QuickQuestions, server=server, answered=questions.answered)
-    app.add_middleware(Bodies, settings=server.settings)
-    app.add_middleware(Authenticated, server=server)
+    app.add_middleware(Slots, settings=server.settings)
+    app.add_middleware(Bodies, server=server)
+    app.add_middleware(Authentication, server=server)
     app.add_middleware(Limits, settings=server.settings)
-    app.add_middleware(Numbered, server=server)
+    app.add_middleware(RequestId, server=server)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
@@ -94,8 +93,10 @@ async def _write_metrics(server: Server) -> None:
 
 def from_environment() -> FastAPI:
     """The application of a worker process, whose settings its parent put into the environment."""
-    logs.set_up()
-    app = create_app(Settings())
+    observability.set_up()
+    settings = Settings()
+    end_in_time(settings.shutdown_seconds)
+    app = create_app(settings)
     # Questions make much that ends with them, and what was loaded stays: the collector need not walk it all so often.
     gc.collect()
     gc.freeze()
@@ -106,6 +107,8 @@ def from_environment() -> FastAPI:
 def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(Problem)
     async def problem(request: Request, error: Problem) -> Response:
+        if error.delay:
+            raise error  # the outermost layer holds it back, where it takes no place
         return _say(request, error)
 
     @app.exception_handler(HoldfastError)
@@ -146,10 +149,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "hf_<id>_<secret>"}}
         for path, methods in made["paths"].items():
             for one in methods.values():
-                if path != "/healthz":
+                if path not in ("/healthz", "/readyz"):
                     one["security"] = [{"token": []}]
         app.openapi_schema = made
     return app.openapi_schema
-
-
-__all__ = ["ROUTES", "create_app", "from_environment"]

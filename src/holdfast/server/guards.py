@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
 
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
-from holdfast.errors import SampleUnavailable
+from holdfast.errors import QuestionRefused, SampleUnavailable
+from holdfast.guard import pipeline
+from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.estimates import Estimate
 from holdfast.guard.guard import Guard
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import Store
-from holdfast.guard.policy import Policy
-from holdfast.guard.standing import Standing
-from holdfast.server.errors import Problem
-from holdfast.server.records import IDENTITY, Records, Taken, now
-from holdfast.server.roles import Caller
+from holdfast.guard.pipeline import Batch, Request
+from holdfast.guard.policy import SCORE, Policy
+from holdfast.guard.questions.base import Question
+from holdfast.guard.state import GuardState
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem
+from holdfast.server.records import GUARDS, IDENTITY, TOKENS, Records, Taken, now
 from holdfast.server.samples import Samples
-from holdfast.server.tables import GUARDS
+from holdfast.server.scheduling import Coalescer, FreeWork
+
+# --- Guards -----------------------------------------------------------------------------------------------------------
 
 _FILES = ("polars", "duckdb")
 _PAUSE, _LONGEST_PAUSE = 0.5, 60.0
@@ -39,9 +48,17 @@ class Guards:
         self._lacking: dict[str, tuple[float, str]] = {}
 
     def create(
-        self, name: str, sample: str, policy: Mapping[str, Any] | None, allow_overlap: str | None = None
+        self,
+        name: str,
+        sample: str,
+        policy: Mapping[str, Any] | None,
+        allow_overlap: str | None = None,
+        caller: Caller | None = None,
     ) -> Mapping[str, Any]:
-        """Put a sample behind a guard."""
+        """Put a sample behind a guard. `caller` must steward every guard that it is allowed to share rows with.
+
+        A token that names guards names this one too from then on.
+        """
         made = None if policy is None else Policy.from_dict(policy)
         known = self._samples.row(sample)
         for values, detail in (
@@ -55,7 +72,8 @@ class Guards:
                 raise Problem("name-taken", detail)
         rows = self._samples.open(sample)
         try:
-            guard = Guard.open(self._store, rows, made, allow_overlap=allow_overlap)
+            rights = None if caller is None else partial(self._require_stewards, caller)
+            guard = Guard.open(self._store, rows, made, allow_overlap=allow_overlap, rights=rights)
         except BaseException:
             rows.close()
             raise
@@ -69,6 +87,9 @@ class Guards:
         try:
             with self._samples.held(sample) as connection:
                 connection.execute(insert(GUARDS).values(values))
+                if caller is not None and caller.guards is not None:
+                    named = json.dumps(sorted({*caller.guards, values["id"]}))
+                    connection.execute(update(TOKENS).where(TOKENS.c.id == caller.token).values(guards=named))
         except Taken:
             guard.shut()
             raise Problem("name-taken", "a guard of that name, or of these rows, was made just now") from None
@@ -78,6 +99,16 @@ class Guards:
         with self._mutex:
             self._rows[values["id"]], self._open[values["id"]] = values, guard
         return values
+
+    def _require_stewards(self, caller: Caller, datasets: Sequence[str]) -> None:
+        """Raise unless the caller may decide for the guards of these ledgers; which they are is not said."""
+        known = {row["dataset"]: row["id"] for row in self.rows()}
+        if not all(caller.stewards(known.get(dataset)) for dataset in datasets):
+            raise Problem(
+                "forbidden",
+                "this sample shares rows with a guard that this token is no steward of; only a steward of both guards "
+                "may allow that",
+            )
 
     def row(self, identity: str) -> Mapping[str, Any]:
         """The record of a guard, which never changes."""
@@ -95,7 +126,7 @@ class Guards:
     def ledger(self, identity: str, caller: Caller) -> Ledger:
         """The ledger of a guard that the caller reaches; no row of the sample is needed."""
         ledger = self.chain(identity)
-        if not caller.steward and not caller.reaches(identity, ledger.look(Standing.of).policy):
+        if not caller.reaches(identity, None if caller.steward else ledger.look(GuardState.of).policy):
             raise _absent()
         return ledger
 
@@ -108,20 +139,25 @@ class Guards:
         self.ledger(identity, caller)
         return self.opened(identity)
 
-    def opened_for(self, identity: str, callers: Sequence[Caller]) -> Guard:
-        """A guard that one of the callers reaches, with its rows; whether each does is asked with its question."""
-        guard = self._open.get(identity)
-        if guard is not None:
-            return guard
-        policy = self.chain(identity).look(Standing.of).policy
-        if not any(caller.reaches(identity, policy) for caller in callers):
-            raise _absent()
-        return self.opened(identity)
+    def require(
+        self, identity: str, caller: Caller, policy: Policy, question: Question | Mapping[str, Any] | None = None
+    ) -> None:
+        """Raise for a caller who does not reach a guard of this policy, or may not ask this question of it.
 
-    def require(self, identity: str, caller: Caller, policy: Policy) -> None:
-        """Raise for a caller who does not reach a guard of this policy."""
+        What ends a run ends it for everybody, so it takes a steward; where histories are separate everybody ends their
+        own, and a steward, who sees more than one of them, asks nothing.
+        """
         if not caller.reaches(identity, policy):
             raise _absent()
+        kind = question.get("kind") if isinstance(question, Mapping) else getattr(question, "kind", None)
+        known = Question.kinds().get(kind) if isinstance(kind, str) else None
+        if policy.histories == "separate":
+            if caller.steward and question is not None:
+                raise QuestionRefused(
+                    "a steward sees every analyst's answers, and so asks nothing where these are separate"
+                )
+        elif known is not None and known.ends_run and not caller.stewards(identity):
+            raise QuestionRefused(f"a {kind} ends the run for everybody: only a steward of this guard may ask it")
 
     def slow(self, identity: str) -> bool:
         """Whether the rows of a guard that this worker has opened take long to read."""
@@ -187,4 +223,137 @@ def _absent() -> Problem:
     return Problem("not-found", "there is no such guard for this token")
 
 
-__all__ = ["Guards"]
+# --- Asking -----------------------------------------------------------------------------------------------------------
+# Asking guards for callers: single questions that wait at the same moment go through the pipeline together.
+#
+# Each of them is decided by itself, as if it had come alone. Without load nobody waits for anybody.
+
+GROUPS, HEAD_START = 2, 0.1
+"""Groups of one guard at work, and seconds that one is alone: large ones cost less, a slow one holds nobody up."""
+
+Outcomes = list[GuardedAnswer | Exception]
+
+
+class Asking:
+    """Asks guards. `work` calls something that blocks on one of the worker's threads, of which there are `threads`."""
+
+    def __init__(self, guards: Guards, free: FreeWork, work: Callable[..., Awaitable[Any]], threads: int) -> None:
+        self._guards, self._free, self._work, self._threads = guards, free, work, threads
+        self._by_guard: dict[str, Coalescer[Request, GuardedAnswer]] = {}
+
+    async def estimate(self, guard: str, caller: Caller, question: Mapping[str, Any]) -> Estimate:
+        """What a question would cost and give; free, and so bounded by the caller's allowance."""
+
+        def work() -> Estimate:
+            return self._guards.guard(guard, caller).estimate(question, analyst=caller.name)
+
+        light = self._free.is_light([question])
+        return (await self._free.run(caller.name, light, work))[0]
+
+    async def ask(self, guard: str, caller: Caller, question: Mapping[str, Any], key: str | None) -> GuardedAnswer:
+        """Answer one question: with those of others, unless its expressions are large or it is a submission."""
+        self._free.require(caller.name)
+        # Predictions are read against a column of the rows before they are paid for: that holds nobody else up.
+        if question.get("kind") == SCORE or not self._free.is_light([question]):
+            return (await self.ask_all(guard, caller, [question], None if key is None else [key]))[0]
+        return await self.coalesced(guard, request_of(self._guards, guard, caller, question, key))
+
+    async def coalesced(self, guard: str, request: Request) -> GuardedAnswer:
+        """Answer a question with those of others that wait for the same guard."""
+        coalescer = self._by_guard.get(guard)
+        if coalescer is None:
+            # Nothing is left behind when nobody asks any more: addresses that are no guard are for anybody to make up.
+            coalescer = self._by_guard[guard] = Coalescer(
+                partial(self._work, self.ask_each, guard), when_idle=lambda: self._by_guard.pop(guard, None)
+            )
+        # Slow rows are read by as many as there are threads; quick ones are better read for many at once.
+        slow = self._guards.slow(guard)
+        coalescer.at_once, coalescer.head_start = (self._threads, 0.0) if slow else (GROUPS, HEAD_START)
+        return await coalescer(request)
+
+    def ask_each(self, guard: str, requests: Sequence[Request]) -> Outcomes:
+        """Answer questions of callers who know nothing of each other, on the thread that calls this.
+
+        What is refused, or was answered before, is free work, and is charged to the allowance of who asked it.
+        """
+        begun = time.thread_time()
+        outcomes = answer(self._guards, guard, pipeline.check(self._guards.chain(guard), requests, together=False))
+        each = (time.thread_time() - begun) / len(requests)
+        for request, outcome in zip(requests, outcomes, strict=True):
+            if isinstance(outcome, Exception) or outcome.repeated:
+                self._free.charge(request.analyst, each)
+        return outcomes
+
+    async def ask_all(
+        self,
+        guard: str,
+        caller: Caller,
+        questions: Sequence[Question | Mapping[str, Any]],
+        keys: Sequence[str] | None,
+    ) -> list[GuardedAnswer]:
+        """Answer questions of one caller that were chosen together. Where the rows are out of reach, from the ledger.
+
+        Checking them is free work until they are paid for; what was paid for is given back. So is reading the rows for
+        one that is refused.
+        """
+        light = self._free.is_light(questions)
+        check = partial(check_all, self._guards, guard, caller, questions, keys)
+        batch, seconds = await self._free.run(caller.name, light, check)
+
+        def settle() -> list[GuardedAnswer]:
+            with self._free.charging_refusals(caller.name):
+                return cast(list[GuardedAnswer], answer(self._guards, guard, batch))
+
+        answers: list[GuardedAnswer] = await self._work(settle)
+        new = sum(not answer.repeated for answer in answers)
+        self._free.charge(caller.name, -seconds * new / len(answers))
+        return answers
+
+
+def request_of(
+    guards: Guards, guard: str, caller: Caller, question: Question | Mapping[str, Any], key: str | None
+) -> Request:
+    """A question under the name of a token; whether the token reaches the guard is decided by the guard's policy."""
+    return Request(question, caller.name, key, partial(guards.require, guard, caller, question=question))
+
+
+def check_all(
+    guards: Guards,
+    guard: str,
+    caller: Caller,
+    questions: Sequence[Question | Mapping[str, Any]],
+    keys: Sequence[str] | None,
+) -> Batch:
+    """Check questions of one caller that were chosen together."""
+    each = [None] * len(questions) if keys is None else keys
+    requests = [request_of(guards, guard, caller, *pair) for pair in zip(questions, each, strict=True)]
+    return pipeline.check(guards.chain(guard), requests, together=True)
+
+
+def answer(guards: Guards, guard: str, batch: Batch) -> Outcomes:
+    """Answer questions that were checked. Only new ones need the rows; the ledger has what was answered before."""
+    if not batch.open:
+        return pipeline.release(batch)
+    try:
+        opened = guards.opened(guard)
+    except SampleUnavailable as lacking:
+        return pipeline.recall(batch, lacking)
+    try:
+        outcomes = opened.answer(batch)
+    except SampleUnavailable:
+        guards.renew(guard, opened)
+        raise
+    if any(isinstance(outcome, SampleUnavailable) for outcome in outcomes):
+        guards.renew(guard, opened)
+    return outcomes
+
+
+def ask_all(
+    guards: Guards,
+    guard: str,
+    caller: Caller,
+    questions: Sequence[Question | Mapping[str, Any]],
+    keys: Sequence[str] | None,
+) -> list[GuardedAnswer]:
+    """Answer questions of one caller on the thread that calls this: for those that hold no expression to check."""
+    return cast(list[GuardedAnswer], answer(guards, guard, check_all(guards, guard, caller, questions, keys)))

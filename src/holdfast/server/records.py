@@ -1,4 +1,4 @@
-"""The server's records (tokens, samples, guards, reports) in the database that holds the ledger."""
+"""The server's own records (tokens, samples, guards, reports), in tables next to the ledger's."""
 
 from __future__ import annotations
 
@@ -9,14 +9,101 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, RowMapping, Table, insert, select, text, update
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    ForeignKey,
+    MetaData,
+    RowMapping,
+    Select,
+    Table,
+    Text,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from holdfast.errors import LedgerConflict, LedgerUnavailable
-from holdfast.guard.ledger.schema import Migrations
-from holdfast.guard.ledger.sql_store import SQLStore
+from holdfast.guard.ledger.sql import Migrations, SQLStore, give_up, twice
 
-RECORDS = Migrations("the server's", Path(__file__).parent / "migrations", "0002", "server_version")
+# --- Tables -----------------------------------------------------------------------------------------------------------
+# The server's own tables, beside the ledger's in the same database. Alembic makes them; a test keeps the two alike.
+
+METADATA = MetaData()
+
+#: Times are ISO texts in UTC, as the ledger's are: they sort, and both databases store them alike.
+TOKENS = Table(
+    "server_tokens",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("guards", Text),
+    Column("hash", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("expires", Text, nullable=False),
+    Column("revoked", Text),
+)
+
+SAMPLES = Table(
+    "server_samples",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("origin", Text, nullable=False),
+    Column("place", Text, nullable=False),
+    Column("row_key", Text),
+    Column("row_key_numbered", Boolean),
+    Column("schema", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("removed", Text),
+)
+
+GUARDS = Table(
+    "server_guards",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("sample", Text, ForeignKey("server_samples.id"), nullable=False),
+    Column("dataset", Text, nullable=False, unique=True),
+    Column("created", Text, nullable=False),
+)
+
+REPORTS = Table(
+    "server_reports",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("title", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("partial", Boolean, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("uploader", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("published", Text),
+)
+
+#: What a report says, apart from what is listed of it: some have megabytes.
+REPORT_CONTENTS = Table(
+    "server_report_contents",
+    METADATA,
+    Column("id", Text, ForeignKey("server_reports.id"), primary_key=True),
+    Column("content", Text, nullable=False),
+)
+
+
+# --- Records ----------------------------------------------------------------------------------------------------------
+# The server's records (tokens, samples, guards, reports) in the database that holds the ledger.
+
+RECORDS = Migrations("the server's", Path(__file__).parent / "migrations", "0003", "server_version")
 """Those of the records; a test keeps the version and the newest of `migrations/versions` alike."""
 
 _SCHEMA_LOCK = 0x686F6C6473727672  # "holdsrvr"
@@ -42,7 +129,10 @@ class Taken(Exception):
 
 
 class Records:
-    """Rows of the server's tables. Every call is one short transaction of its own."""
+    """Rows of the server's tables. Every call is one short transaction of its own.
+
+    Where the connection turns out to be lost, a read is done again on another, once; a write is not begun.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -63,21 +153,23 @@ class Records:
 
     def get(self, table: Table, **where: Any) -> dict[str, Any] | None:
         """The row with these values, or None."""
-        with self._connected() as connection:
-            row = connection.execute(select(table).filter_by(**where)).mappings().first()
-        return None if row is None else _plain(row)
+        return next(iter(self._rows(select(table).filter_by(**where).limit(1))), None)
 
     def all(self, table: Table, **where: Any) -> list[dict[str, Any]]:
         """Rows with these values, oldest first."""
-        statement = select(table).filter_by(**where).order_by(table.c.created, table.c.id)
-        with self._connected() as connection:
-            return [_plain(row) for row in connection.execute(statement).mappings()]
+        return self._rows(select(table).filter_by(**where).order_by(table.c.created, table.c.id))
 
     def some(self, table: Table, identities: Collection[str]) -> list[dict[str, Any]]:
         """The rows with these ids, in any order."""
-        statement = select(table).where(table.c.id.in_(identities))
-        with self._connected() as connection:
-            return [_plain(row) for row in connection.execute(statement).mappings()]
+        return self._rows(select(table).where(table.c.id.in_(identities)))
+
+    def _rows(self, statement: Select[Any]) -> list[dict[str, Any]]:
+        def read() -> list[dict[str, Any]]:
+            with self._engine.connect() as connection:
+                return [_plain(row) for row in connection.execute(statement).mappings()]
+
+        with _explained():
+            return twice(self._engine, read)
 
     def add(self, table: Table, **values: Any) -> None:
         """Store a row, durably; `Taken` if one of its unique values is in use."""
@@ -88,6 +180,15 @@ class Records:
         """Change a row; False if there is none."""
         with self.writing() as connection:
             return bool(connection.execute(update(table).where(table.c.id == identity).values(values)).rowcount)
+
+    def probe(self) -> None:
+        """Write something, durably, and read it again; `LedgerUnavailable` where that fails. Nothing is changed."""
+        table = RECORDS.kept_in
+        with self.writing() as connection:
+            connection.execute(text(f"UPDATE {table} SET version_num = version_num"))
+        with self._connected() as connection:
+            if RECORDS.stored_version(connection) != RECORDS.version:
+                raise LedgerUnavailable("the server's records are not as they were left")
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -107,13 +208,20 @@ class Records:
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        try:
-            with self._engine.connect() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise LedgerUnavailable(
-                f"the server's records could not be reached ({type(error).__name__}); nothing was changed"
-            ) from None
+        with _explained(), twice(self._engine, self._connect) as connection:
+            yield connection
+
+    def _connect(self) -> Connection:
+        """A connection that answers. A file's cannot be lost, and is not tried."""
+        connection = self._engine.connect()
+        if not self._sqlite:
+            try:
+                connection.execute(select(1))
+                connection.rollback()
+            except BaseException:
+                give_up(connection)
+                raise
+        return connection
 
     def _lock_schema(self, connection: Connection) -> None:
         if self._sqlite:
@@ -122,8 +230,16 @@ class Records:
             connection.execute(text("SELECT pg_advisory_xact_lock(:name)"), {"name": _SCHEMA_LOCK})
 
 
+@contextmanager
+def _explained() -> Iterator[None]:
+    """A database that fails is a ledger out of reach: the records are beside it."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise LedgerUnavailable(
+            f"the server's records could not be reached ({type(error).__name__}); nothing was changed"
+        ) from None
+
+
 def _plain(row: RowMapping) -> dict[str, Any]:
     return {str(name): value for name, value in row.items()}
-
-
-__all__ = ["IDENTITY", "RECORDS", "Records", "Taken", "now"]

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert
 
-from holdfast.server.errors import Problem
-from holdfast.server.records import IDENTITY, Records, Taken, now
-from holdfast.server.responses import strict_loads
-from holdfast.server.roles import Caller
-from holdfast.server.tables import REPORT_CONTENTS, REPORTS
-from holdfast.strict_json import to_json
+from holdfast.core.strict_json import to_json
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem, strict_loads
+from holdfast.server.records import IDENTITY, REPORT_CONTENTS, REPORTS, Records, Taken, now
 
 if TYPE_CHECKING:
     from holdfast.coherence.report import Report
@@ -124,6 +122,3 @@ def _written(report: Report) -> str:
 
 def _seen(row: Mapping[str, Any], caller: Caller) -> bool:
     return caller.steward or row["published"] is not None
-
-
-__all__ = ["MEDIA_TYPE", "Reports", "public"]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
+import logging
 import os
 import signal
 import socket
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
 from holdfast.errors import InvalidParameter
-from holdfast.server import logs
-from holdfast.server.metrics import forget
+from holdfast.server import observability
+from holdfast.server.observability import forget
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
+
+# --- Running ----------------------------------------------------------------------------------------------------------
 
 
 def first_token(settings: Settings, *, another: bool = False) -> str | None:
@@ -65,6 +73,61 @@ def to_environment(settings: Settings) -> dict[str, str]:
     }
 
 
+def graceful_seconds(seconds: float) -> float:
+    """Of the time until the end, what requests under way have; the rest is for letting go of everything.
+
+    Examples
+    --------
+    >>> graceful_seconds(20), graceful_seconds(1)
+    (18.0, 0.75)
+    """
+    return max(seconds - 2.0, 0.75 * seconds)
+
+
+def end_in_time(seconds: float) -> None:
+    """End this process so many seconds after it was told to, whatever its threads do then.
+
+    Python waits for every thread when a process ends, and a thread that reads rows may take minutes. What it paid for
+    is on the ledger, as after a crash. It is called by a worker's main thread once uvicorn handles the signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+
+    def end() -> None:
+        observability.say("stopped", worker=os.getpid(), cut_off=True)
+        os._exit(0)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        handled = signal.getsignal(number)
+
+        def told(given: int, frame: Any, handled: Any = handled) -> None:
+            timer = threading.Timer(seconds, end)
+            timer.daemon = True
+            timer.start()
+            signal.signal(given, handled)
+            handled(given, frame)
+
+        if callable(handled):
+            signal.signal(number, told)
+
+
+def _end_at_once(should_exit: threading.Event) -> threading.Event:
+    """Have the parent of workers pass a signal on when it comes; uvicorn's looks for signals between its other work.
+
+    Returns what is set once a signal has come.
+    """
+    told = threading.Event()
+
+    def tell() -> None:
+        told.set()
+        should_exit.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # By a thread: the one that handles the signal may hold the event's lock.
+        signal.signal(number, lambda *_: threading.Thread(target=tell, daemon=True).start())
+    return told
+
+
 def serve(settings: Settings) -> None:
     """Serve until a signal comes; then let requests under way end, and stop."""
     import uvicorn
@@ -73,7 +136,7 @@ def serve(settings: Settings) -> None:
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port,
-        "http": "holdfast.server.whole_writes:WholeWrites",  # over h11, the only one that bounds headers
+        "http": "holdfast.server.running:WholeWrites",  # over h11, the only one that bounds headers
         "ws": "none",
         "log_config": None,
         "access_log": False,
@@ -82,10 +145,10 @@ def serve(settings: Settings) -> None:
         "proxy_headers": bool(settings.proxies),
         "forwarded_allow_ips": settings.proxies or None,
         "timeout_keep_alive": 15,
-        "timeout_graceful_shutdown": settings.shutdown_seconds,
+        "timeout_graceful_shutdown": graceful_seconds(settings.shutdown_seconds),
         "h11_max_incomplete_event_size": 256 * 1024,
     }
-    logs.set_up()
+    observability.set_up()
     forget(settings.folder)
     os.environ.update(to_environment(settings))
     # Uvicorn ends what is under way and then sends itself the signal again: an orderly end is no failure.
@@ -98,7 +161,100 @@ def serve(settings: Settings) -> None:
     shared = config.bind_socket()
     # asyncio sets this by itself, but not on connections to a socket that it has not made.
     shared.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    Multiprocess(config, sockets=[shared]).run()
+    supervisor = Multiprocess(config, sockets=[shared])
+    told = _end_at_once(supervisor.should_exit)
+    supervisor.run()
+    if told.is_set():  # its workers have ended, and taking down what it has imported takes seconds of a busy machine
+        logging.shutdown()
+        os._exit(0)
 
 
-__all__ = ["first_token", "require_free", "serve", "to_environment"]
+# --- Whole writes -----------------------------------------------------------------------------------------------------
+# Responses leave whole: head and body in one write, where uvicorn makes one of each.
+#
+# With threads at work every system call gives another of them its turn, and a second write waits for the first's end.
+# Heads come whole too, or their connection ends.
+
+READ_SECONDS = "read_seconds"
+"""Under which name the application's state tells how long headers may take."""
+_MOST = 1 << 16
+"""Bytes beyond which nothing is held back."""
+
+
+class Whole:
+    """A transport that writes what came in one step of the loop at its end, as one."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        """Hold some bytes until this step ends."""
+        if not self._held:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._held.append(data)
+        self._size += len(data)
+        if self._size > _MOST:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is held, and close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            whole, self._held, self._size = b"".join(self._held), [], 0
+            self._transport.write(whole)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class WholeWrites(H11Protocol):
+    """uvicorn's protocol over such a transport, which also ends a connection whose headers do not come in time.
+
+    uvicorn itself waits forever for the rest of a head. The time is the state's `read_seconds`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._seconds = float(self.app_state.get(READ_SECONDS, 10.0))
+        self._heading: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin a connection."""
+        super().connection_made(Whole(transport))  # type: ignore[arg-type]
+        self._time_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came."""
+        super().data_received(data)
+        self._time_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End a connection."""
+        super().connection_lost(exc)
+        self._stop_timing()
+
+    def _time_head(self) -> None:
+        """Begin to count when a head is awaited or has begun to come, and stop when it is all there.
+
+        Between requests uvicorn's own timer counts, until the first byte of the next.
+        """
+        if self.conn.their_state is h11.IDLE and self.timeout_keep_alive_task is None:
+            if self._heading is None:
+                self._heading = self.loop.call_later(self._seconds, self._end)
+        else:
+            self._stop_timing()
+
+    def _stop_timing(self) -> None:
+        if self._heading is not None:
+            self._heading.cancel()
+            self._heading = None
+
+    def _end(self) -> None:
+        self._heading = None
+        if not self.transport.is_closing():
+            self.transport.close()

@@ -7,7 +7,9 @@ still lie in it, and tables are chosen by the name under which they were allowed
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,13 +18,15 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, select, update
 
+from holdfast.core import sandbox
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
-from holdfast.errors import InvalidParameter, SampleUnavailable
-from holdfast.server.errors import Problem
-from holdfast.server.records import IDENTITY, Records, Taken, now
+from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
+from holdfast.server.http import Problem
+from holdfast.server.records import GUARDS, IDENTITY, SAMPLES, Records, Taken, now
 from holdfast.server.settings import Settings
-from holdfast.server.tables import GUARDS, SAMPLES
+
+# --- Samples ----------------------------------------------------------------------------------------------------------
 
 FORMATS = ("csv", "parquet")
 Origin = Literal["upload", "path", "source"]
@@ -78,16 +82,14 @@ class Samples:
         schema: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Look through the rows in a process of their own, with limits, and remember where they are."""
-        from holdfast.server.examining import examine
-
         if self._records.get(SAMPLES, name=name) is not None:
             raise Problem("name-taken", f"a sample is called {name!r} already")
         where, table = self.resolve(origin, place)
         try:
             facts = examine(where, table, row_key, schema, self._settings)
-        except SampleUnavailable as error:
-            if origin == "upload":  # the file is what was sent: asking again does not help
-                raise InvalidParameter(str(error)) from None
+        except (InvalidParameter, SampleUnavailable) as error:
+            if origin == "upload":  # the file is what was sent: asking again does not help, nor its name here
+                raise InvalidParameter(str(error).replace(Path(where).name, "the file")) from None
             raise
         if origin == "upload" and not Path(place).exists():
             raise Problem("timed-out", "the upload took too long and was given up")
@@ -97,6 +99,7 @@ class Samples:
             "origin": origin,
             "place": place,
             "row_key": row_key,
+            "row_key_numbered": facts["row_key_numbered"],
             "schema": json.dumps(facts["schema"]),
             "fingerprint": facts["fingerprint"],
             "n": facts["n"],
@@ -130,7 +133,15 @@ class Samples:
         except Problem as problem:
             raise SampleUnavailable(f"the sample cannot be reached: {problem.detail}") from None
         schema = Schema.from_dict(json.loads(row["schema"]))
-        sample = table(where, table=inner, schema=schema, row_key=row["row_key"])
+        try:
+            sample = table(where, table=inner, schema=schema, row_key=row["row_key"])
+        except (InvalidParameter, SampleUnavailable):
+            if inner is not None or "://" in where:
+                raise
+            # What is wrong with a file, and in which line, is for the steward, who registers it; here analysts ask.
+            raise SampleUnavailable(
+                "the sample's file is missing, or no longer has the rows it was registered with"
+            ) from None
         if sample.fingerprint() != row["fingerprint"]:
             sample.close()
             raise SampleUnavailable("the sample no longer has the rows it was registered with")
@@ -175,8 +186,74 @@ def _stays(found: Path, root: Path) -> bool:
 
 def public(row: Mapping[str, Any]) -> dict[str, Any]:
     """What may be shown of a sample: not where it lies."""
-    plain = {name: row[name] for name in ("id", "name", "origin", "row_key", "fingerprint", "n", "created")}
+    names = ("id", "name", "origin", "row_key", "row_key_numbered", "fingerprint", "n", "created")
+    plain = {name: row[name] for name in names}
     return plain | {"schema": json.loads(row["schema"])}
 
 
-__all__ = ["FORMATS", "Origin", "Samples", "public"]
+# --- Examining --------------------------------------------------------------------------------------------------------
+# Looking through rows for the first time, in a process of its own with limits on memory and time.
+#
+# A file from outside may be damaged, or small and unfold into more than the machine holds. Whatever it does, it does to
+# the child; the server says no and goes on.
+
+#: gzip, zstd, zlib, zip, bzip2, xz: a reader would unpack them silently.
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
+_REFUSED = 3
+
+
+def examine(
+    place: str, table: str | None, row_key: str | None, schema: Mapping[str, Any] | None, settings: Settings
+) -> dict[str, Any]:
+    """Schema, number of rows and fingerprint of what is at `place`, and whether its row key is a running number.
+
+    Raises
+    ------
+    InvalidParameter
+        No rows that can be guarded: damaged, too large once unpacked, or unlike the declared schema.
+    SampleUnavailable
+        It cannot be reached.
+    """
+    if place.endswith(".csv") and Path(place).is_file():
+        with Path(place).open("rb") as file:
+            if file.read(6).startswith(_PACKED):
+                raise InvalidParameter("the file must be plain CSV, not packed")
+    wanted = {"place": place, "table": table, "row_key": row_key, "schema": schema, "memory_mb": settings.memory_mb}
+    done = sandbox.run(
+        "holdfast.server.samples",
+        json.dumps(wanted).encode(),
+        seconds=settings.upload_seconds,
+        environment=os.environ | sandbox.ONE_THREAD | {"POLARS_MAX_THREADS": "2"},
+        folder=Path.cwd(),
+    )
+    if done.status is None:
+        raise InvalidParameter("the rows could not be read in the time that is allowed")
+    if done.status == 0:
+        facts: dict[str, Any] = json.loads(done.answer)
+        return facts
+    if done.status == _REFUSED:
+        said = json.loads(done.answer)
+        raise (SampleUnavailable if said["kind"] == "SampleUnavailable" else InvalidParameter)(said["detail"])
+    raise InvalidParameter("the rows could not be read: damaged, or larger than is allowed once they are unpacked")
+
+
+def _child() -> int:
+    wanted = json.loads(sys.stdin.buffer.read())
+    sandbox.limit(wanted["memory_mb"] << 20)
+    try:
+        from holdfast.data.schema import Schema
+        from holdfast.data.tables import table
+
+        schema = None if wanted["schema"] is None else Schema.from_dict(wanted["schema"])
+        with table(wanted["place"], table=wanted["table"], schema=schema, row_key=wanted["row_key"]) as sample:
+            facts = {"n": sample.n, "schema": sample.schema.to_dict(), "fingerprint": sample.fingerprint()}
+            facts["row_key_numbered"] = sample.row_key is not None and sample.is_numbered(sample.row_key)
+        print(json.dumps(facts))
+        return 0
+    except HoldfastError as error:
+        print(json.dumps({"kind": type(error).__name__, "detail": str(error)}))
+        return _REFUSED
+
+
+if __name__ == "__main__":
+    sys.exit(_child())

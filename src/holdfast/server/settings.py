@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from holdfast.server.oidc.settings import OidcSettings, check_oidc
+from holdfast.server.auth.oidc.settings import OidcSettings, check_oidc
 
 PORT = 8321
 
@@ -63,8 +63,30 @@ class Settings(OidcSettings):
     model_memory_mb: int = Field(default=2048, ge=1024, description="Address space of a submitted model's process")
     models_at_once: int = Field(default=1, ge=0, le=16, description="Models at work in one worker; 0 takes none")
     max_questions: int = Field(default=1000, ge=1, description="Questions in one batch")
+    max_parts: int = Field(
+        default=20_000,
+        ge=1000,
+        description="Words, signs, numbers and texts in the expressions of one request, counted before any is parsed",
+    )
+    free_work: float = Field(
+        default=0.2,
+        gt=0,
+        description="Processor seconds a second that one analyst's estimates, refused and repeated questions may take, "
+        "all workers together; beyond it: 429",
+    )
+    free_work_burst: float = Field(
+        default=5.0, gt=0, description="Processor seconds of them at once, in each worker, before `free_work` holds"
+    )
     memory_mb: int = Field(default=4096, ge=512, description="Address space of the process that reads an upload first")
     seconds: float = Field(default=30.0, gt=0, description="For one request")
+    read_seconds: float = Field(
+        default=10.0, gt=0, description="For the headers of a request to come, and for its body unless it is an upload"
+    )
+    unfinished: int = Field(
+        default=16,
+        ge=1,
+        description="Bodies, and uploads, that one token or one address may have on their way at once in one worker",
+    )
     upload_seconds: float = Field(default=300.0, gt=0, description="For an upload, a batch or a stream")
     answer_grid: float = Field(
         default=0.0,
@@ -74,7 +96,7 @@ class Settings(OidcSettings):
         "took cannot be seen; 0: at once",
     )
     shutdown_seconds: int = Field(
-        default=20, ge=1, description="For requests under way when the server is told to stop"
+        default=20, ge=1, description="After which a server that was told to stop has ended, whatever is under way"
     )
     token_days: float = Field(default=90.0, gt=0, le=3650, description="Life of a token that names no other")
     open_metrics: bool = Field(default=False, description="Whether /metrics is shown without a token")
@@ -93,6 +115,3 @@ class Settings(OidcSettings):
     def uploads(self) -> Path:
         """The one folder that uploads are written to."""
         return self.folder / "uploads"
-
-
-__all__ = ["PORT", "Settings"]

@@ -11,9 +11,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from holdfast.server.errors import CODES
+from holdfast.guard.scoring.board import Metric, Rule
+from holdfast.server.auth.tokens import Role
+from holdfast.server.http import CODES
 from holdfast.server.question_schema import POLICY, QUESTION
-from holdfast.server.roles import Role
+
+# --- Shapes -----------------------------------------------------------------------------------------------------------
 
 NAME = r"^[A-Za-z0-9À-ÖØ-öø-ʯ][A-Za-z0-9À-ÖØ-öø-ʯ _.@+()-]*$"
 """How people name things here. No quotes, angle brackets or control characters, so that a name is harmless anywhere."""
@@ -58,7 +61,7 @@ class RegisterSample(_In):
     )
     row_key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     columns: list[dict[str, Any]] | None = Field(
-        default=None, max_length=10_000, description="name, kind, values of each"
+        default=None, max_length=10_000, description="name, kind, and if known values and nullable of each"
     )
 
 
@@ -141,6 +144,9 @@ class SampleFacts(BaseModel):
     name: str
     origin: Literal["upload", "path", "source"]
     row_key: str | None
+    row_key_numbered: bool | None = Field(
+        description="Whether the row key is a running number, which unrelated samples have too; null if not known"
+    )
     fingerprint: str
     n: Whole
     schema_: dict[str, Any] = Field(alias="schema")
@@ -151,6 +157,9 @@ class Samples(BaseModel):
     """Every sample."""
 
     samples: list[SampleFacts]
+
+
+Status = Literal["open", "paused", "closed", "expired", "ended"]
 
 
 class GuardFacts(BaseModel):
@@ -164,18 +173,38 @@ class GuardFacts(BaseModel):
     n: Whole
     schema_: dict[str, Any] = Field(alias="schema")
     policy: dict[str, Any]
-    status: Literal["open", "paused", "closed", "expired"]
+    status: Status
     overrides: Whole
+    overlaps: Annotated[int, Field(ge=0, description="Other guards that have some of the same rows")]
+    not_compared: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Guarded data sets that its rows could not be compared with when it was opened: those of "
+            "earlier versions until they are opened with their rows, and damaged ones",
+        ),
+    ]
     entries: Whole
     progress: dict[str, Any]
     remaining: dict[str, Any]
     analysts: dict[str, dict[str, Any]]
 
 
+class DamagedGuard(BaseModel):
+    """A guard whose ledger contradicts itself, in a list: nothing that it holds is believed, or shown."""
+
+    id: str
+    name: str
+    created: datetime
+    dataset: str
+    status: Literal["damaged"]
+    problem: str = Field(description="What is wrong, for stewards; `holdfast verify` says more")
+
+
 class Guards(BaseModel):
     """Every guard that the token reaches."""
 
-    guards: list[GuardFacts]
+    guards: list[GuardFacts | DamagedGuard]
 
 
 class AnswerFacts(BaseModel):
@@ -199,6 +228,22 @@ class Answers(BaseModel):
     answers: list[AnswerFacts]
 
 
+class TestFacts(BaseModel):
+    """What a test could show, by public numbers alone."""
+
+    __test__ = False  # not a class of tests, whatever its name makes pytest think
+
+    level: float
+    least_p_value: float
+    can_reject: bool
+    method: str
+    replicates: int | None
+    proved: Literal["exact", "asymptotic", "empirical"]
+    certified: bool
+    inconclusive: float
+    advice: list[str]
+
+
 class EstimateFacts(BaseModel):
     """What asking would cost and give."""
 
@@ -209,12 +254,13 @@ class EstimateFacts(BaseModel):
     reason: str
     remaining: dict[str, Any]
     least_tolerance: float | None
+    test: TestFacts | None
 
 
 class Remaining(BaseModel):
     """What may still be asked."""
 
-    status: Literal["open", "paused", "closed", "expired"]
+    status: Status
     yours: dict[str, Any]
     whole: dict[str, Any]
 
@@ -249,14 +295,14 @@ class EntryFacts(BaseModel):
 
 
 class Entries(BaseModel):
-    """A page of entries. `next` is the `first` of the page that follows, null at the end."""
+    """A page of entries. `next` is the `first` (or `before`) of the page after it, null at the end."""
 
     entries: list[EntryFacts]
     next: int | None
 
 
 class VerificationFacts(BaseModel):
-    """What was verified, and what is wrong."""
+    """What was verified, what is wrong, and what is genuine and should be known."""
 
     ok: bool
     ledgers: Whole
@@ -265,6 +311,7 @@ class VerificationFacts(BaseModel):
     overrides: Whole
     signers: list[str]
     findings: list[dict[str, Any]]
+    notes: list[dict[str, Any]]
 
 
 class ReportFacts(BaseModel):
@@ -317,4 +364,204 @@ class ProblemFacts(BaseModel):
     errors: list[dict[str, str]] | None = None
 
 
-__all__ = [name for name in dir() if name[:1].isupper()]
+# --- Submission shapes ------------------------------------------------------------------------------------------------
+# The shapes of submissions and leaderboards, for the OpenAPI page. Clients rely on them.
+
+Number = Annotated[int, Field(ge=1)]
+Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
+
+
+class SubmissionFacts(BaseModel):
+    """A scored submission, as the ledger holds it. The predictions themselves are not kept: only their digest."""
+
+    sequence: Number = Field(description="The ledger's entry")
+    time: datetime
+    analyst: str
+    board: str
+    metric: Metric
+    rule: Rule
+    name: str
+    predictions: str = Field(description="SHA-256 of the predictions in the order of their keys, or of the model")
+    count: Number = Field(description="How many predictions there were; of a model, how many rows there are")
+    guess: float | None
+    tolerance: float | None
+    value: float | None = Field(description="The score that is shown: a guess that stood, or rounded; null for none")
+    interval: Ends | None = Field(description="Holds the score, with every other interval of the guard")
+    passed: bool | None = Field(
+        description="As in every answer; `confirmed` and `improved` say what it means here: an improvement on a ladder "
+        "is paid for as a failed check, and is none"
+    )
+    cost: dict[str, Any] | None
+    guarantee: dict[str, Any]
+    details: dict[str, Any]
+    improved: bool | None = Field(
+        description="On a ladder: whether it beat the best so far; of a repeat, whether nothing has beaten it since"
+    )
+    confirmed: bool | None = Field(description="On a board of intervals: whether the guess stood")
+    certified: bool
+    finished: bool = Field(description="False where a submitted model could not be evaluated on all rows")
+    remaining: dict[str, Any]
+
+
+class ScoredSubmission(SubmissionFacts):
+    """What a submission is answered with."""
+
+    repeated: bool = Field(description="Whether this submission was scored before; then it cost nothing now")
+    receipt: dict[str, Any] | None
+
+
+class Submissions(BaseModel):
+    """A page of submissions in order. `next` is the `first` of the page that follows, null at the end."""
+
+    submissions: list[SubmissionFacts]
+    next: int | None
+
+
+class PlaceFacts(BaseModel):
+    """A place on a leaderboard."""
+
+    sequence: Number
+    time: datetime
+    analyst: str
+    name: str
+    value: float | None
+    interval: Ends | None
+    improved: bool | None
+    confirmed: bool | None
+    rank: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = Field(
+        description="The best and the worst rank that it can have, given all intervals"
+    )
+    tied: list[Number] = Field(description="Entries whose intervals overlap with this one's")
+    certified: bool
+    finished: bool = Field(description="False where a submitted model could not be evaluated on all rows")
+
+
+class LeaderboardFacts(BaseModel):
+    """A leaderboard, best first."""
+
+    board: dict[str, Any] = Field(description="The board as the policy declares it")
+    rising: bool = Field(description="Whether more is better")
+    range: Ends
+    confidence: float = Field(description="With which all intervals hold at once")
+    submissions: Annotated[int, Field(ge=0)]
+    places: list[PlaceFacts]
+
+
+class BoardFacts(BaseModel):
+    """A board as the policy declares it."""
+
+    name: str
+    key: str
+    label: str
+    metric: Metric
+    rule: Rule
+    step: float | None
+    best: Literal["analyst", "board"]
+    positive: Any
+    eps: float
+    low: float | None
+    high: float | None
+    models: bool = Field(description="Whether a model may be submitted in the place of predictions")
+    public_keys: bool = Field(description="Whether a submission that names no row of the sample is refused")
+
+
+class Boards(BaseModel):
+    """Every board of a guard."""
+
+    boards: list[BoardFacts]
+
+
+# --- Report schema ----------------------------------------------------------------------------------------------------
+# The JSON Schema of an audit report, for the OpenAPI page, and the smallest one that there can be.
+
+_FINDING: dict[str, Any] = {
+    "group": "sex = 2",
+    "size": 600,
+    "learner": "linkage",
+    "lens": "everything",
+    "status": "NO EVIDENCE",
+    "mean": 0.041,
+    "floor": 0.043,
+    "excess": -0.002,
+    "excess_low": -0.01,
+    "excess_high": 0.006,
+    "largest": 0.09,
+    "above": 0,
+    "measured": 60,
+    "asked": 60,
+    "lower": 0.0,
+    "upper": 0.0487,
+    "noise_share": 0.0,
+    "p_value": 0.55,
+    "p_adjusted": 0.55,
+    "least_p": 0.001,
+    "depends": False,
+    "membership_p": 0.4,
+    "size_needed": None,
+    "sentences": ["The mean distance is 0.041; chance alone gives these predictors 0.043."],
+}
+_CASE: dict[str, Any] = {
+    "learner": "linkage",
+    "lens": "everything",
+    "outcome": "NO EVIDENCE",
+    "omnibus": 0.55,
+    "omnibus_adjusted": 0.55,
+    "test": "cross-evaluation",
+    "least_p": 0.001,
+    "splits": 60,
+    "asked": 60,
+    "above": 0,
+    "lower": 0.0,
+    "upper": 0.0487,
+    "noise_share": 0.0,
+    "sentence": "linkage, lens everything: no dependence on the split was seen.",
+}
+EXAMPLE: dict[str, Any] = {
+    "schema": 1,
+    "title": "people.csv",
+    "outcome": "NO EVIDENCE",
+    "exit_status": 0,
+    "partial": False,
+    "alpha": 0.5,
+    "beta": 0.05,
+    "level": 0.05,
+    "paragraph": "NO EVIDENCE: in 1 group no dependence on who was released was seen.",
+    "findings": [_FINDING],
+    "cases": [_CASE],
+    "sensitivity": [{"alpha": 0.5, "outcome": "NO EVIDENCE", "incoherent": [], "unjudged": 0}],
+    "messages": [],
+    "mode": "repeated",
+    "rows": 1200,
+    "splits": 60,
+    "too_small": [],
+    "too_small_unnamed": 0,
+    "offenders": [["linkage", "everything", "sex = 2"]],
+    "distributions": [],
+    "curves": [],
+    "repeats": [],
+    "utilities": [],
+    "limits": [],
+    "theory": [],
+    "setting": {"splits": "60"},
+    "failures": [],
+}
+"""A report that the library reads, with one group."""
+
+_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+
+def _schema(plain: Any) -> dict[str, Any]:
+    """The schema of data that looks like an example; texts and lists may be empty, numbers may be whole."""
+    made: dict[str, Any] = {"type": _TYPES[type(plain)]}
+    if isinstance(plain, dict):
+        made |= {"properties": {k: _schema(v) for k, v in plain.items() if v is not None}, "required": list(plain)}
+    return made
+
+
+REPORT: dict[str, Any] = _schema(EXAMPLE) | {
+    "title": "Report",
+    "description": "What `holdfast audit --out NAME.html` writes to NAME.json; read strictly",
+    "additionalProperties": False,
+}
+REPORT["properties"]["schema"] = {"const": 1}
+REPORT["properties"]["setting"] = {"type": "object", "additionalProperties": {"type": "string"}}

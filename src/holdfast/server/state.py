@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from fastapi import Request
 
-from holdfast.extras import named_extras
-from holdfast.guard.ledger.store import open_store
-from holdfast.server.asking import Asking
-from holdfast.server.gathering import Gathered
-from holdfast.server.guards import Guards
-from holdfast.server.limits import Failures, Rates
-from holdfast.server.metrics import Metrics
+from holdfast.core.extras import named_extras
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.opening import carry_over
+from holdfast.server.auth.tokens import Caller, Tokens
+from holdfast.server.guards import Asking, Guards
+from holdfast.server.http import Failures, Rates
+from holdfast.server.observability import Metrics
 from holdfast.server.records import Records
 from holdfast.server.reports import Reports
-from holdfast.server.roles import Caller
 from holdfast.server.samples import Samples
+from holdfast.server.scheduling import Coalescer, FreeWork, Threads
 from holdfast.server.settings import Settings
-from holdfast.server.threads import Threads
-from holdfast.server.tokens import Tokens
 
 if TYPE_CHECKING:
-    from holdfast.server.oidc.service import Oidc
+    from holdfast.server.auth.oidc.service import Oidc
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,6 +34,7 @@ class Server:
         self.settings = settings
         settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.store = open_store(settings.ledger_place, key=settings.signing_key)
+        carry_over(self.store)
         self.records = Records.beside(self.store)
         self.tokens = Tokens(self.records)
         self.samples = Samples(self.records, settings)
@@ -45,20 +44,22 @@ class Server:
         self.failures = Failures(settings.failures)
         self.metrics = Metrics(settings)
         self.oidc = _oidc(settings, self.records, self.store.key)
-        self.asking = Asking(self.guards, self.work, settings.threads)
-        self._recognised: Gathered[str, Caller | None] = Gathered(
+        self.free = FreeWork(settings, self.work, lambda: self.metrics.inside > 1)
+        self.asking = Asking(self.guards, self.free, self.work, settings.threads)
+        self._recognised: Coalescer[str, Caller | None] = Coalescer(
             lambda texts: self.check(self.tokens.recognise, texts)
         )
         self._working = Threads(settings.threads, "guard")
         self._checking = Threads(4, "door")
         self._reading = Threads(2, "read")  # each may have a process with `memory_mb`
+        self._probing = Threads(1, "probe")
         self._hashing = Threads(2, "hash")  # few, so that wrong tokens cannot take the memory or every core
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call something that blocks, on one of the bounded threads.
 
-        A request that runs out of time leaves its thread behind, which goes on and keeps its place: what it pays for
-        is on the ledger, and a retry with the same key finds it.
+        A request that runs out of time stops its thread before anything is paid for. Behind that the thread goes on and
+        keeps its place: what it paid for is on the ledger, and a retry with the same key finds it.
         """
         return await self._working.run(function, *args, **kwargs)
 
@@ -74,6 +75,10 @@ class Server:
         """Verify a secret: long, and apart from what is looked up, so that wrong ones keep no right one waiting."""
         return await self._hashing.run(function, *args, **kwargs)
 
+    async def probe(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Find out whether the store and the disk work, on a thread of its own, which may hang with them."""
+        return await self._probing.run(function, *args, **kwargs)
+
     async def caller(self, text: str, wait: float) -> Caller:
         """Whose token this is: one of ours, or one of the issuer that the settings name."""
         if self.oidc is not None and self.oidc.takes(text):
@@ -86,10 +91,12 @@ class Server:
         """Let go of samples, connections and files."""
         if self.oidc is not None:
             self.oidc.close()
+        self.free.close()
         self._working.close()
         self._checking.close()
         self._hashing.close()
         self._reading.close()
+        self._probing.close()
         self.guards.close()
         self.metrics.close()
         self.store.close()
@@ -99,7 +106,7 @@ def _oidc(settings: Settings, records: Records, key: Any) -> Oidc | None:
     if settings.oidc_issuer is None:
         return None
     with named_extras("oidc"):
-        from holdfast.server.oidc.service import Oidc
+        from holdfast.server.auth.oidc.service import Oidc
     return Oidc(settings, records, key)
 
 
@@ -108,6 +115,3 @@ def server_of(request: Request) -> Server:
     found = request.app.state.server
     assert isinstance(found, Server)
     return found
-
-
-__all__ = ["Server", "server_of"]

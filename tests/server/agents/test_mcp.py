@@ -15,6 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from holdfast.cli.main import run
+from holdfast.guard import Policy
 from tests.server.live import CHECK, Live, fresh_rows
 
 TOOLS = ["describe", "estimate", "ask", "submit", "remaining"]
@@ -69,7 +70,7 @@ async def _ask(client: Client) -> None:
     assert not refused
     assert data["rows"] == 6000
     assert data["label"] == "rich"
-    assert set(data["may_ask"]) == {"check", "claim", "compare", "validate"}
+    assert set(data["may_ask"]) == set(Policy().kinds or ())
     assert "age (integer)" in words
 
     question = {"kind": "check", "expression": "age < 40", "guess": 0.33}
@@ -225,10 +226,10 @@ async def _submit_predictions(client: Client) -> None:
     assert data["sequence"] == first, words
     refused, words, data = await _call(client, "submit", board="climb", file="flat.json")
     assert not refused, words
-    assert "It beats the best score so far. The value is" in words
+    assert "It beat the best so far. The value is" in words
     refused, words, data = await _call(client, "submit", board="climb", predictions={"1": 0.5})
     assert not refused, words
-    assert "does not beat the best score so far, and nothing else is shown" in words
+    assert "did not beat the best so far. No value is shown" in words
     assert data["value"] is None
     refused, words, data = await _call(client, "submit", rule="age > 500", guess=0.75)
     assert not refused, words

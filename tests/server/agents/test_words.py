@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from holdfast.accounting import PureDP
-from holdfast.bounds.guarantee import Guarantee
+from holdfast.core.guarantee import Guarantee
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.estimate import Estimate
-from holdfast.server.agents.tools import Tool, _checked
-from holdfast.server.agents.words import answer_words, estimate_words, refusal
+from holdfast.guard.estimates import Estimate
+from holdfast.server.agents.tools import Tool, _checked, answer_words, estimate_words, refusal
 
 
 def said(value: Any, interval: Any = None, certified: bool = True, **more: Any) -> str:
@@ -21,9 +20,29 @@ def said(value: Any, interval: Any = None, certified: bool = True, **more: Any) 
 
 def test_an_answer_that_is_not_certified_says_so_and_promises_nothing() -> None:
     words = said(0.5, [0.4, 0.6], certified=False, passed=True)
-    assert "It is NOT certified: the policy was changed after answers had been seen." in words
+    assert "It is NOT certified: rows independent." in words
     assert "hold at once" not in words
     assert "NOT certified" not in said(0.5, [0.4, 0.6], passed=True)
+
+
+@pytest.mark.parametrize(
+    ("details", "value", "words"),
+    [
+        ({"improved": True}, 0.5, "It beat the best so far. The value is 0.5"),
+        ({"improved": False}, None, "It did not beat the best so far. No value is shown."),
+        (
+            {"improved": False, "beaten": True},
+            0.5,
+            "It beat the best when it was first submitted, and was beaten since.",
+        ),
+        ({"finished": False}, None, "It could not be finished. No value is shown."),
+    ],
+)
+def test_what_became_of_a_submission(details: Any, value: Any, words: str) -> None:
+    told = said(value, None if value is None else [0.4, 0.6], passed=False, details=details)
+    assert words in told
+    assert "pass" not in told
+    assert "fail" not in told
 
 
 def test_what_was_spent_is_said_once() -> None:

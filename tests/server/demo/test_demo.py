@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from holdfast.errors import InvalidParameter
-from holdfast.server.demo import analysts, playing, sample
+from holdfast.server.demo import analysts, playing
 from holdfast.server.running import require_free
 from holdfast.server.settings import Settings
 from tests.server.pages.visiting import Visitor
@@ -31,12 +31,12 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> list[playing.Played]:
 
 
 def test_the_rows_are_the_same_everywhere_and_the_hints_say_nothing() -> None:
-    made = sample.rows(2000)
-    assert made == sample.rows(sample.ROWS)[:2000]
+    made = analysts.rows(2000)
+    assert made == analysts.rows(analysts.ROWS)[:2000]
     assert [sum(one["gone"] for one in made), made[0]["age"], made[-1]["months"]] == [597, 30, 0]
-    others = sample.rows(2000, seed=3)
+    others = analysts.rows(2000, seed=3)
     assert others != made
-    for hint in sample.HINTS:  # 2,000 fair coins: further off than 0.115 with probability below 1e-22 each
+    for hint in analysts.HINTS:  # 2,000 fair coins: further off than 0.115 with probability below 1e-22 each
         assert abs(sum(one[hint] == one["gone"] for one in made) / 2000 - 0.5) < 0.115
 
 

@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from holdfast.server import Settings, create_app
-from holdfast.server.limits import Failures
-from holdfast.server.oidc.provider import KEPT_SECONDS
+from holdfast.server.auth.oidc.provider import KEPT_SECONDS
+from holdfast.server.http import Failures
 from tests.server.live import Live, running
 from tests.server.oidc.provider import CLIENT, SECRET, OpenID, openid
 from tests.services.ports import free_port

@@ -14,7 +14,7 @@ from joserfc.errors import SecurityWarning
 from joserfc.jwk import RSAKey
 from starlette.responses import RedirectResponse, Response
 
-from holdfast.server.oidc.provider import KEPT_SECONDS, PAUSE_SECONDS
+from holdfast.server.auth.oidc.provider import KEPT_SECONDS, PAUSE_SECONDS
 from tests.server.live import CHECK, PEOPLE
 from tests.server.oidc.conftest import Inside
 from tests.server.oidc.provider import Held, OpenID, new_key
@@ -335,7 +335,7 @@ def test_an_address_nobody_verified_is_no_name_however_the_claim_is_written(prov
 
 
 def test_wrong_tokens_count_against_an_address(inside: Inside, provider: OpenID) -> None:
-    from holdfast.server.limits import Failures
+    from holdfast.server.http import Failures
 
     inside.server.failures = Failures(3)
     wrong = provider.sign(provider.claims("ann"), new_key())

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from holdfast.server.oidc.login import CALLBACK
+from holdfast.server.auth.oidc.sign_in import CALLBACK
+from holdfast.server.auth.session import COOKIE as SESSION
 from holdfast.server.pages.oidc import COOKIE
-from holdfast.server.pages.session import COOKIE as SESSION
 from tests.server.live import Live
 from tests.server.oidc.provider import CLIENT, SECRET, OpenID
 from tests.server.pages.visiting import Visitor

@@ -11,9 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from holdfast.server import Settings, create_app
-from holdfast.server.errors import Problem
-from holdfast.server.oidc.login import CALLBACK
-from holdfast.server.pages.session import Sessions
+from holdfast.server.auth.oidc.sign_in import CALLBACK
+from holdfast.server.auth.session import Sessions
+from holdfast.server.http import Problem
 from tests.server.oidc.provider import CLIENT, OpenID
 
 START = "/sign-in/oidc"
@@ -78,7 +78,7 @@ def test_a_session_ends_where_the_provider_is_no_longer_believed(server: Any) ->
 
 
 def test_a_sign_in_is_used_once_and_old_ones_are_forgotten_first(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.server.oidc.login._KEPT", 2)
+    monkeypatch.setattr("holdfast.server.auth.oidc.sign_in._KEPT", 2)
     login = server.oidc.login
     for state in ("first", "second"):
         login._use(state)

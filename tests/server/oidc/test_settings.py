@@ -11,12 +11,11 @@ from pydantic import ValidationError
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.ledger import open_store
 from holdfast.server import Settings, create_app
-from holdfast.server.errors import Problem
-from holdfast.server.oidc.claims import signed_claims
-from holdfast.server.oidc.login import Flow
-from holdfast.server.oidc.provider import Provider, published
-from holdfast.server.oidc.service import Oidc
-from holdfast.server.oidc.settings import OidcSettings
+from holdfast.server.auth.oidc.provider import Provider, published
+from holdfast.server.auth.oidc.service import Oidc
+from holdfast.server.auth.oidc.settings import OidcSettings
+from holdfast.server.auth.oidc.sign_in import Flow, signed_claims
+from holdfast.server.http import Problem
 from holdfast.server.records import Records
 from holdfast.server.running import to_environment
 

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from holdfast.guard.ledger import open_store
-from holdfast.server.errors import Problem
-from holdfast.server.oidc.settings import OidcSettings
-from holdfast.server.oidc.subjects import Subjects
-from holdfast.server.records import Records
-from holdfast.server.tables import TOKENS
-from holdfast.server.tokens import Tokens
+from holdfast.server.auth.oidc.service import Subjects
+from holdfast.server.auth.oidc.settings import OidcSettings
+from holdfast.server.auth.tokens import Tokens
+from holdfast.server.http import Problem
+from holdfast.server.records import TOKENS, Records
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

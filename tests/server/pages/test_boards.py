@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from holdfast.server.pages.board_view import summary
+from holdfast.server.pages.boards import summary
 from tests.server.live import ROWS, Live
 from tests.server.pages.test_session import issue
 from tests.server.pages.visiting import Visitor
@@ -73,12 +73,17 @@ def test_a_claim_stands_or_is_corrected(people: dict[str, Visitor], guard: dict[
 
 def test_a_ladder_shows_improvements_only(people: dict[str, Visitor], guard: dict[str, Any]) -> None:
     at = f"/guards/{guard['id']}/board?board=ladder"
-    assert "A new best" in send(people["ann"], guard, rows(1000), board=1, name="half").text
-    assert "Not better than the best so far" in send(people["ann"], guard, rows(900), board=1, name="worse").text
+    assert "A new best: " in send(people["ann"], guard, rows(1000), board=1, name="half").text
+    assert "it does not beat the best so far" in send(people["ann"], guard, rows(900), board=1, name="worse").text
     assert "guess must be left out" in send(people["ann"], guard, rows(1), board=1, guess="0.5").text.lower()
     page = people["ann"].get(at).text
     assert "ann is alone on it." in page
     assert "not better than before" in page
+    assert "rounded to steps of 0.05. Yours is shown if, so rounded, it beats your best by a step or more" in page
+    assert "A new best: " in send(people["ann"], guard, rows(), board=1, name="all").text
+    again = send(people["ann"], guard, rows(1000), board=1, name="half again").text
+    assert "A new best when it was first submitted" in again
+    assert "It was beaten since." in again
     assert "Expected score" not in page
     assert "worse" not in people["bob"].get(at).text, "what showed nothing is listed for whoever sent it"
 
@@ -138,8 +143,8 @@ def test_a_guard_without_boards_has_none(live: Live, people: dict[str, Visitor])
 
 def test_nobody_knows_who_is_better_where_intervals_overlap() -> None:
     from holdfast.guard.leaderboard import Place, ranks
-    from holdfast.server.pages.board_view import _row
-    from holdfast.server.roles import Caller
+    from holdfast.server.auth.tokens import Caller
+    from holdfast.server.pages.boards import _row
 
     ends = ((0.5, 0.7), (0.6, 0.8), (0.1, 0.2))
     places = ranks(
@@ -157,8 +162,8 @@ def test_nobody_knows_who_is_better_where_intervals_overlap() -> None:
 
 def test_whoever_is_tenth_is_not_tied_with_the_first() -> None:
     from holdfast.guard.leaderboard import Place, ranks
-    from holdfast.server.pages.board_view import _row
-    from holdfast.server.roles import Caller
+    from holdfast.server.auth.tokens import Caller
+    from holdfast.server.pages.boards import _row
 
     apart = [Place(i, "", f"p{i}", "", 1 - i / 20, (1 - i / 20, 1 - i / 20), None, True) for i in range(1, 13)]
     places = ranks(apart, rising=True)

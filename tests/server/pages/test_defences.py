@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from holdfast.server import Settings, create_app
-from holdfast.server.pages import session
-from holdfast.server.tables import TOKENS
+from holdfast.server.auth import session
+from holdfast.server.records import TOKENS
 from tests.server.live import CHECK
 from tests.server.pages.visiting import MARK
 

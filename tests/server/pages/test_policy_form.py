@@ -8,14 +8,21 @@ from typing import Any
 import pytest
 
 import holdfast as hf
+from holdfast.accounting import PureDP
+from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Guard, Policy
-from holdfast.server.pages import advice, board_form, outlook, override_form, pictures, words
+from holdfast.server.pages import pictures, policy_form, words
+from holdfast.server.pages.asking import question_of
 from holdfast.server.pages.policy_form import DEFAULTS, comparison, number_of, policy_of, promised, shares_of
-from holdfast.server.pages.question_form import question_of
 
 COLUMNS = {"age": [20 + i % 50 for i in range(4000)], "member": [i % 2 == 0 for i in range(4000)]}
-BOARD = board_form.DEFAULTS | {"board": "members", "board_key": "age", "board_label": "member", "board_metric": "auc"}
+BOARD = policy_form.BOARD_DEFAULTS | {
+    "board": "members",
+    "board_key": "age",
+    "board_label": "member",
+    "board_metric": "auc",
+}
 
 
 @pytest.mark.parametrize(
@@ -82,28 +89,29 @@ def test_what_a_policy_promises_without_a_cap_or_a_cost() -> None:
 @pytest.mark.parametrize("budget", ["0.4", "0,4"])
 def test_an_override_changes_the_budget_in_its_own_unit(budget: str) -> None:
     before = Policy.from_dict({"questions": 5, "privacy": {"kind": "zcdp", "rho": 0.2}}).to_dict()
-    fields = override_form.filled(before) | {"budget": budget, "reason": "more rows are coming", "sure": "yes"}
+    fields = policy_form.filled(before) | {"budget": budget, "reason": "more rows are coming", "sure": "yes"}
     if "," in budget:
         with pytest.raises(InvalidParameter, match="privacy budget must be a number, got '0,4'"):
-            override_form.policy_of(fields, before)
+            policy_form.overriding_policy(fields, before)
     else:
-        changed = override_form.policy_of(fields, before).to_dict()
+        changed = policy_form.overriding_policy(fields, before).to_dict()
         assert changed["privacy"] == before["privacy"] | {"rho": 0.4}
         assert {name for name in changed if changed[name] != before[name]} == {"privacy"}
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("False", False)])
 def test_the_positive_label_has_the_kind_of_its_column(text: str, value: bool) -> None:
-    made = board_form.board_of(BOARD | {"board_positive": text}, {"member": "boolean"})
+    made = policy_form.board_of(BOARD | {"board_positive": text}, {"member": "boolean"})
     assert made is not None
     assert made["positive"] is value
     with pytest.raises(InvalidParameter, match="the positive label must be true or false"):
-        board_form.board_of(BOARD | {"board_positive": "yes"}, {"member": "boolean"})
+        policy_form.board_of(BOARD | {"board_positive": "yes"}, {"member": "boolean"})
 
 
 def test_categories_have_the_kind_of_their_column() -> None:
-    fields = {"column": "member", "cells": "True, no, 1", "column_kind": "boolean"}
-    assert question_of("histogram", fields, Policy())["categories"] == [True, False, True]
+    fields = {"column": "member", "categories": "True, no, 1"}
+    schema = Schema({"member": "boolean not null"})
+    assert question_of("histogram", fields, Policy(), schema)["categories"] == [True, False, True]
 
 
 def test_a_policy_in_words() -> None:
@@ -149,10 +157,10 @@ def guard(tmp_path: Path) -> Any:
 
 
 def test_a_mean_without_a_cost_has_no_width_and_a_question_that_fits_no_refusal(guard: Guard) -> None:
-    assert [name for name, _ in outlook.sharpness(guard.ledger)] == ["A check"]
+    assert [name for name, _ in words.sharpness(guard.ledger)] == ["A check"]
     fits = {"kind": "mean", "expression": "member", "spend": {"kind": "pure-dp", "epsilon": 0.05}}
-    assert advice.plain(guard, fits, "ann") == ""
-    assert "It would spend ε 0.3." in advice.plain(guard, fits | {"spend": {"kind": "pure-dp", "epsilon": 0.3}}, "ann")
+    assert words.plain(guard, fits, "ann") == ""
+    assert "It would spend ε 0.3." in words.plain(guard, fits | {"spend": {"kind": "pure-dp", "epsilon": 0.3}}, "ann")
 
 
 def test_a_paler_bar_lies_behind_and_never_leaves_its_picture() -> None:
@@ -160,3 +168,17 @@ def test_a_paler_bar_lies_behind_and_never_leaves_its_picture() -> None:
     assert "behind" not in plain
     assert behind.index("behind") < behind.index("fill"), "what is drawn first lies below"
     assert over == str(pictures.bar(0.25, "this", "a bar", 1.0))
+
+
+def test_a_width_is_shown_only_of_what_would_be_admitted(tmp_path: Path) -> None:
+    """A noisy mean that does not fit into what is left, of all or of the analyst, is good to nothing."""
+    policy = Policy(questions=40, privacy=PureDP(0.2), spend=PureDP(0.15), analysts={"ann": 1.0, "bob": 0.5})
+    opened = Guard.open(tmp_path / "ledger.db", hf.data.table(COLUMNS), policy)
+    both = ["A check", "A noisy mean"]
+    assert [name for name, _ in words.sharpness(opened.ledger)] == both
+    assert [name for name, _ in words.sharpness(opened.ledger, "ann")] == both
+    assert [name for name, _ in words.sharpness(opened.ledger, "bob")] == ["A check"]
+    opened.ask({"kind": "mean", "expression": "member"}, analyst="ann")
+    assert not opened.estimate({"kind": "mean", "expression": "not member"}, analyst="ann").admitted
+    assert [name for name, _ in words.sharpness(opened.ledger)] == ["A check"]
+    opened.shut()

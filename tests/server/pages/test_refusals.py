@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.server.live import Live, running
+from tests.server.live import Live, running, send
 from tests.server.pages.visiting import Visitor
 
 PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -42,17 +42,17 @@ def check(done: httpx.Response, person: bool, status: int, code: str, words: str
 def test_outside_the_api(small: Live, person: bool) -> None:
     headers = PERSON if person else {"Accept": "*/*"}
     ask: dict[str, Any] = {"headers": headers, "timeout": 30}
-    check(httpx.get(small.url + "/nothing", **ask), person, 404, "not-found", "There is nothing at this address")
-    check(httpx.put(small.url + "/sign-in", **ask), person, 405, "method-not-allowed", "Not with this method")
-    big = httpx.post(small.url + "/sign-in", content=b"x" * 3000, **ask)
+    check(send("GET", small.url + "/nothing", **ask), person, 404, "not-found", "There is nothing at this address")
+    check(send("PUT", small.url + "/sign-in", **ask), person, 405, "method-not-allowed", "Not with this method")
+    big = send("POST", small.url + "/sign-in", content=b"x" * 3000, **ask)
     check(big, person, 413, "too-large", "The body must have at most 2048 bytes")
 
     def drip() -> Iterator[bytes]:
         yield from [b"x" * 1000] * 4
 
-    check(httpx.post(small.url + "/sign-in", content=drip(), **ask), person, 413, "too-large", "at most 2048 bytes")
+    check(send("POST", small.url + "/sign-in", content=drip(), **ask), person, 413, "too-large", "at most 2048 bytes")
     packed = headers | {"Content-Encoding": "gzip"}
-    done = httpx.post(small.url + "/sign-in", content=b"x", headers=packed)
+    done = send("POST", small.url + "/sign-in", content=b"x", headers=packed)
     check(done, person, 415, "unsupported-media-type", "without Content-Encoding")
 
 
@@ -88,10 +88,10 @@ def raw(live: Live, path: str, host: str, accept: str) -> httpx.Response:
 
 def test_the_api_and_what_machines_read_never_answer_with_pages(small: Live) -> None:
     for path in ("/api/v1/nothing", "/api/v1/me", "/metrics"):
-        done = httpx.get(small.url + path, headers=PERSON)
+        done = send("GET", small.url + path, headers=PERSON)
         assert done.headers["content-type"] == "application/problem+json", path
         assert done.status_code in (401, 404)
-    big = httpx.post(small.url + "/api/v1/tokens", headers=PERSON, content=b"x" * 3000)
+    big = send("POST", small.url + "/api/v1/tokens", headers=PERSON, content=b"x" * 3000)
     assert big.headers["content-type"] == "application/problem+json"
 
 
@@ -102,3 +102,23 @@ def test_a_form_that_is_too_large_is_a_page_with_a_way_back(small: Live) -> None
         done = steward.post("/samples", data=data, files=files, headers=PERSON)
         check(done, True, 413, "too-large", "The body must have at most 4096 bytes")
         assert 'href="/"' in done.text
+
+
+def test_a_number_that_is_none_is_named_at_its_field(live: Live) -> None:
+    guard = live.guard("fields", {"questions": 5})
+    with live.client() as steward:
+        token = steward.post("/api/v1/tokens", json={"role": "analyst", "name": "ann"}).json()["token"]
+    with Visitor(live.url, token) as ann:
+        form = {"kind": "check", "do": "ask", "expression": "age < 40", "guess": "abc"}
+        page = ann.fill(f"/guards/{guard['id']}/ask", **form)
+        assert page.status_code == 422
+        assert "does not fit this sample" not in page.text
+        assert 'href="#field-guess"' in page.text
+        field = page.text[page.text.index('<input id="field-guess"') :]
+        assert 'aria-invalid="true"' in field[: field.index(">")]
+        assert "guess must be a number, got" in field[: field.index("</div>")]
+        page = ann.fill(f"/guards/{guard['id']}/ask", **form | {"guess": "0.5", "expression": "hair = 3"})
+        assert 'href="#field-expression"' in page.text
+        field = page.text[page.text.index('id="field-expression"') :]
+        assert 'aria-invalid="true"' in field[: field.index(">")]
+        assert page.text.count('aria-invalid="true"') == 1

@@ -30,8 +30,9 @@ def noisy_thresholds(live: Live) -> list[str]:
     database = sqlite3.connect(live.folder / "ledger.db")
     states = [json.loads(state) for (state,) in database.execute("SELECT state FROM secrets")]
     database.close()
-    found = [state["noisy_threshold"] * 2.0 ** state["parameters"]["grid"] for state in states]
-    return [f"{number:.12f}"[:-1] for number in found]
+    holdouts = [state for state in states if "noisy_threshold" in state]  # digests of columns are secret too
+    thresholds = [state["noisy_threshold"] * 2.0 ** state["parameters"]["grid"] for state in holdouts]
+    return [f"{number:.12f}"[:-1] for number in thresholds]
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +63,9 @@ def test_nothing_secret_is_on_any_page(alone: Live) -> None:
         {"kind": "check", "expression": "age < 45", "guess": "0.5"},
         {"kind": "check", "expression": "age < 45", "guess": "0.9"},
         {"kind": "mean", "expression": "income", "low": "0", "high": "6000"},
-        {"kind": "claim", "expression": "income", "low": "0", "high": "6000", "bound": "100"},
-        {"kind": "histogram", "column": "age", "cells": "20, 30, 40, 50, 60, 70", "cells_are": "edges"},
-        {"kind": "mean", "expression": "income", "low": "0", "high": "6000", "epsilon": "9"},
+        {"kind": "claim", "expression": "income", "low": "0", "high": "6000", "at_least": "100"},
+        {"kind": "histogram", "column": "age", "edges": "20, 30, 40, 50, 60, 70"},
+        {"kind": "mean", "expression": "income", "low": "0", "high": "6000", "spend": "9"},
         {"kind": "mean", "expression": f'length("{BOLD}") + nonsense(', "low": "0", "high": "1"},
     ]
     said = []

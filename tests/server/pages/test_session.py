@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from holdfast.server.pages.session import COOKIE, SECONDS
-from tests.server.live import CHECK, Live
+from holdfast.server.auth.session import COOKIE, SECONDS
+from tests.server.live import CHECK, Live, send
 from tests.server.pages.visiting import Visitor, values
 
 OPEN = {"/", "/sign-in", "/assets/holdfast.css", "/assets/holdfast.js", "/assets/icon.svg"}
@@ -41,7 +41,7 @@ def steward(live: Live) -> Iterator[Visitor]:
 
 
 def test_the_cookie_is_sealed_and_holds_no_token(live: Live) -> None:
-    with httpx.Client(base_url=live.url) as visitor:
+    with httpx.Client(base_url=live.url, timeout=60) as visitor:
         done = visitor.post("/sign-in", data={"token": f"  {live.steward_token}\n", "next": "/tokens"})
         assert (done.status_code, done.headers["location"]) == (303, "/tokens")
         said = done.headers["set-cookie"]
@@ -55,9 +55,9 @@ def test_the_cookie_is_sealed_and_holds_no_token(live: Live) -> None:
         other = issue(live, "other", "steward")["id"]
         stolen = f"{other}.{begun}.{nonce}.{seal}"
         for forged in (old, stolen, cookie[:-1] + ("0" if cookie[-1] != "0" else "1"), "x", cookie + ".x", ""):
-            answer = httpx.get(live.url + "/tokens", cookies={COOKIE: forged})
+            answer = send("GET", live.url + "/tokens", cookies={COOKIE: forged})
             assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=/tokens"), forged
-        assert httpx.get(live.url + "/tokens", cookies={COOKIE: cookie}).status_code == 200
+        assert send("GET", live.url + "/tokens", cookies={COOKIE: cookie}).status_code == 200
 
 
 def test_a_session_ends_with_its_token(live: Live) -> None:
@@ -90,7 +90,7 @@ def test_signing_out(live: Live) -> None:
     "address", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"]
 )
 def test_signing_in_leads_nowhere_else(live: Live, address: str) -> None:
-    done = httpx.post(live.url + "/sign-in", data={"token": live.steward_token, "next": address})
+    done = send("POST", live.url + "/sign-in", data={"token": live.steward_token, "next": address})
     assert (done.status_code, done.headers["location"]) == (303, "/")
 
 
@@ -102,7 +102,9 @@ def test_forms_of_other_sites_change_nothing(live: Live, steward: Visitor, guard
         {"Origin": "https://evil.example"},
     ):
         assert steward.post(pause, data={"mark": steward.mark}, headers=headers).status_code == 403
-        assert httpx.post(live.url + "/sign-in", data={"token": live.steward_token}, headers=headers).status_code == 403
+        assert (
+            send("POST", live.url + "/sign-in", data={"token": live.steward_token}, headers=headers).status_code == 403
+        )
     with Visitor(live.url, issue(live, "x", "steward")["token"]) as another:
         marks = ("", "0" * 64, "ü", another.mark)
     for mark in marks:
@@ -111,7 +113,7 @@ def test_forms_of_other_sites_change_nothing(live: Live, steward: Visitor, guard
     with live.client() as api:
         assert api.get(f"/api/v1/guards/{guard['id']}").json()["status"] == "open"
         # A cookie is no way into the API, and a token's header no way into pages.
-        assert httpx.get(live.url + "/api/v1/me", cookies=dict(steward.cookies)).status_code == 401
+        assert send("GET", live.url + "/api/v1/me", cookies=dict(steward.cookies)).status_code == 401
         assert api.get("/tokens", follow_redirects=False).status_code == 303
 
 
@@ -126,7 +128,7 @@ def test_every_page_keeps_its_roles(live: Live, ann: Visitor, guard: dict[str, A
     only_steward = {"/samples", "/tokens", "/guards", "/guards/new"}
     for method, path in routes:
         address = re.sub(r"{(\w+)}", lambda found: names.get(found[1], "holdfast.css"), path)
-        visitor = httpx.request(method, live.url + address)
+        visitor = send(method, live.url + address)
         if address in OPEN:
             assert visitor.status_code in (200, 401), address
             continue
@@ -187,8 +189,10 @@ def test_an_address_that_is_not_there_is_a_page_for_people(live: Live, ann: Visi
     assert page.status_code == 404
     assert "There is nothing at this address." in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
-    assert httpx.get(live.url + "/nothing").json()["code"] == "not-found"
-    assert httpx.get(live.url + "/api/v1/nothing", headers=person).headers["content-type"] == "application/problem+json"
+    assert send("GET", live.url + "/nothing").json()["code"] == "not-found"
+    assert (
+        send("GET", live.url + "/api/v1/nothing", headers=person).headers["content-type"] == "application/problem+json"
+    )
 
 
 def test_wrong_tokens_are_counted_here_too(live: Live) -> None:
@@ -196,14 +200,14 @@ def test_wrong_tokens_are_counted_here_too(live: Live) -> None:
 
     with running(failures=3) as server:
         wrong = "hf_" + "0" * 16 + "_" + "0" * 63
-        codes = [httpx.post(server.url + "/sign-in", data={"token": f"{wrong}{i}"}).status_code for i in range(6)]
+        codes = [send("POST", server.url + "/sign-in", data={"token": f"{wrong}{i}"}).status_code for i in range(6)]
         assert codes[:3] == [401] * 3
         ident = server.steward_token.split("_")[1]
         guess = f"hf_{ident}_" + "1" * 64
-        assert httpx.post(server.url + "/sign-in", data={"token": guess}).status_code == 429
+        assert send("POST", server.url + "/sign-in", data={"token": guess}).status_code == 429
         assert wrong not in server.logged()
         # A page that needs nothing is still there, and its log line has no token.
-        assert httpx.get(server.url + "/").status_code == 200
+        assert send("GET", server.url + "/").status_code == 200
         assert all("token" not in json.loads(line) for line in server.logged().splitlines() if '"/sign-in"' in line)
 
 

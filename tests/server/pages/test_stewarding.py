@@ -71,13 +71,14 @@ def test_a_board_is_set_up_with_its_guard(live: Live, steward: Visitor) -> None:
         assert done.status_code == 422, change
         assert words.lower() in done.text.replace("&#39;", "'").lower(), (change, words)
     more = {"board_metric": "auc", "board_positive": "female", "board_rule": "ladder", "board_step": "0.02"}
-    more["board_models"] = "yes"
+    more["board_models"] = more["board_public_keys"] = "yes"
     page = steward.fill("/guards", **values(name="board", sample=sample) | board | more)
     assert page.status_code == 200, page.text
     assert "auc of sex by id, a ladder with steps of 0.02" in page.text
     with live.client() as api:
         made = api.get(f"/api/v1{page.url.path}").json()["policy"]["boards"]
     assert (made[0]["positive"], made[0]["step"], made[0]["models"]) == ("female", 0.02, True)
+    assert made[0]["public_keys"]
     assert "Leaderboard: sexes" in steward.get("/").text
 
 

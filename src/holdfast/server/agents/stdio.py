@@ -6,9 +6,9 @@ import logging
 from typing import Any
 
 from holdfast import __version__
-from holdfast.extras import named_extras
+from holdfast.core.extras import named_extras
+from holdfast.core.strict_json import to_json
 from holdfast.server.agents.tools import INSTRUCTIONS, Reply, Tool, Tools
-from holdfast.strict_json import to_json
 
 _UNFORESEEN = "An unforeseen error, which is a defect in Holdfast; nothing was released. Tell the people who run this."
 _log = logging.getLogger(__name__)
@@ -92,6 +92,3 @@ def _package() -> tuple[Any, Any]:
         from mcp import types
         from mcp.server.lowlevel import Server
     return types, Server
-
-
-__all__ = ["build", "serve"]

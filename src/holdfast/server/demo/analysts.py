@@ -1,17 +1,80 @@
-"""Two analysts: Ann guesses from last year's customers; Greg tries rules on a few rows until one looks good.
-
-Neither sees a row behind the guard. What they have of their own are other customers of the same population.
-"""
+"""The demo's customers, the two analysts who ask about them, and their leaderboard."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import combinations, islice
 from typing import Any
 
-from holdfast.server.demo.sample import HINTS, PLANS, Row, rows
+# --- Sample -----------------------------------------------------------------------------------------------------------
+# Customers of a shop, made up: who has gone, and why as far as there is a why.
+#
+# The rows are drawn from a written law with a fixed seed, so that they are the same everywhere and weigh nothing in the
+# package. `gone` depends on `months`, `calls` and `plan`. The twenty hints are fair coins, 0 or 1: they say nothing.
+
+NAME = "demo customers"
+ROW_KEY = "customer"
+ROWS = 20_000
+HINTS = tuple(f"hint_{i:02d}" for i in range(1, 21))
+PLANS = ("basic", "plus", "pro")
+_SEED = 8321
+Row = Mapping[str, Any]
+
+
+def rows(n: int, seed: int = _SEED) -> list[dict[str, Any]]:
+    """Customers drawn from the law; another seed gives others of the same population.
+
+    Examples
+    --------
+    >>> one = rows(1)[0]
+    >>> list(one)[:8], one["plan"] in PLANS
+    (['customer', 'age', 'plan', 'months', 'calls', 'bill', 'gone', 'hint_01'], True)
+    """
+    law = random.Random(seed)  # the same stream in every Python
+    found = []
+    for i in range(n):
+        months, calls = int(60 * law.random() ** 2), int(10 * law.random() ** 2)
+        plan = PLANS[min(2, int(3 * law.random() ** 1.4))]
+        chance = 0.12 + (0.33 if months < 6 else 0.0) + (0.25 if calls > 3 else 0.0) - (0.07 if plan == "pro" else 0.0)
+        one: dict[str, Any] = {
+            "customer": i + 1,
+            "age": 18 + int(52 * law.random()),
+            "plan": plan,
+            "months": months,
+            "calls": calls,
+            "bill": round(8 + 25 * law.random() + {"basic": 0, "plus": 15, "pro": 40}[plan], 2),
+            "gone": law.random() < chance,
+        }
+        one |= {hint: int(law.random() < 0.5) for hint in HINTS}
+        found.append(one)
+    return found
+
+
+@lru_cache(maxsize=1)
+def customers() -> list[dict[str, Any]]:
+    """The demo's rows."""
+    return rows(ROWS)
+
+
+def rows_csv() -> str:
+    """The demo's rows as a CSV file."""
+    made = customers()
+    lines = [",".join(made[0])]
+    lines += [",".join(_cell(value) for value in one.values()) for one in made]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# --- Analysts ---------------------------------------------------------------------------------------------------------
+# Two analysts: Ann guesses from last year's customers; Greg tries rules on a few rows until one looks good.
+#
+# Neither sees a row behind the guard. What they have of their own are other customers of the same population.
 
 POLICY: dict[str, Any] = {
     "confidence": 0.95,
@@ -109,4 +172,76 @@ def _agreement(few: Sequence[Row], hints: Sequence[str], turn: bool = True) -> f
     return right / len(few)
 
 
-__all__ = ["POLICY", "STORY", "Step", "ann", "ann_saw", "greg", "greg_saw"]
+# --- Board ------------------------------------------------------------------------------------------------------------
+# The demo's leaderboard: who of the shop's customers will leave? Both analysts know everything about them but that.
+#
+# Ann fits her rule on last year's customers and says what it scored there. Greg lets hints vote. Each time he adds the
+# two that make the vote look best on his own 60 rows, submits, and claims what he saw there.
+
+BOARD_NAME = "who will leave"
+BOARD: dict[str, Any] = {"name": BOARD_NAME, "key": ROW_KEY, "label": "gone", "metric": "accuracy"}
+"""As the demo's policy declares it."""
+
+Vote = tuple[str, int]
+"""A hint, and what it must be to speak for leaving."""
+VOTES = (1, 3, 5, 7, 9, 11)
+"""How many hints vote in each of Greg's submissions."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What somebody submits, and the score that they claim for it."""
+
+    analyst: str
+    name: str
+    claimed: float
+    predictions: Mapping[int, bool] = field(repr=False)
+
+
+def submissions(customers: Sequence[Row]) -> Iterator[Submission]:
+    """Ann's two and Greg's, for these customers."""
+    rules: tuple[tuple[str, Callable[[Row], bool]], ...] = (
+        ("nobody leaves", lambda row: False),
+        ("new and calling often", lambda row: row["months"] < 6 and row["calls"] > 3),
+    )
+    before = ann_saw()
+    for name, rule in rules:
+        right = sum(rule(row) == row["gone"] for row in before) / len(before)
+        yield Submission("ann", name, round(right, 3), {row[ROW_KEY]: rule(row) for row in customers})
+    for votes, seen in climbed(greg_saw()):
+        many = len(votes)
+        said = {row[ROW_KEY]: 2 * sum(row[hint] == speaks for hint, speaks in votes) > many for row in customers}
+        name = f"the hint {votes[0][0]}" if many == 1 else f"a vote of {many} hints"
+        yield Submission("greg", name, round(seen, 3), said)
+
+
+def climbed(few: Sequence[Row]) -> Iterator[tuple[list[Vote], float]]:
+    """Greg's votes and how often each is right on his rows: two more hints a time, exchanged while that looks better.
+
+    Examples
+    --------
+    >>> [round(seen, 2) for _, seen in climbed(greg_saw())]
+    [0.7, 0.75, 0.78, 0.78, 0.78, 0.82]
+    """
+    gone = [bool(row["gone"]) for row in few]
+    ballots = {(hint, speaks): [int(row[hint] == speaks) for row in few] for hint in HINTS for speaks in (1, 0)}
+
+    def right(votes: Sequence[Vote]) -> float:
+        cast: list[int] = [sum(yes) for yes in zip(*(ballots[one] for one in votes), strict=True)]
+        return sum((2 * yes > len(votes)) == truth for yes, truth in zip(cast, gone, strict=True)) / len(few)
+
+    def others(votes: Sequence[Vote]) -> list[Vote]:
+        used = {hint for hint, _ in votes}
+        return [one for one in ballots if one[0] not in used]
+
+    votes: list[Vote] = []
+    for many in VOTES:
+        apart = (added for added in combinations(others(votes), many - len(votes)) if len(dict(added)) == len(added))
+        votes = max(([*votes, *added] for added in apart), key=right)
+        while True:
+            changed = [[*votes[:i], one, *votes[i + 1 :]] for i in range(many) for one in others(votes)]
+            best = max(changed, key=right)
+            if right(best) <= right(votes):
+                break
+            votes = best
+        yield list(votes), right(votes)

@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.errors import HoldfastError
 from holdfast.guard.guard import Guard
 from holdfast.guard.policy import Policy
-from holdfast.server.demo import analysts, sample
+from holdfast.server.demo import analysts
 from holdfast.server.demo.analysts import Step
 
 COLUMNS = ("analyst", "asked about", "believed", "guard says", "outcome")
@@ -40,8 +40,8 @@ def play(ledger: Path) -> Iterator[Played]:
 
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as place:
         file = Path(place) / "customers.csv"
-        file.write_text(sample.rows_csv())
-        guard = Guard.open(ledger, table(str(file), row_key=sample.ROW_KEY), Policy.from_dict(analysts.POLICY))
+        file.write_text(analysts.rows_csv())
+        guard = Guard.open(ledger, table(str(file), row_key=analysts.ROW_KEY), Policy.from_dict(analysts.POLICY))
         try:
             for step in analysts.ann():
                 yield _asked(guard, step)
@@ -87,6 +87,3 @@ def summary(played: list[Played]) -> dict[str, Any]:
         }
         for name in ("ann", "greg")
     }
-
-
-__all__ = ["COLUMNS", "Played", "best_of_greg", "play", "summary", "write"]

@@ -9,21 +9,84 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 
+from holdfast.core.strict_json import to_json
 from holdfast.errors import HoldfastError
-from holdfast.guard.questions import Score
-from holdfast.server import logs
+from holdfast.guard.questions.score import Score
+from holdfast.server import observability
 from holdfast.server.app import create_app
-from holdfast.server.demo import analysts, audits, board, sample
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.demo import analysts
 from holdfast.server.demo.analysts import Step
-from holdfast.server.roles import Caller
 from holdfast.server.running import require_free
 from holdfast.server.settings import Settings
 from holdfast.server.state import Server
-from holdfast.strict_json import to_json
+
+if TYPE_CHECKING:
+    from holdfast.coherence.report import Report
+
+
+# --- Audits -----------------------------------------------------------------------------------------------------------
+# Two audits of the demo's rows: the customer list as it is, and noisy counts in its place.
+#
+# The shop wonders what it may hand to a partner. Each audit takes a fraction of a second; its report is drawn from
+# here.
+
+ROWS, SPLITS = 1_500, 60
+ALPHA = 0.3
+"""How differently a group may be treated: as if the prediction for 15% of its members turned over."""
+_SEED = 8321
+Column = list[Any]
+
+
+def reports() -> dict[str, Report]:
+    """The reports by name, the worse one last, so that it is the first that a page lists."""
+    from holdfast.coherence import curators, learners
+
+    few = analysts.rows(ROWS)
+    known: dict[str, Column] = {
+        "plan": [row["plan"] for row in few],
+        "is_new": [row["months"] < 6 for row in few],
+        "calls_often": [row["calls"] > 3 for row in few],
+        "gone": [row["gone"] for row in few],
+    }
+    domains = {"plan": analysts.PLANS} | dict.fromkeys(("is_new", "calls_often", "gone"), (False, True))
+    marginals = [("gone", "plan"), ("gone", "is_new"), ("gone", "calls_often")]
+    counts = curators.NoisyMarginals(domains, marginals, 1, source=curators.simulated)
+    listed = {"customer": [row["customer"] for row in few]} | known
+    return {
+        "Noisy counts": _audited("noisy counts of customers, epsilon 1", known, counts, learners.NaiveBayes(), known),
+        "Customer list": _audited("the customer list as it is", listed, curators.Clear(), learners.Linkage(), listed),
+    }
+
+
+def _audited(title: str, people: dict[str, Column], curator: Any, learner: Any, seen: dict[str, Column]) -> Report:
+    from holdfast.coherence import Audit, GroupPlan, Target, run
+    from holdfast.coherence.report import build
+    from holdfast.coherence.significance import assess
+    from holdfast.coherence.verdict import judge
+
+    columns = [name for name in seen if name != "gone"]
+    groups = GroupPlan(columns=["plan", "is_new"])
+    audit = Audit(
+        people,
+        curator,
+        learner,
+        Target("gone"),
+        groups,
+        lenses={"all but gone": columns},
+        splits=SPLITS,
+        seed=_SEED,
+    )
+    trials = run(audit)
+    found = assess(trials, permutations=999)
+    return build(trials, found, judge(found, ALPHA), title=title, setting=[("release", title)])
+
+
+# --- Serving ----------------------------------------------------------------------------------------------------------
 
 GUARD = "shop customers"
 _LIFE = timedelta(days=1)
@@ -62,7 +125,7 @@ def prepare(folder: Path, port: int) -> Demo:
     roles: dict[str, Any] = {"steward": "steward", "ann": "analyst", "greg": "analyst"}
     tokens = {name: server.tokens.issue(role, name, expires)[0] for name, role in roles.items()}
     with ThreadPoolExecutor(1) as beside:  # the rows are examined by a process of their own: meanwhile they are audited
-        audited = beside.submit(audits.reports)
+        audited = beside.submit(reports)
         guard = _guard(server)
         for name, report in audited.result().items():
             made, _ = server.reports.add(name, to_json(report.to_dict()).encode(), "steward")
@@ -70,10 +133,10 @@ def prepare(folder: Path, port: int) -> Demo:
     steps = {"ann": analysts.ann(), "greg": analysts.greg()}
     for name, many in _AT_ONCE.items():
         guard.ask_all([step.question for step in islice(steps[name], many)], analyst=name)
-        for one in board.submissions(sample.customers()):
+        for one in analysts.submissions(analysts.customers()):
             if one.analyst == name:
-                guard.ask(Score(board.NAME, one.predictions, one.claimed, name=one.name), analyst=name)
-    sample.customers.cache_clear()
+                guard.ask(Score(analysts.BOARD_NAME, one.predictions, one.claimed, name=one.name), analyst=name)
+    analysts.customers.cache_clear()
     return Demo(app, settings, tokens, tuple(_mixed(steps)))
 
 
@@ -81,9 +144,9 @@ def _guard(server: Server) -> Any:
     place = server.samples.fresh_upload("csv")
     with place.open("xb") as file:
         place.chmod(0o600)
-        file.write(sample.rows_csv().encode())
-    known = server.samples.add(sample.NAME, "upload", str(place), sample.ROW_KEY)
-    row = server.guards.create(GUARD, known["id"], analysts.POLICY | {"boards": [board.BOARD]})
+        file.write(analysts.rows_csv().encode())
+    known = server.samples.add(analysts.NAME, "upload", str(place), analysts.ROW_KEY)
+    row = server.guards.create(GUARD, known["id"], analysts.POLICY | {"boards": [analysts.BOARD]})
     return server.guards.opened(row["id"])
 
 
@@ -100,7 +163,7 @@ def serve(demo: Demo, pace: float = 5.0) -> None:
     """Serve until a signal comes, while the analysts go on, a question every `pace` seconds."""
     import uvicorn
 
-    logs.set_up("warning")
+    observability.set_up("warning")
     config = uvicorn.Config(
         demo.app,
         host=demo.settings.host,
@@ -141,6 +204,3 @@ def play(demo: Demo, ended: threading.Event, pace: float) -> int:
             if not going:
                 break
     return answered
-
-
-__all__ = ["GUARD", "Demo", "play", "prepare", "serve"]

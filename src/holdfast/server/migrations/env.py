@@ -1,10 +1,10 @@
-"""Alembic's entry: runs what is missing on the connection that `holdfast.guard.ledger.schema` hands over."""
+"""Alembic's entry: runs what is missing on the connection that `holdfast.guard.ledger.sql` hands over."""
 
 from __future__ import annotations
 
 from alembic import context
 
-from holdfast.server.tables import METADATA
+from holdfast.server.records import METADATA
 
 
 def run() -> None:

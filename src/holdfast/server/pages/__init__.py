@@ -9,7 +9,7 @@ import importlib
 
 from fastapi import FastAPI
 
-from holdfast.server.pages.session import Sessions
+from holdfast.server.auth.session import Sessions
 from holdfast.server.state import Server
 
 PARTS = ("assets", "welcome", "samples", "making", "asking", "boards", "guards", "tokens", "reports")

@@ -4,32 +4,157 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import Request, Response
 
-from holdfast.errors import HoldfastError
+from holdfast.data.schema import Schema
+from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.guard import Guard
+from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
-from holdfast.guard.standing import Standing
-from holdfast.server.answer_grid import on_grid
-from holdfast.server.asking import ask_all
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.pages import advice, outlook, words
-from holdfast.server.pages.question_form import question_of
+from holdfast.guard.questions.fields import NULLS, CostInput, Field, Group, Place
+from holdfast.guard.state import GuardState
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem, problem_of
+from holdfast.server.pages import words
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show
 from holdfast.server.pages.welcome import standing_of
-from holdfast.server.roles import Caller
+from holdfast.server.scheduling import on_grid
 from holdfast.server.state import server_of
-from holdfast.server.views.guards import described
+from holdfast.server.views import described
+
+# --- Question form ----------------------------------------------------------------------------------------------------
+# The form of a question, made from the declared fields of its kind. What the guard checks is left to the guard.
+
+Fields = Mapping[str, str]
+_SEPARATOR = ":"
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box of a form: what it is called, what it holds, and what is wrong with it."""
+
+    name: str
+    label: str
+    help: str
+    widget: str
+    value: str
+    required: bool
+    placeholder: str
+    choices: Mapping[str, str]
+    trouble: str
+
+
+def kinds() -> dict[str, type[Question]]:
+    """The kinds that have a form here; predictions are submitted on the page of their board."""
+    return {name: kind for name, kind in Question.kinds().items() if not kind.needs_board}
+
+
+def box_names() -> list[str]:
+    """The names of every box of every form."""
+    return sorted({name for kind in kinds().values() for declared in _offered(kind) for name in _boxes(declared)})
+
+
+def question_of(kind: str, fields: Fields, policy: Policy, schema: Schema | None = None) -> dict[str, Any]:
+    """The question that a filled form asks.
+
+    Examples
+    --------
+    >>> question_of("check", {"expression": "age < 40", "guess": "0.5", "tolerance": ""}, Policy())
+    {'kind': 'check', 'expression': 'age < 40', 'guess': 0.5}
+    >>> question_of("check", {"expression": "age < 40", "guess": "half"}, Policy())
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: guess must be a number, got 'half'
+    """
+    made = _kind(kind)
+    cost_kind = None if policy.privacy is None else policy.privacy.kind
+    values: dict[str, Any] = {"kind": kind}
+    for declared in _offered(made):
+        texts = [fields.get(name, "").strip() for name in _boxes(declared)]
+        value = declared.input.read(texts, Place(declared.name, schema, values, _SEPARATOR, cost_kind))
+        if value is None and declared.required:
+            raise InvalidParameter(f"{declared.name} must be filled in")
+        if value is not None and (declared.required or value != declared.default):
+            values[declared.name] = value
+    return values
+
+
+def filled_with(question: Mapping[str, Any]) -> dict[str, str]:
+    r"""The boxes of a form that asks this question.
+
+    Examples
+    --------
+    >>> filled_with({"kind": "select", "candidates": {"young": "age < 30", "old": "age > 60"}})
+    {'candidates': 'young: age < 30\nold: age > 60'}
+    """
+    filled = {}
+    for declared in _offered(_kind(str(question.get("kind")))):
+        if question.get(declared.name) is None:
+            continue
+        texts = declared.input.write(question[declared.name], _SEPARATOR)
+        if isinstance(declared.input, CostInput):  # its kind is that of the policy
+            texts = [texts[0].partition(":")[2]]
+        if declared.input.boxes == 1:
+            filled[declared.name] = "\n".join(texts)
+        else:
+            filled |= dict(zip(_boxes(declared), texts, strict=False))
+    return filled
+
+
+def form(kind: str, fields: Fields, trouble: str = "") -> list[tuple[Group | None, list[Box]]]:
+    """The boxes of a kind, together by group. `trouble` stands beside the field that it names first."""
+    made = _kind(kind)
+    wrong = named_field(kind, trouble)
+    boxes: dict[Group | None, list[Box]] = {}
+    for declared in _offered(made):
+        given = declared.input
+        for at, name in enumerate(_boxes(declared)):
+            default = "" if declared.default in (None, False) else str(declared.default)
+            choices = getattr(given, "choices", {})
+            box = Box(
+                name,
+                given.label if at == 0 else f"{given.label} ({at + 1})",
+                given.help,
+                given.widget,
+                fields.get(name, "") or (default or next(iter(choices), "") if given.widget == "choice" else ""),
+                declared.required and at == 0,
+                given.placeholder or default,
+                choices,
+                trouble if at == 0 and wrong == declared.name else "",
+            )
+            boxes.setdefault(given.group, []).append(box)
+    return list(boxes.items())
+
+
+def named_field(kind: str, trouble: str) -> str:
+    """The field of a kind that an error names first; empty where it names none."""
+    first = trouble.split(" ")[0].rstrip(":")
+    return first if kind in kinds() and first in {declared.name for declared in _offered(_kind(kind))} else ""
+
+
+def _kind(kind: str) -> type[Question]:
+    known = kinds()
+    if kind not in known:
+        raise InvalidParameter(f"kind must be one of {', '.join(known)}, got {kind[:60]!r}")
+    return known[kind]
+
+
+def _offered(kind: type[Question]) -> list[Field]:
+    return [field for field in kind.fields() if field.input.offered]
+
+
+def _boxes(field: Field) -> list[str]:
+    return [field.name if at == 0 else f"{field.name}_{at + 1}" for at in range(field.input.boxes)]
+
+
+# --- Asking -----------------------------------------------------------------------------------------------------------
 
 router = page_router()
-FIELDS = (
-    "expression guess tolerance show low high default side bound other margin column cells cells_are candidates name "
-    "column_2 categories categories_2 p0 alpha epsilon"
-).split()
-"""Every field of every form."""
 
 
 @router.get("/guards/{guard}/ask")
@@ -46,15 +171,15 @@ async def ask(request: Request, guard: str) -> Response:
     server, caller = server_of(request), session.caller
     form = await form_of(request, session)
     kind, key = field(form, "kind"), field(form, "key")[:64] or None
-    fields = {name: field(form, name) for name in FIELDS}
+    fields = {name: field(form, name) for name in box_names()}
     part = field(form, "part") == "estimate"
     try:
         opened = await server.work(server.guards.guard, guard, caller)
-        question = question_of(kind, _with_kinds(fields, opened), opened.policy)
+        question = question_of(kind, fields, opened.policy, _schema(opened))
         if part or field(form, "do") == "estimate":
-            estimate = await server.work(lambda: opened.estimate(question, analyst=caller.name))
+            estimate = await server.asking.estimate(guard, caller, question)
             if estimate.admitted:
-                said = {"admitted": True, "words": advice.promise(estimate), "why": ""}
+                said = {"admitted": True, "words": words.promise(estimate), "why": ""}
             else:
                 said = {"admitted": False, "words": "", "why": estimate.reason}
             if part:
@@ -62,7 +187,7 @@ async def ask(request: Request, guard: str) -> Response:
             return await analyst_page(request, guard, caller, kind, fields, estimate=said)
         keys = None if key is None else [key]
         async with on_grid(server.settings.answer_grid):
-            (answer,) = await server.work(ask_all, server.guards, guard, caller, [question], keys)
+            (answer,) = await server.asking.ask_all(guard, caller, [question], keys)
     except HoldfastError as error:
         problem = problem_of(error)
         if part:
@@ -83,9 +208,9 @@ async def _answered(
         entry = next(iter(opened.ledger.entries(answer.sequence, answer.sequence)))
         if caller.sees(entry.analyst):
             return None
-        standing = opened.ledger.look(Standing.of)
-        asked = Question.from_dict(question).bind(standing.schema, standing.n, standing.policy).question
-        return outlook.item_of(asked, answer.released(), answer.sequence, entry.time, None)
+        standing = opened.ledger.look(GuardState.of)
+        asked = Question.from_dict(question).bind(standing.schema, standing.explored, standing.policy).question
+        return words.item_of(asked, answer.released(), answer.sequence, entry.time, None)
 
     stored = await server.work(work)
     if stored is None:
@@ -100,19 +225,22 @@ async def _refused(
     """The form again, with why it was refused and what would be admitted."""
     server = server_of(request)
 
-    def work() -> tuple[str, list[advice.Alternative]]:
+    def work() -> tuple[str, list[words.Alternative]]:
         try:
             opened = server.guards.guard(guard, caller)
-            question = question_of(kind, _with_kinds(fields, opened), opened.policy)
+            question = question_of(kind, fields, opened.policy, _schema(opened))
             exhausted = problem.code == "budget-exhausted"
-            why = advice.plain(opened, question, caller.name) if exhausted else ""
-            return why, advice.alternatives(opened, question, caller.name)
+            why = words.plain(opened, question, caller.name) if exhausted else ""
+            return why, words.alternatives(opened, question, caller.name)
         except HoldfastError:
             return "", []
 
-    why, found = await server.work(work)
+    light = server.free.is_light([{"kind": kind, **fields}])
+    (why, found), _ = await server.free.run(caller.name, light, work)
     request.state.code = problem.code
-    said = {"heading": advice.heading(problem.code), "why": problem.detail, "plain": why, "code": problem.code}
+    wrong = named_field(kind, problem.detail) if problem.code == "invalid-parameter" else ""
+    heading = words.WRONG_FIELD if wrong else words.heading(problem.code)
+    said = {"heading": heading, "why": problem.detail, "plain": why, "code": problem.code, "field": wrong}
     refusal = said | {"alternatives": [(one, _address(guard, one.question)) for one in found]}
     return await analyst_page(request, guard, caller, kind, fields, refusal=refusal, status=problem.status)
 
@@ -136,62 +264,44 @@ async def analyst_page(
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
         facts = described(server, server.guards.row(guard), caller)
-        items, older = outlook.history(ledger, caller, outlook.place(before))
+        items, older = words.answers(ledger, caller.name, words.place(before))
+        sharp = words.sharpness(ledger, caller.name)
         return {
             "guard": facts,
-            "standing": standing_of(facts, caller),
-            "sharpness": outlook.sharpness(ledger),
-            "items": [one for one in items if one["answer"] is not None and one["analyst"] == caller.name],
+            "standing": standing_of(facts, caller, sharp),
+            "sharpness": sharp,
+            "items": items,
             "older": older,
         }
 
     values = await server.work(work)
-    allowed = [one for one in words.KINDS if one in values["guard"]["policy"]["kinds"]]
+    allowed = {name: made for name, made in kinds().items() if name in values["guard"]["policy"]["kinds"]}
     wanted = kind or query.get("kind", "")
-    filled = {name: query.get(name, "")[:20_000] for name in FIELDS} if fields is None else dict(fields)
+    boxes = box_names()
+    filled = {name: query.get(name, "")[:20_000] for name in boxes} if fields is None else dict(fields)
+    chosen = wanted if wanted in allowed or refusal else next(iter(allowed), "")
+    trouble = refusal["why"] if refusal and refusal["code"] == "invalid-parameter" else ""
     return show(
         request,
         "ask.html",
         status,
         **values,
-        kinds={one: words.KINDS[one] for one in allowed},
-        kind=wanted if wanted in allowed or refusal else (allowed[0] if allowed else ""),
-        fields=filled,
+        kinds=allowed,
+        kind=chosen,
+        form=form(chosen, filled, trouble) if chosen in allowed else [],
+        nulls=NULLS,
+        gaps=any(one.get("nullable") is not False for one in values["guard"]["schema"]["columns"]),
         key=secrets.token_hex(16),
         estimate=estimate,
         refusal=refusal,
     )
 
 
-def _with_kinds(fields: Mapping[str, str], guard: Guard) -> dict[str, str]:
-    """The fields, with the kinds of the columns that they name: categories are read by them."""
-    schema = guard.ledger.look(Standing.of).schema
-    known = {column.name: column.kind for column in schema}
-    made = dict(fields)
-    for name, column in (("column_kind", "column"), ("categories_kind", "column"), ("categories_2_kind", "column_2")):
-        made[name] = known.get(fields.get(column, ""), "text")
-    return made
+def _schema(guard: Guard) -> Schema:
+    """The columns of a guard: categories are read in the kind of theirs."""
+    return guard.ledger.look(GuardState.of).schema
 
 
 def _address(guard: str, question: Mapping[str, Any]) -> str:
     """The form, filled in with a question."""
-    from urllib.parse import urlencode
-
-    fields = {k: v for k, v in question.items() if k in FIELDS and isinstance(v, (str, int, float))}
-    spend = question.get("spend")
-    if spend is not None:
-        fields["epsilon"] = spend.get("epsilon", spend.get("rho"))
-    if isinstance(question.get("candidates"), Mapping):
-        fields["candidates"] = "\n".join(f"{label}: {one}" for label, one in question["candidates"].items())
-    if question["kind"] == "histogram":
-        cells = question.get("edges") or question.get("categories") or ()
-        fields |= {"cells": ", ".join(map(str, cells)), "cells_are": "edges" if "edges" in question else "categories"}
-    if question["kind"] == "test":
-        columns = [*question["columns"], ""]
-        listed = [", ".join(map(str, one or ())) for one in question.get("categories") or ()] + ["", ""]
-        fields |= {"column": columns[0], "column_2": columns[1], "categories": listed[0], "categories_2": listed[1]}
-        fields["p0"] = ", ".join(map(str, question.get("p0") or ()))
-    return f"/guards/{guard}/ask?" + urlencode({"kind": question["kind"]} | fields)
-
-
-__all__ = ["FIELDS", "analyst_page", "router"]
+    return f"/guards/{guard}/ask?" + urlencode({"kind": question["kind"]} | filled_with(question))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 
-from holdfast.server.errors import Problem
+from holdfast.server.http import Problem
 
 router = APIRouter()
 _FOLDER = Path(__file__).parent / "static"
@@ -47,6 +47,3 @@ async def asset(request: Request, name: str) -> Response:
     kept = "public, max-age=31536000, immutable" if request.url.query == mark else "no-cache"
     headers = {"ETag": f'"{mark}"', "Cache-Control": kept, "Cross-Origin-Resource-Policy": "same-origin"}
     return Response(content, headers=headers, media_type=_KINDS[name])
-
-
-__all__ = ["address_of_asset", "router"]

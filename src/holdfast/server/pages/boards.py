@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +13,144 @@ from fastapi import Request, Response
 from starlette.datastructures import FormData, UploadFile
 
 from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.guard.leaderboard import Leaderboard, Place, Scores
+from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.policy import SCORE
-from holdfast.guard.questions import Score
-from holdfast.guard.standing import Standing
-from holdfast.server.answer_grid import on_grid
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.pages import advice, outlook
-from holdfast.server.pages.board_view import METRICS, view
+from holdfast.guard.questions.score import Score
+from holdfast.guard.scoring.ladder import Rungs
+from holdfast.guard.state import GuardState
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem, problem_of
+from holdfast.server.pages import words
 from holdfast.server.pages.policy_form import number_of
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show
 from holdfast.server.pages.welcome import standing_of
-from holdfast.server.roles import Caller
+from holdfast.server.scheduling import on_grid
 from holdfast.server.state import Server, server_of
-from holdfast.server.submitted import read_on
-from holdfast.server.views.boards import board_of, scored, scores_of, wanted
-from holdfast.server.views.guards import described
+from holdfast.server.submissions import read_on
+from holdfast.server.views import board_of, described, scored, scores_of, wanted
+
+# --- Board view -------------------------------------------------------------------------------------------------------
+# A leaderboard as a page shows it: one reading of the ledger, places on one scale, and every submission in order.
+
+METRICS: dict[str, tuple[str, str]] = {
+    "accuracy": ("Accuracy", "the share of rows whose prediction is the label"),
+    "log-loss": ("Log-loss", "the mean of −ln of the probability given to what happened, clipped"),
+    "brier": ("Brier score", "the mean squared error of a probability"),
+    "mae": ("Mean absolute error", "how far predictions are from labels, both clipped"),
+    "auc": ("AUC", "how often a row with the label is ranked above one without it"),
+    "f1": ("F1", "the harmonic mean of precision and recall"),
+}
+"""What each metric is called, and what it is."""
+
+_PLACES, _STRIP = 100, 60
+
+
+@dataclass(frozen=True)
+class Row:
+    """A place, with the score that its analyst claimed where the reader may know it."""
+
+    place: Place
+    rank: str
+    tied: str
+    claimed: float | None
+    mine: bool
+
+
+def view(scores: Scores, ledger: Ledger, board: str, caller: Caller) -> dict[str, Any]:
+    """What the page needs: rows best first, the scale they are drawn on, and the latest submissions, oldest first.
+
+    Everybody who reaches the guard sees every place. Claims are shown to those who made them and to stewards.
+    """
+    found = scores.leaderboard(board, most=_PLACES)
+    best = found.places
+    latest = [place for place in scores.submissions(board) if caller.sees(place.analyst)][-_STRIP:]
+    claims = _claims(ledger, {place.sequence for place in (*best, *latest) if caller.sees(place.analyst)})
+    rows = [_row(place, best, claims.get(place.sequence), caller) for place in best]
+    scale = _scale(found, [*best, *latest], claims)
+    return {
+        "found": found,
+        "rows": rows,
+        "scale": scale,
+        "latest": [(place, claims.get(place.sequence)) for place in reversed(latest)],
+        "points": [_point(place, claims.get(place.sequence), scale) for place in latest],
+        "summary": summary(rows),
+        "step": Rungs.of(found.board).step if found.board.rule == "ladder" else None,
+    }
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """One sentence about a board for whoever has no time."""
+    if not rows:
+        return "Nobody is on it yet."
+    first, others = rows[0].place, [one.place for one in rows[1:] if one.place.rank and one.place.rank[0] == 1]
+    if len(rows) == 1:
+        return f"{first.analyst} is alone on it."
+    if not others:
+        return f"{first.analyst} leads, and no other interval reaches as far."
+    names = [place.analyst for place in others]
+    listed = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+    return f"{first.analyst} and {listed} cannot be told apart: their intervals overlap."
+
+
+def _claims(ledger: Ledger, sequences: set[int]) -> dict[int, float]:
+    found = {}
+    for sequence in sorted(sequences):
+        for entry in ledger.entries(sequence, sequence):
+            guess = entry.body["question"].get("guess")
+            if guess is not None:
+                found[sequence] = float(guess)
+    return found
+
+
+def _row(place: Place, best: Sequence[Place], claimed: float | None, caller: Caller) -> Row:
+    known = {one.sequence: one.analyst for one in best}
+    tied = [known[sequence] for sequence in place.tied if sequence in known]
+    words = "" if not tied else f"may swap with {', '.join(tied[:3])}" + (" and others" if len(tied) > 3 else "")
+    return Row(place, place.rank_text, words, claimed, place.analyst == caller.name)
+
+
+def _scale(found: Leaderboard, places: Sequence[Place], claims: Mapping[int, float]) -> tuple[float, float]:
+    """The part of the metric's range that has something on it."""
+    low, high = found.board.range
+    ends = [end for place in places if place.interval is not None and place.value is not None for end in place.interval]
+    ends += list(claims.values())
+    if not ends:
+        return low, high
+    step = _round_step(max(max(ends) - min(ends), 0.02 * (high - low)) / 10)
+    first, last = math.floor(min(ends) / step - 0.3) * step, math.ceil(max(ends) / step + 0.3) * step
+    return max(low, round(first, 12)), min(high, round(last, 12))
+
+
+def _round_step(rough: float) -> float:
+    """The next larger of 1, 2 and 5 times a power of ten.
+
+    Examples
+    --------
+    >>> _round_step(0.11), _round_step(0.03)
+    (0.2, 0.05)
+    """
+    unit = 10.0 ** math.floor(math.log10(rough))
+    return next(unit * one for one in (1, 2, 5, 10) if unit * one >= rough)
+
+
+def _point(place: Place, claimed: float | None, scale: tuple[float, float]) -> dict[str, Any]:
+    """A submission as `pictures.strip` draws it."""
+    low, high = scale
+    good = place.improved if place.improved is not None else place.confirmed
+    point: dict[str, Any] = {"kind": "passed" if good else "failed", "low": None, "high": None, "guess": None}
+    if place.interval is not None and place.value is not None and high > low:
+        point |= {name: _share(end, low, high) for name, end in zip(("low", "high"), place.interval, strict=True)}
+        if claimed is not None:
+            point["guess"] = _share(claimed, low, high)
+    return point
+
+
+def _share(value: float, low: float, high: float) -> float:
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+# --- Boards -----------------------------------------------------------------------------------------------------------
 
 router = page_router()
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".json": "json"}
@@ -82,7 +207,7 @@ async def _question(server: Server, guard: str, caller: Caller, form: FormData, 
 
 
 def _heading(code: str) -> str:
-    return "The form or the file does not fit." if code == "invalid-parameter" else advice.heading(code)
+    return "The form or the file does not fit." if code == "invalid-parameter" else words.heading(code)
 
 
 def _save(place: Path, source: Any) -> None:
@@ -101,7 +226,7 @@ async def _page(
 
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
-        standing = ledger.look(Standing.of)
+        standing = ledger.look(GuardState.of)
         named = [board.name for board in standing.policy.boards or ()]
         if not named:
             raise Problem("not-found", "this guard has no leaderboard")
@@ -110,7 +235,7 @@ async def _page(
         facts = described(server, server.guards.row(guard), caller)
         # A score is a check of a share here, and as sharp.
         alike = board.rule == "intervals" and board.metric in ("accuracy", "brier")
-        sharp = dict(outlook.sharpness(ledger)).get("A check") if alike else None
+        sharp = dict(words.sharpness(ledger)).get("A check") if alike else None
         return view(scores_of(server, ledger), ledger, board.name, caller) | {
             "guard": facts,
             "board": board,
@@ -133,6 +258,3 @@ async def _page(
         key=secrets.token_hex(16),
         refusal=said,
     )
-
-
-__all__ = ["router"]

@@ -9,15 +9,16 @@ from fastapi import Request, Response
 from holdfast.errors import HoldfastError
 from holdfast.guard import stewarding
 from holdfast.guard.ledger.receipts import Receipt
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.pages import outlook, override_form
+from holdfast.guard.scoring import ladder
+from holdfast.guard.state import GuardState
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem, StrictJSON, problem_of
+from holdfast.server.pages import policy_form, words
 from holdfast.server.pages.asking import analyst_page
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
 from holdfast.server.pages.welcome import standing_of
-from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Caller
 from holdfast.server.state import Server, server_of
-from holdfast.server.views.guards import described, verified
+from holdfast.server.views import described, verified
 
 router = page_router()
 _ACTS: dict[str, Any] = {"pause": "paused", "resume": "open", "close": "closed"}
@@ -39,9 +40,16 @@ async def entry(request: Request, guard: str, sequence: str) -> Response:
     """One answer, drawn."""
     session = await member(request)
     server = server_of(request)
-    facts, one = await server.work(_entry, server, guard, sequence, session.caller)
+
+    def work() -> tuple[Any, dict[str, Any]]:
+        facts, one = _entry(server, guard, sequence, session.caller)
+        ledger = server.guards.chain(guard)
+        beaten, state = ledger.look(lambda view: (ladder.beaten(view, one), GuardState.of(view)))
+        return facts, words.item(one, state, beaten)
+
+    facts, item = await server.work(work)
     again = "again" in request.query_params
-    return show(request, "answer.html", guard=facts, item=outlook.item(one), again=again, own=True)
+    return show(request, "answer.html", guard=facts, item=item, again=again, own=True)
 
 
 @router.get("/guards/{guard}/entries/{sequence}/receipt")
@@ -78,11 +86,11 @@ async def override(request: Request, guard: str) -> Response:
     session = await steward(request)
     server = server_of(request)
     form = await form_of(request, session)
-    fields = {name: field(form, name)[:20_000] for name in override_form.FIELDS}
+    fields = {name: field(form, name)[:20_000] for name in policy_form.FIELDS}
 
     def work() -> None:
         ledger = server.guards.ledger(guard, session.caller)
-        policy = override_form.policy_of(fields, stewarding.describe(ledger)["policy"])
+        policy = policy_form.overriding_policy(fields, stewarding.describe(ledger)["policy"])
         stewarding.override(ledger, policy, fields["reason"][:1000])
 
     try:
@@ -134,27 +142,28 @@ async def _page(
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
         facts = described(server, server.guards.row(guard), caller)
-        items, older = outlook.history(ledger, caller, outlook.place(before))
+        items, older = words.history(ledger, caller, words.place(before))
         policy = facts["policy"]
         people = []
         for name in sorted({*facts["analysts"], *(policy["analysts"] or {})}):
             share = 1.0 if policy["analysts"] is None else policy["analysts"].get(name, 0.0)
             seen = facts["analysts"].get(name)
-            left = outlook.gauges(policy, _untouched(policy, share) if seen is None else seen, share)
+            left = words.gauges(policy, _untouched(policy, share) if seen is None else seen, share)
             people.append({"name": name, "share": share, "gauges": left, "asked": seen is not None})
+        sharp = words.sharpness(ledger)
         return {
             "guard": facts,
-            "standing": standing_of(facts, caller),
-            "sharpness": outlook.sharpness(ledger),
+            "standing": standing_of(facts, caller, sharp),
+            "sharpness": sharp,
             "items": items,
-            "points": outlook.strip_points(items),
+            "points": words.strip_points(items),
             "older": older,
             "people": people,
         }
 
     values = await server.work(work)
     status = 200 if problem is None else problem.status
-    values |= {"overriding": fields is not None, "override": fields or override_form.filled(values["guard"]["policy"])}
+    values |= {"overriding": fields is not None, "override": fields or policy_form.filled(values["guard"]["policy"])}
     return show(request, template, status, **values, verification=verification, problem=problem)
 
 
@@ -172,6 +181,3 @@ def _entry(server: Server, guard: str, sequence: str, caller: Caller) -> tuple[d
     if not found or "answer" not in found[0].body or not caller.sees(found[0].analyst):
         raise Problem("not-found", "there is no answer of that number for this token")
     return described(server, server.guards.row(guard), caller), found[0]
-
-
-__all__ = ["router"]

@@ -9,16 +9,17 @@ from typing import Any
 from fastapi import Request, Response
 
 from holdfast.errors import HoldfastError
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.pages import board_form, policy_form
-from holdfast.server.pages.board_view import METRICS
+from holdfast.guard.opening import not_comparable
+from holdfast.server.http import Problem, problem_of
+from holdfast.server.pages import policy_form
+from holdfast.server.pages.boards import METRICS
 from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
 from holdfast.server.pages.samples import name_of
 from holdfast.server.state import Server, server_of
 
 router = page_router()
 _ROWS = 10_000
-_FIELDS = ("name", "sample", "allow_overlap", *policy_form.DEFAULTS, *board_form.DEFAULTS)
+_FIELDS = ("name", "sample", "allow_overlap", *policy_form.DEFAULTS, *policy_form.BOARD_DEFAULTS)
 
 
 @router.get("/guards/new")
@@ -27,7 +28,7 @@ async def new(request: Request) -> Response:
     await steward(request)
     fields = (
         policy_form.DEFAULTS
-        | board_form.DEFAULTS
+        | policy_form.BOARD_DEFAULTS
         | {k: v[:2000] for k, v in request.query_params.items() if k in _FIELDS}
     )
     if request.query_params.get("part") == "compare":
@@ -50,7 +51,7 @@ async def create(request: Request) -> Response:
         if board is not None:
             policy["boards"] = [board]
         name, overlap = name_of(fields["name"]), fields["allow_overlap"] or None
-        row = await server.work(server.guards.create, name, fields["sample"], policy, overlap)
+        row = await server.work(server.guards.create, name, fields["sample"], policy, overlap, session.caller)
     except (Problem, HoldfastError) as error:
         return await _page(request, fields, error)
     return go(f"/guards/{row['id']}")
@@ -61,11 +62,11 @@ async def _page(request: Request, fields: Mapping[str, str], error: Problem | Ho
     problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
     if problem is not None:
         request.state.code = problem.code
-    free = await server.work(_free_samples, server)
+    free, lacking = await server.work(_free_samples, server), await server.work(not_comparable, server.store)
     filled = {"name": "", "sample": free[0]["id"] if free else "", "allow_overlap": ""} | dict(fields)
     compared = await _compared(server, filled)
     values = compared | {"fields": filled, "samples": free, "shapes": policy_form.SHAPES, "problem": problem}
-    values |= {"rules": board_form.RULES, "metrics": METRICS}
+    values |= {"rules": policy_form.RULES, "metrics": METRICS, "not_compared": len(lacking)}
     return show(request, "making.html", 200 if problem is None else problem.status, **values)
 
 
@@ -85,7 +86,7 @@ async def _compared(server: Server, fields: Mapping[str, str]) -> dict[str, Any]
 
 def _board(server: Server, fields: Mapping[str, str]) -> dict[str, Any] | None:
     schema = json.loads(server.samples.row(fields["sample"])["schema"])
-    return board_form.board_of(fields, {column["name"]: column["kind"] for column in schema["columns"]})
+    return policy_form.board_of(fields, {column["name"]: column["kind"] for column in schema["columns"]})
 
 
 def _rows(server: Server, sample: str) -> int:
@@ -98,6 +99,3 @@ def _rows(server: Server, sample: str) -> int:
 def _free_samples(server: Server) -> list[dict[str, Any]]:
     guarded = {row["sample"] for row in server.guards.rows()}
     return [one for one in server.samples.list() if one["id"] not in guarded]
-
-
-__all__ = ["router"]

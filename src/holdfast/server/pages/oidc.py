@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from fastapi import Request, Response
 
-from holdfast.server import logs
-from holdfast.server.errors import Problem, retry_after
-from holdfast.server.limits import address_of
-from holdfast.server.oidc.service import Oidc
-from holdfast.server.oidc.settings import LOGIN_SECONDS
+from holdfast.server import observability
+from holdfast.server.auth.oidc.service import Oidc
+from holdfast.server.auth.oidc.settings import LOGIN_SECONDS
+from holdfast.server.auth.session import over_tls, sessions_of, set_cookie
+from holdfast.server.http import Problem, address_of, retry_after
 from holdfast.server.pages.rendering import go, page_router, show
-from holdfast.server.pages.session import over_tls, sessions_of, set_cookie
 from holdfast.server.pages.welcome import after_sign_in
 from holdfast.server.state import server_of
 
@@ -49,7 +48,7 @@ async def come_back(request: Request) -> Response:
         response: Response = show(request, "welcome.html", problem.status, next="/", problem=problem)
         response.headers.update(problem.headers)
     else:
-        logs.say("signed-in", request_id=request.state.request_id, token=identity)
+        observability.say("signed-in", request_id=request.state.request_id, token=identity)
         # A page and no redirect: browsers keep strict cookies from whatever another site set in motion.
         response = show(request, "signed_in.html", next=page)
         set_cookie(request, response, await server.check(sessions_of(request).begin_for, identity))
@@ -61,6 +60,3 @@ def _oidc(request: Request) -> Oidc:
     found = server_of(request).oidc
     assert found is not None  # these pages are there only where it is
     return found
-
-
-__all__ = ["COOKIE", "router"]

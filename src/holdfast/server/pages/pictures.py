@@ -113,6 +113,3 @@ def _place(value: float, low: float, high: float) -> float:
 
 def _pair(ends: Any) -> bool:
     return isinstance(ends, (list, tuple)) and len(ends) == 2 and all(isinstance(end, (int, float)) for end in ends)
-
-
-__all__ = ["bar", "distance", "gauge", "interval", "strip"]

@@ -9,18 +9,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.data.schema import Column, Schema
 from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.guard.belief import Belief
+from holdfast.guard.error_budget import GuardBudget
 from holdfast.guard.policy import Policy
-from holdfast.guard.progress import Progress
 from holdfast.guard.questions.base import Question, Situation
-from holdfast.holdout.planning import plan
+from holdfast.guard.scoring.board import Board
+from holdfast.guard.state import Progress
+from holdfast.holdout.error_budget import Course
+from holdfast.holdout.planning.plan import plan
+
+# --- Policy form ------------------------------------------------------------------------------------------------------
 
 SHAPES: dict[str, tuple[str, str]] = {
     "looks": ("Checks only", "Analysts bring guesses; the guard says whether they stand. No noise, narrow intervals."),
-    "mixed": ("Checks and private answers", "Also noisy means, histograms and tests, from a privacy budget."),
+    "mixed": ("Checks and private answers", "Also answers with noise and private tests, from a privacy budget."),
     "means": ("Means only", "Every mean is answered with noise; no guess needed, the narrowest for many means."),
 }
 """The plans to pick from."""
@@ -34,9 +38,10 @@ DEFAULTS = {
     "spend": "0.01",
     "analysts": "",
     "expires": "",
+    "repeats": "",
 }
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
-_CONDITION = Schema([Column("condition", "boolean")])
+_CONDITION = Schema([Column("condition", "boolean", nullable=False)])
 _METHODS = {
     "guess-and-check": "Guess and check, after failures",
     "sparse-validate": "SparseValidate (bits only)",
@@ -82,7 +87,7 @@ def policy_of(fields: Mapping[str, str]) -> dict[str, Any]:
     made: dict[str, Any] = {"confidence": number_of("confidence", fields["confidence"])}
     for name in ("questions", "failures"):
         if fields.get(name):
-            made[name] = check.whole(name, number_of(name, fields[name]), at_least=0, at_most=10**9)
+            made[name] = arguments.whole(name, number_of(name, fields[name]), at_least=0, at_most=10**9)
     if shape == "mixed":
         made["privacy"] = {"kind": "pure-dp", "epsilon": number_of("privacy budget", fields.get("epsilon", ""))}
         if fields.get("spend"):
@@ -95,6 +100,8 @@ def policy_of(fields: Mapping[str, str]) -> dict[str, Any]:
         made["analysts"] = analysts
     if fields.get("expires"):
         made["expires"] = fields["expires"]
+    if fields.get("repeats") == "everyone":
+        made["repeats"] = "everyone"
     Policy.from_dict(made)
     return made
 
@@ -143,15 +150,17 @@ def comparison(n: int, fields: Mapping[str, str]) -> tuple[list[Line], int]:
 
 def promised(n: int, policy: Policy) -> list[Line]:
     """The widths of this very policy: of the first answer, and of the last one if no check ever fails."""
-    belief, most = Belief(n, policy), policy.questions
+    budget, most = GuardBudget(n, policy), policy.questions
     found = []
     for kind, name, more in (("check", "a check", {"guess": 0.5}), ("mean", "a noisy mean", {})):
         if kind not in (policy.kinds or ()):
             continue
         try:
             bound = Question.from_dict({"kind": kind, "expression": "condition", **more}).bind(_CONDITION, n, policy)
-            ends = [Progress()] + ([] if most is None else [Progress(most, most - 1)])
-            widths = [bound.half_width(Situation(belief, progress)) for progress in ends]
+            ends = [Progress()]
+            if most is not None:
+                ends.append(Progress(most, most - 1, 0, Course(most - 1, most - 1)))
+            widths = [bound.half_width(Situation(budget, progress)) for progress in ends]
         except HoldfastError:
             continue
         if most is None or widths[-1] is None or widths[0] is None:
@@ -172,4 +181,122 @@ def methods(n: int, questions: int, failures: int, confidence: float) -> tuple[t
     return tuple((row.name, row.half_width, row.certified, row.reference) for row in rows)
 
 
-__all__ = ["DEFAULTS", "SHAPES", "Line", "comparison", "methods", "number_of", "policy_of", "promised", "shares_of"]
+# --- Board form -------------------------------------------------------------------------------------------------------
+# The part of the picker that sets a leaderboard up.
+
+RULES: dict[str, tuple[str, str]] = {
+    "intervals": (
+        "Intervals",
+        "Who submits says what score they expect. It is confirmed, or corrected with an interval.",
+    ),
+    "ladder": ("Ladder", "A score is shown only if, rounded to steps, it beats the best so far. No guess needed."),
+}
+"""The rules to pick from."""
+
+BOARD_DEFAULTS = {
+    "board": "",
+    "board_key": "",
+    "board_label": "",
+    "board_metric": "accuracy",
+    "board_rule": "intervals",
+    "board_step": "",
+    "board_positive": "",
+    "board_low": "",
+    "board_high": "",
+    "board_models": "",
+    "board_public_keys": "",
+}
+
+
+def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, Any] | None:
+    """The board that a filled form asks for, as plain data; None where its name is left empty.
+
+    `kinds` are those of the sample's columns: the positive label is read as the label's kind.
+
+    Examples
+    --------
+    >>> fields = BOARD_DEFAULTS | {"board": "churn", "board_key": "id", "board_label": "gone"}
+    >>> made = board_of(fields, {"gone": "boolean"})
+    >>> made["metric"], made["rule"], made["models"], board_of(BOARD_DEFAULTS, {})
+    ('accuracy', 'intervals', False, None)
+    """
+    given = {name: fields.get(name) or usual for name, usual in BOARD_DEFAULTS.items()}
+    if not given["board"]:
+        if given["board_key"] or given["board_label"]:
+            raise InvalidParameter("the leaderboard must have a name")
+        return None
+    made: dict[str, Any] = {
+        "name": given["board"],
+        "key": given["board_key"],
+        "label": given["board_label"],
+        "metric": given["board_metric"],
+        "rule": given["board_rule"],
+    }
+    if given["board_step"] and given["board_rule"] == "ladder":
+        made["step"] = number_of("step", given["board_step"])
+    if given["board_positive"]:
+        made["positive"] = _value(given["board_positive"], kinds.get(given["board_label"], "text"))
+    if given["board_metric"] == "mae":
+        made |= {name: number_of(name, given[f"board_{name}"]) for name in ("low", "high")}
+    for name in ("models", "public_keys"):
+        if given[f"board_{name}"]:
+            made[name] = True
+    return Board.from_dict(made).to_dict()
+
+
+def _value(text: str, kind: str) -> Any:
+    if kind == "boolean":
+        if text.lower() not in ("true", "false"):
+            raise InvalidParameter("the positive label must be true or false")
+        return text.lower() == "true"
+    return text if kind == "text" else number_of("the positive label", text)
+
+
+# --- Override form ----------------------------------------------------------------------------------------------------
+# The form with which a steward puts another policy in the place of the one that was fixed, and what that costs.
+
+FIELDS = ("questions", "failures", "budget", "analysts", "expires", "reason", "sure")
+
+
+def filled(policy: Mapping[str, Any]) -> dict[str, str]:
+    r"""The form as it stands before anything is changed.
+
+    Examples
+    --------
+    >>> plain = Policy(questions=50, analysts={"ann": 0.5}).to_dict()
+    >>> filled(plain)["questions"], filled(plain)["analysts"]
+    ('50', 'ann 50%')
+    """
+    cap = policy["privacy"] or {}
+    budget = cap.get("epsilon", cap.get("rho"))
+    shares = policy["analysts"] or {}
+    return {
+        "questions": "" if policy["questions"] is None else str(policy["questions"]),
+        "failures": "" if policy["failures"] is None else str(policy["failures"]),
+        "budget": "" if budget is None else f"{budget:.12g}",
+        "analysts": "\n".join(f"{name} {share * 100:.10g}%" for name, share in shares.items()),
+        "expires": (policy["expires"] or "")[:16],
+        "reason": "",
+        "sure": "",
+    }
+
+
+def overriding_policy(fields: Mapping[str, str], before: Mapping[str, Any]) -> Policy:
+    """The policy that the form asks for: the one before it, with what was changed."""
+    if not fields["reason"]:
+        raise InvalidParameter("a reason must be given: it is recorded for good")
+    if fields["sure"] != "yes":
+        raise InvalidParameter("tick the box: after an override no later answer is certified")
+    made = dict(before)
+    for name in ("questions", "failures"):
+        text = fields[name]
+        made[name] = arguments.whole(name, number_of(name, text), at_least=0, at_most=10**9) if text else None
+    if before["privacy"] is not None:
+        unit = "epsilon" if before["privacy"].get("epsilon") is not None else "rho"
+        made["privacy"] = before["privacy"] | {unit: number_of("privacy budget", fields["budget"])}
+    made["analysts"] = shares_of(fields["analysts"]) or None
+    made["expires"] = fields["expires"] or None
+    changed = Policy.from_dict(made)
+    if changed == Policy.from_dict(before):
+        raise InvalidParameter("something must be changed: this is the policy that is in place")
+    return changed

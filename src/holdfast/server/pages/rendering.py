@@ -18,12 +18,12 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from holdfast import __version__
 from holdfast.errors import HoldfastError
+from holdfast.guard.questions.words import number
+from holdfast.server.auth.session import SignedIn, require_mark, require_same_site, signed_in
 from holdfast.server.demo.analysts import STORY
-from holdfast.server.errors import CODES, Problem, problem_of
-from holdfast.server.limits import API, FREE
+from holdfast.server.http import API, CODES, FREE, Problem, problem_of
 from holdfast.server.pages import pictures, words
 from holdfast.server.pages.assets import address_of_asset
-from holdfast.server.pages.session import SignedIn, require_mark, require_same_site, signed_in
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -55,7 +55,7 @@ def environment() -> Environment:
         "asset": address_of_asset,
         "story": STORY,
     }
-    made.filters |= {"day": day, "moment": moment, "number": words.number, "width": words.width}
+    made.filters |= {"day": day, "moment": moment, "number": number, "width": words.width}
     return made
 
 
@@ -190,23 +190,3 @@ def field(form: FormData | Any, name: str) -> str:
     """A field's text without blanks around it; empty where it is missing."""
     value = form.get(name)
     return "" if value is None or isinstance(value, UploadFile) else str(value).strip()
-
-
-__all__ = [
-    "HEADERS",
-    "PageRoute",
-    "day",
-    "environment",
-    "field",
-    "form_of",
-    "go",
-    "member",
-    "moment",
-    "page_router",
-    "problem_page",
-    "refused",
-    "show",
-    "steward",
-    "visitor",
-    "wants_page",
-]

@@ -8,15 +8,14 @@ from fastapi import Request, Response
 from starlette.datastructures import UploadFile
 
 from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.limits import too_large
-from holdfast.server.pages.outcomes import OUTCOMES
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem, problem_of, too_large
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
 from holdfast.server.pages.samples import name_of
+from holdfast.server.pages.words import OUTCOMES
 from holdfast.server.reports import MEDIA_TYPE
-from holdfast.server.roles import Caller
 from holdfast.server.state import Server, server_of
-from holdfast.server.views.reports import page_of
+from holdfast.server.views import whole_report
 
 router = page_router()
 
@@ -63,7 +62,7 @@ async def report_page(request: Request, report: str) -> Response:
 async def full(request: Request, report: str) -> Response:
     """The whole report, as the library draws it: a page of its own that runs nothing."""
     session = await member(request)
-    return await page_of(request, report, session.caller)
+    return await whole_report(request, report, session.caller)
 
 
 @router.get("/reports/{report}/file")
@@ -138,9 +137,6 @@ def _glance(server: Server, identity: str, caller: Caller) -> tuple[dict[str, An
     ]
     values = {"lines": lines, "scale": scale, "alpha": judged.alpha, "paragraph": judged.paragraph}
     groups = len({one.group for one in judged.findings})
-    return facts, values | {"named": bool(judged.offenders()), "rows": report.rows, "splits": report.splits} | {
+    return facts, values | {"heading": report.offenders_heading, "rows": report.rows, "splits": report.splits} | {
         "groups": groups
     }
-
-
-__all__ = ["router"]

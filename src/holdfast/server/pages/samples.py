@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 
 from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
 from holdfast.server import shapes
-from holdfast.server.errors import Problem, problem_of
+from holdfast.server.http import Problem, problem_of
 from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
 from holdfast.server.state import Server, server_of
 
@@ -117,7 +117,7 @@ def _add(server: Server, name: str, place: Path, source: Any, row_key: str | Non
 def _add_demo(server: Server) -> dict[str, Any]:
     import io
 
-    from holdfast.server.demo.sample import NAME, ROW_KEY, rows_csv
+    from holdfast.server.demo.analysts import NAME, ROW_KEY, rows_csv
 
     for known in server.samples.list():
         if known["name"] == NAME:
@@ -142,6 +142,3 @@ async def _page(request: Request, error: Problem | HoldfastError | None = None) 
         folders=bool(server.settings.allow_folder),
         problem=problem,
     )
-
-
-__all__ = ["name_of", "router"]

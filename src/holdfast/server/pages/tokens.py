@@ -8,8 +8,9 @@ from typing import Any
 from fastapi import Request, Response
 
 from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.oidc.settings import PREFIX
+from holdfast.server.auth.oidc.settings import PREFIX
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem, problem_of
 from holdfast.server.pages.rendering import field, form_of, go, page_router, show, steward
 from holdfast.server.pages.samples import name_of
 from holdfast.server.records import now
@@ -21,8 +22,8 @@ router = page_router()
 @router.get("/tokens")
 async def tokens(request: Request) -> Response:
     """Every token without its secret, and the form for another."""
-    await steward(request)
-    return await _page(request)
+    session = await steward(request)
+    return await _page(request, session.caller)
 
 
 @router.post("/tokens")
@@ -34,10 +35,10 @@ async def issue(request: Request) -> Response:
     try:
         role: Any = field(form, "role")
         name, days, guard = name_of(field(form, "name")), field(form, "days"), field(form, "guard")
-        text = await server.work(_issue, server, role, name, days, guard)
+        text = await server.work(_issue, server, session.caller, role, name, days, guard)
     except (Problem, HoldfastError) as error:
-        return await _page(request, error)
-    return await _page(request, made=(name, text))
+        return await _page(request, session.caller, error)
+    return await _page(request, session.caller, made=(name, text))
 
 
 @router.post("/tokens/{token}/revoke")
@@ -46,7 +47,7 @@ async def revoke(request: Request, token: str) -> Response:
     session = await steward(request)
     server = server_of(request)
     await form_of(request, session)
-    if await server.work(server.tokens.revoke, token) is None:
+    if await server.work(server.tokens.revoke, token, session.caller) is None:
         raise Problem("not-found", "there is no such token")
     return go("/tokens")
 
@@ -57,12 +58,13 @@ async def restore(request: Request, token: str) -> Response:
     session = await steward(request)
     server = server_of(request)
     await form_of(request, session)
-    if not await server.work(server.tokens.restore, token):
+    if not await server.work(server.tokens.restore, token, session.caller):
         raise Problem("not-found", "there is no such subject of an identity provider")
     return go("/tokens")
 
 
-def _issue(server: Server, role: Any, name: str, days: str, guard: str) -> str:
+def _issue(server: Server, caller: Caller, role: Any, name: str, days: str, guard: str) -> str:
+    caller.require_manages([guard] if guard else None)
     try:
         life = float(days) if days else server.settings.token_days
         expires = datetime.now(UTC) + timedelta(days=life)
@@ -76,14 +78,14 @@ def _issue(server: Server, role: Any, name: str, days: str, guard: str) -> str:
 
 
 async def _page(
-    request: Request, error: Problem | HoldfastError | None = None, made: tuple[str, str] | None = None
+    request: Request, caller: Caller, error: Problem | HoldfastError | None = None, made: tuple[str, str] | None = None
 ) -> Response:
     server = server_of(request)
     problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
     if problem is not None:
         request.state.code = problem.code
-    guards = {row["id"]: row["name"] for row in await server.work(server.guards.rows)}
-    listed = await server.work(server.tokens.list)
+    guards = {row["id"]: row["name"] for row in await server.work(server.guards.rows) if caller.reaches(row["id"])}
+    listed = await server.work(server.tokens.list, caller)
     moment = now()
     for one in listed:
         one["foreign"] = one["name"].startswith(PREFIX)
@@ -99,6 +101,3 @@ async def _page(
         problem=problem,
         days=server.settings.token_days,
     )
-
-
-__all__ = ["router"]

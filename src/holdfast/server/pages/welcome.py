@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Request, Response
 
-from holdfast.server.errors import Problem
-from holdfast.server.pages import outlook
-from holdfast.server.pages.outcomes import OUTCOMES
-from holdfast.server.pages.rendering import field, go, member, page_router, show, visitor
-from holdfast.server.pages.session import (
+from holdfast.guard.stewarding import DAMAGED
+from holdfast.server.auth.session import (
     SignedIn,
     clear_cookie,
     require_mark,
@@ -19,9 +17,13 @@ from holdfast.server.pages.session import (
     set_cookie,
     sign_in,
 )
-from holdfast.server.roles import Caller
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.http import Problem
+from holdfast.server.pages import words
+from holdfast.server.pages.rendering import field, go, member, page_router, show, visitor
+from holdfast.server.pages.words import OUTCOMES
 from holdfast.server.state import Server, server_of
-from holdfast.server.views.guards import described
+from holdfast.server.views import listed
 
 router = page_router()
 _REPORTS = 3
@@ -88,43 +90,29 @@ def after_sign_in(address: str | None) -> str:
 
 def _facts(server: Server, session: SignedIn) -> tuple[list[dict[str, Any]], int]:
     caller = session.caller
-    found = [_card(server, row, caller) for row in server.guards.rows() if _reached(server, row, caller)]
+    found = [
+        facts if facts["status"] == DAMAGED else facts | standing_of(facts, caller) for facts in listed(server, caller)
+    ]
     return found, len(server.samples.list()) if caller.steward else 0
 
 
-def _reached(server: Server, row: Any, caller: Caller) -> bool:
-    try:
-        server.guards.ledger(row["id"], caller)
-    except Problem:
-        return False
-    return True
-
-
-def _card(server: Server, row: Any, caller: Caller) -> dict[str, Any]:
-    facts = described(server, row, caller)
-    return facts | standing_of(facts, caller)
-
-
-def standing_of(facts: dict[str, Any], caller: Caller) -> dict[str, Any]:
+def standing_of(facts: dict[str, Any], caller: Caller, sharp: Sequence[tuple[str, float]] = ()) -> dict[str, Any]:
     """The gauges of a guard: the whole's for a steward, an analyst's own for an analyst."""
     policy = facts["policy"]
     if caller.steward:
-        left = outlook.gauges(policy, facts["remaining"])
+        left = words.gauges(policy, facts["remaining"])
     else:
         share = 1.0 if policy["analysts"] is None else policy["analysts"].get(caller.name, 0.0)
         fresh = {"questions": int(round((policy["questions"] or 0) * share, 9))}
         if policy["privacy"] is not None:
             fresh |= {k: v * share for k, v in policy["privacy"].items() if isinstance(v, (int, float))}
         own = facts["analysts"].get(caller.name, fresh)
-        left = outlook.gauges(policy, _least(own, facts["remaining"]), share)
-    capped = outlook.failures(policy, facts["progress"])
+        left = words.gauges(policy, _least(own, facts["remaining"]), share)
+    capped = words.failures(policy, facts["progress"])
     left = left if capped is None else [*left, capped]
-    return {"gauges": left, "verdict": outlook.verdict(left, facts["status"])}
+    return {"gauges": left, "verdict": words.verdict(left, facts["status"], sharp)}
 
 
 def _least(own: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
     """An analyst cannot have more left than the whole has."""
     return {k: min(v, whole[k]) if isinstance(whole.get(k), (int, float)) else v for k, v in own.items()}
-
-
-__all__ = ["after_sign_in", "router", "standing_of"]

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from holdfast.data.expressions import from_json, to_text
+from holdfast.accounting import PureDP
 from holdfast.errors import HoldfastError
+from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.error_budget import budget_of
+from holdfast.guard.estimates import Estimate
+from holdfast.guard.guard import Guard
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.transaction import View
+from holdfast.guard.questions.base import Question, Situation
+from holdfast.guard.questions.words import number
+from holdfast.guard.state import GuardState, read_account
+from holdfast.server.auth.tokens import Caller
 
-KINDS: dict[str, tuple[str, str]] = {
-    "check": ("Check a guess", "Is this mean about what I think? A right guess costs next to nothing."),
-    "claim": ("Make a claim", "Is this mean at least, or at most, a number? The answer is one bit."),
-    "validate": ("Validate a rule", "Does a condition hold for at least this share? Yes, or not shown."),
-    "compare": ("Compare two", "How much larger is one mean than the other, on the same rows?"),
-    "mean": ("Ask for a mean", "No guess needed. The answer carries noise and spends from the privacy budget."),
-    "histogram": ("Histogram", "Shares of declared categories or bins, with noise."),
-    "select": ("Pick the best", "Which of several candidates has the largest mean, nearly?"),
-    "test": ("Private test", "Does a column follow given shares; are two columns independent?"),
-}
-"""What each kind of question is called, and what it is for."""
+# --- Words ------------------------------------------------------------------------------------------------------------
 
 _STATUS = {
     "open": "Open: questions are answered.",
     "paused": "Paused: nothing is answered until a steward resumes it.",
     "closed": "Closed for good.",
     "expired": "Expired: its time is up.",
+    "ended": "Ended: one more check failed than the policy allows. Nothing further is answered.",
+    "damaged": "Damaged: its ledger contradicts itself, and nothing is answered from it.",
 }
 _ACTS = {
     "opened": "the guard was opened",
@@ -33,28 +37,12 @@ _ACTS = {
     "resumed": "resumed",
     "closed": "closed for good",
     "override": "the policy was overridden",
+    "overlapped": "another guard has some of the same rows",
     "reserved": "paid for, not answered yet",
     "analyst": "an analyst was added",
-    "refreshed": "the sample was refreshed",
+    "refreshed": "what finds shared rows was recorded again",
     "refused": "refused",
 }
-
-
-def number(value: Any) -> str:
-    """A number in few digits.
-
-    Examples
-    --------
-    >>> number(0.123456), number(12345), number(0.5), number(True)
-    ('0.123', '12,345', '0.5', 'yes')
-    """
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3g}"
-    return str(value)
 
 
 def width(value: float) -> str:
@@ -72,34 +60,6 @@ def width(value: float) -> str:
     return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:.2g}"
 
 
-def expression(source: Any) -> str:
-    """A row expression as text, whichever form it is stored in.
-
-    Examples
-    --------
-    >>> expression({"<": [{"column": "age"}, 40.0]})
-    'age < 40'
-    """
-    try:
-        return source if isinstance(source, str) else _tidy(to_text(from_json(source)))
-    except HoldfastError:
-        return "an expression"
-
-
-def _tidy(text: str) -> str:
-    """Whole numbers without `.0`; texts in quotes stay as they are."""
-    parts = text.split("'")
-    for i in range(0, len(parts), 2):
-        words = parts[i].split(" ")
-        parts[i] = " ".join(_whole(word) for word in words)
-    return "'".join(parts)
-
-
-def _whole(word: str) -> str:
-    bare = word.rstrip("),")
-    return bare[:-2] + word[len(bare) :] if bare.endswith(".0") and bare[:-2].lstrip("(-").isdigit() else word
-
-
 def question(asked: Mapping[str, Any]) -> str:
     """What a stored question asks, in one line.
 
@@ -108,39 +68,8 @@ def question(asked: Mapping[str, Any]) -> str:
     >>> question({"kind": "check", "rows": [{"expression": {"<": [{"column": "age"}, 40.0]}}], "guess": 0.5})
     'age < 40: about 0.5?'
     """
-    kind = asked["kind"]
-    rows = [expression(one["expression"]) for one in asked.get("rows", ())]
-    if "expression" in asked:
-        rows = [expression(asked["expression"])]
-    match kind:
-        case "check":
-            return f"{rows[0]}: about {number(asked['guess'])}?"
-        case "claim" | "validate":
-            name = "at_least" if "at_least" in asked else "at_most"
-            return f"{rows[0]}: {name.replace('_', ' ')} {number(asked[name])}?"
-        case "compare":
-            margin = asked.get("at_least")
-            end = f"about {number(asked['guess'])}?" if margin is None else f"at least {number(margin)}?"
-            return f"{rows[0]} minus {rows[1]}: {end}"
-        case "mean":
-            return f"mean of {rows[0]}"
-        case "histogram":
-            return f"histogram of {_cells(asked['cells'])}"
-        case "select":
-            return f"best of {', '.join(asked['candidates'])}"
-        case "test":
-            return f"{'independence of' if asked['name'] == 'independence' else 'shares of'} " + " and ".join(
-                asked["columns"]
-            )
-        case "score":
-            claimed = "" if asked["guess"] is None else f", about {number(asked['guess'])}?"
-            called = asked["name"] or ("1 prediction" if asked["count"] == 1 else f"{asked['count']:,} predictions")
-            return f"{called}: {asked['metric']} on {asked['board']}{claimed}"
-    return str(kind)
-
-
-def _cells(cells: Mapping[str, Any]) -> str:
-    return ", ".join(cells["columns"]) if "columns" in cells else expression(cells["expression"])
+    kind = Question.kinds().get(asked["kind"])
+    return str(asked["kind"]) if kind is None else kind.question_words(asked)
 
 
 def act(kind: str) -> str:
@@ -148,7 +77,7 @@ def act(kind: str) -> str:
     return _ACTS.get(kind, kind)
 
 
-def status(name: str) -> str:
+def status_words(name: str) -> str:
     """A guard's status in a sentence."""
     return _STATUS.get(name, name)
 
@@ -172,9 +101,11 @@ def cost(plain: Mapping[str, Any] | None) -> str:
 
 def outcome(answer: Mapping[str, Any]) -> tuple[str, str]:
     """A mark and a word for what became of a question."""
-    improved = answer["details"].get("improved")
-    if improved is not None:  # a ladder: its step passes where nothing is shown
-        return ("✓", "passed") if improved else ("–", "not better")
+    details = answer["details"]
+    if details.get("finished") is False:
+        return "✗", "not finished"
+    if "improved" in details:  # a ladder: its step passes where nothing is shown
+        return ("✓", "new best") if details["improved"] else ("–", "not better")
     if answer["passed"] is True:
         return "✓", "passed"
     if answer["passed"] is False:
@@ -196,51 +127,12 @@ def value(answer: Mapping[str, Any]) -> str:
 
 def sentence(answer: Mapping[str, Any], asked: Mapping[str, Any], whose: str = "Your") -> str:
     """What an answer means, for somebody who has not seen one before."""
-    kind, passed, ends = asked["kind"], answer["passed"], answer["interval"]
-    found = answer["value"]
-    if kind == "score" and asked["rule"] == "ladder":
-        if answer["details"]["improved"]:
-            return f"A new best: {number(found)}. The truth is between {_ends(ends)}."
-        return "Not better than the best so far by a whole step. Nothing more is shown."
-    if kind == "score":
-        if passed:
-            return f"{whose} score of {number(asked['guess'])} stands: the truth is between {_ends(ends)}."
-        if ends is None:
-            return f"{whose} score of {number(asked['guess'])} does not stand. Nothing more is shown."
-        return f"{whose} score of {number(asked['guess'])} does not stand: it is between {_ends(ends)}."
-    if kind == "check" or (kind == "compare" and "guess" in asked):
-        if passed:
-            return f"{whose} guess of {number(asked['guess'])} stands: the truth is between {_ends(ends)}."
-        if ends is None:
-            return f"{whose} guess of {number(asked['guess'])} does not stand. Nothing more is shown."
-        return f"{whose} guess of {number(asked['guess'])} does not stand. The truth is between {_ends(ends)}."
-    if kind in ("claim", "validate", "compare"):
-        return "The claim holds." if passed else "The claim is not shown to hold. That says nothing against it."
-    if kind == "mean":
-        return f"The mean is between {_ends(ends)}. The value in the middle carries noise."
-    if kind == "histogram":
-        return "Shares of the population, each between the ends that are drawn."
-    if kind == "select":
-        return f"“{found}” has the largest mean, or nearly."
-    rejected = answer["details"].get("rejected")
-    after = "" if found is None else f" The p-value, corrected for everything asked before, is {number(found)}."
-    said = {True: "The null hypothesis is rejected.", False: "The null hypothesis is not rejected."}
-    return said.get(rejected, "The test decided nothing.") + after
+    return Question.kinds()[asked["kind"]].answer_words(asked, answer, whose)
 
 
 def aside(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """What else to know about an answer."""
-    if asked["kind"] == "score" and asked["rule"] == "ladder":
-        return "Only improvements show a score: that is what keeps a ladder honest." if answer["passed"] else ""
-    if answer["passed"] is False and asked["kind"] in ("check", "compare", "score"):
-        return "Failures like this one make later intervals a little wider, for everybody."
-    if answer["passed"] is True and "guess" not in asked:
-        return "Claims that hold cost next to nothing: later intervals stay as they are."
-    if answer["passed"] is True:
-        return "Guesses that stand cost next to nothing: later intervals stay as they are."
-    if asked["kind"] in ("mean", "histogram"):
-        return "The noise was drawn once. Asking again gives this same answer, free."
-    return ""
+    return Question.kinds()[asked["kind"]].effect_words(asked, answer)
 
 
 def example(columns: Sequence[Mapping[str, Any]]) -> str:
@@ -255,10 +147,6 @@ def example(columns: Sequence[Mapping[str, Any]]) -> str:
     one = min(columns, key=lambda column: kinds.index(column["kind"]))
     name = one["name"] if one["name"].isascii() and one["name"].isidentifier() else f'"{one["name"]}"'
     return {"boolean": name, "text": f"{name} = 'x'"}.get(one["kind"], f"{name} > 0")
-
-
-def _ends(ends: Any) -> str:
-    return "unknown bounds" if ends is None else f"{number(ends[0])} and {number(ends[1])}"
 
 
 def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -279,6 +167,8 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("Checks", f"by Thresholdout, {plain['overfits']} overfits, {cost(plain['holdout_spend'])} paid"))
     if plain["analysts"] is not None:
         rows.append(("Shares", ", ".join(f"{name} {share:.0%}" for name, share in plain["analysts"].items())))
+    free = "for the analyst who asked it" if plain["repeats"] == "asker" else "for everyone, who so learn of it"
+    rows.append(("The same question again is free", free))
     if plain["expires"] is not None:
         rows.append(("Until", plain["expires"][:16].replace("T", " ") + " UTC"))
     for board in plain.get("boards") or ():
@@ -288,18 +178,316 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-__all__ = [
-    "KINDS",
-    "act",
-    "aside",
-    "cost",
-    "example",
-    "expression",
-    "number",
-    "outcome",
-    "policy",
-    "question",
-    "sentence",
-    "status",
-    "value",
-]
+# --- Advice -----------------------------------------------------------------------------------------------------------
+# Why a question was refused, and what would be admitted: every alternative is put to the guard before it is named.
+
+_WHERE = {
+    "budget-exhausted": "The budget does not hold it.",
+    "question-refused": "It may not be asked here, or not now.",
+    "guarantee-unavailable": "No interval that could be promised is left.",
+    "invalid-parameter": "The question does not fit this sample.",
+}
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A question that would be admitted, and the words for it."""
+
+    title: str
+    words: str
+    question: Mapping[str, Any]
+
+
+WRONG_FIELD = "A field does not hold what it should."
+"""The heading of a refusal that names a field of the form."""
+
+
+def heading(code: str) -> str:
+    """The kind of a refusal in a sentence."""
+    return _WHERE.get(code, "It could not be answered.")
+
+
+def plain(guard: Guard, question: Mapping[str, Any], analyst: str) -> str:
+    """Why a budget does not hold a private question, in its own unit; empty where the guard's words say it well."""
+    name = {"pure-dp": "epsilon", "zcdp": "rho"}.get((guard.policy.privacy or PureDP(0.0)).kind, "epsilon")
+    spend = question.get("spend") or (None if guard.policy.spend is None else guard.policy.spend.to_dict())
+    left = guard.remaining(analyst)
+    yours, whole = left["yours"].get(name), left["whole"].get(name)
+    kind = Question.kinds().get(str(question.get("kind")))
+    private = kind is not None and kind.is_private(question)
+    if not private or not spend or spend.get(name) is None or yours is None or whole is None:
+        return ""
+    if spend[name] <= min(yours, whole):
+        return ""
+    sign = "ε" if name == "epsilon" else "ρ"
+    return (
+        f"It would spend {sign} {spend[name]:.3g}. You have {sign} {yours:.3g} left, "
+        f"and all together {sign} {whole:.3g}."
+    )
+
+
+def alternatives(guard: Guard, question: Mapping[str, Any], analyst: str) -> list[Alternative]:
+    """What would be admitted instead. Estimates spend nothing."""
+    found = []
+    for title, other in _candidates(guard, question, analyst):
+        try:
+            estimate = guard.estimate(other, analyst=analyst)
+        except HoldfastError:
+            continue
+        if estimate.admitted:
+            found.append(Alternative(title, promise(estimate), other))
+    return found
+
+
+def promise(estimate: Estimate) -> str:
+    """What an admitted question would cost and give.
+
+    Examples
+    --------
+    >>> promise(Estimate(None, 0.02, True))
+    'Costs one question and no privacy, and is good to ±0.02.'
+    >>> promise(Estimate(None, 0.04, True, least_tolerance=0.021))
+    'Costs one question and no privacy, and is good to ±0.04 if the guess stands; ±0.021 is the least to ask for.'
+    """
+    if estimate.repeated:
+        return "It was answered before: the stored answer is free."
+    price = (
+        "one question and no privacy" if estimate.cost is None else f"one question and {cost(estimate.cost.to_dict())}"
+    )
+    good = "" if estimate.half_width is None else f", and is good to ±{width(estimate.half_width)}"
+    if estimate.least_tolerance is not None:
+        good += f" if the guess stands; ±{width(estimate.least_tolerance)} is the least to ask for"
+    return " ".join([f"Costs {price}{good}.", *estimate.test_sentences()])
+
+
+def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    kind = Question.kinds().get(str(question.get("kind")))
+    if kind is None:
+        return
+    left = guard.remaining(analyst)
+    name = "epsilon" if "epsilon" in left["whole"] else "rho"
+    least = min(left["yours"].get(name, 0.0), left["whole"].get(name, 0.0))
+    if kind.is_private(question) and least > 0:
+        unit = "pure-dp" if name == "epsilon" else "zcdp"
+        spend = {"kind": unit, name: least}
+        yield f"The same for what is left, {cost(spend)}", {**question, "spend": spend}
+    for title, other in kind.alternatives(question):
+        if other["kind"] in (guard.policy.kinds or ()):
+            yield title, other
+
+
+# --- Outlook ----------------------------------------------------------------------------------------------------------
+# What a glance at a guard shall tell: what is left, how sharp the next answer would be, and what happened last.
+
+_VACUOUS, _WIDE = 0.5, 0.1
+"""Half-widths from which on an interval for a share says nothing, and little."""
+_SHOWN = 25
+_READ = 200
+_STRIP = 60
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """One budget: what is left of it, in numbers and in words."""
+
+    name: str
+    left: float
+    whole: float
+    words: str
+    hint: str
+
+
+def gauges(policy: Mapping[str, Any], remaining: Mapping[str, Any], share: float = 1.0) -> list[Gauge]:
+    """The budgets of a policy, of which `share` is this party's.
+
+    Examples
+    --------
+    >>> gauges({"questions": 10, "privacy": None}, {"questions": 4})[0].words
+    '4 of 10 left'
+    """
+    found = []
+    if policy["questions"] is not None:
+        most, left = int(round(policy["questions"] * share, 9)), remaining.get("questions", 0)
+        found.append(Gauge("Questions", left, most, f"{left:,} of {most:,} left", "Each new question takes one."))
+    cap = policy["privacy"]
+    if cap is not None and "spent" not in remaining:
+        name, sign = ("epsilon", "ε") if cap.get("epsilon") is not None else ("rho", "ρ")
+        whole, left = cap[name] * share, remaining.get(name, 0.0)
+        text = f"{sign} {left:.3g} of {whole:.3g} left"
+        found.append(Gauge("Privacy", left, whole, text, "Noisy answers spend it; checks do not."))
+    return found
+
+
+def failures(policy: Mapping[str, Any], progress: Mapping[str, Any]) -> Gauge | None:
+    """How many more failed checks the whole guard takes; None where they are not capped."""
+    most = policy["failures"]
+    if most is None:
+        return None
+    left = max(0, most - progress["failed"])
+    return Gauge("Failed checks", left, most, f"{left:,} of {most:,} left", "Wrong guesses take one, for everybody.")
+
+
+def sharpness(ledger: Ledger, analyst: str | None = None) -> list[tuple[str, float]]:
+    """How wide the next answer would be, for a condition that holds for half of the rows, where that is widest.
+
+    A check is one that names no tolerance, and whose guess stands. What would be refused is left out: what does not fit
+    into what is left for all, or for `analyst`.
+    """
+    return ledger.look(lambda view: _sharpness(view, analyst))
+
+
+def _sharpness(view: View, analyst: str | None) -> list[tuple[str, float]]:
+    standing = GuardState.of(view)
+    policy = standing.policy
+    acting = read_account(view.account, policy, analyst if policy.histories == "separate" else None)[1]
+    named = analyst is not None and (policy.analysts is None or analyst in policy.analysts)
+    names = [None, analyst] if named else [None]
+    condition = f'"{standing.schema.columns[0].name}" is null'
+    asked = {"check": ("A check", {"guess": 0.5}), "mean": ("A noisy mean", {})}
+    found = []
+    for kind, (name, more) in asked.items():
+        if kind not in (policy.kinds or ()):
+            continue
+        situation = Situation(budget_of(standing, analyst), acting.progress, acting.spent)
+        try:
+            question = Question.from_dict({"kind": kind, "expression": condition, **more})
+            bound = question.bind(standing.schema, standing.explored, policy)
+            for name_of_account in names:
+                account = read_account(view.account, policy, name_of_account)[1]
+                account.charge(bound.cost, policy.most_questions(name_of_account), name)
+            width = bound.half_width(situation)
+        except HoldfastError:  # nothing is left, or the policy names no cost: then there is nothing to say
+            continue
+        if width is not None:
+            found.append((name, width))
+    return found
+
+
+def place(text: str) -> int | None:
+    """The number of an entry as an address gives it; None for what is none. Entries are counted from 1.
+
+    Examples
+    --------
+    >>> place("17"), place("0"), place("x"), place("9" * 5000)
+    (17, None, None, None)
+    """
+    return (int(text) or None) if text.isascii() and text.isdigit() and len(text) < 18 else None
+
+
+def history(ledger: Ledger, caller: Caller, before: int | None = None) -> tuple[list[dict[str, Any]], int | None]:
+    """The latest entries that the caller may see, newest first; and where the page before them begins.
+
+    Entries of an analyst are found by an index, however many others there are: a page is full while there are as many.
+    """
+    whose = None if caller.steward else caller.name
+    # A slow question is paid for in one entry and answered in a later one: where both are there, the later says it all.
+    later = [] if before is None else ledger.page(_READ, first=before, analyst=whose)
+    answered = {entry.body.get("paid") for entry in later}
+    found: list[dict[str, Any]] = []
+    state = ledger.look(GuardState.of)
+    while True:
+        entries = ledger.page(_READ, before=before, newest=True, analyst=whose)
+        for entry in reversed(entries):
+            if len(found) == _SHOWN:
+                return found, before
+            before = entry.sequence
+            answered.add(entry.body.get("paid"))
+            if before not in answered:
+                found.append(item(entry, state))
+        if len(entries) < _READ:
+            return found, None
+
+
+def answers(ledger: Ledger, analyst: str, before: int | None = None) -> tuple[list[dict[str, Any]], int | None]:
+    """What an analyst asked last and was answered, newest first; and where the page before that begins."""
+    found = ledger.page(_SHOWN + 1, before=before, newest=True, analyst=analyst, kind="answered")
+    shown, state = found[-_SHOWN:], ledger.look(GuardState.of)
+    return [item(entry, state) for entry in reversed(shown)], shown[0].sequence if len(found) > _SHOWN else None
+
+
+def item(entry: Entry, state: GuardState, beaten: bool = False) -> dict[str, Any]:
+    """An entry as a page shows it: nothing but what was released, and what became of it since.
+
+    A ladder's best may have been `beaten`, and a certificate ended because another guard has some of the same rows.
+    """
+    body = entry.body
+    answer = body.get("answer")
+    if answer is not None and (beaten or state.doubt(entry.sequence)):
+        stored = GuardedAnswer.stored(answer, entry.sequence, True).doubted(state.doubt(entry.sequence))
+        answer = (stored.beaten() if beaten else stored).to_dict()
+    shown = item_of(body.get("question"), answer, entry.sequence, entry.time, entry.analyst)
+    return shown | {"kind": entry.kind, "reason": str(body.get("reason") or "")}
+
+
+def item_of(
+    asked: Mapping[str, Any] | None, answer: Mapping[str, Any] | None, sequence: int, time: str, analyst: str | None
+) -> dict[str, Any]:
+    """A question and its answer as a page shows them."""
+    return {
+        "sequence": sequence,
+        "time": time,
+        "kind": "answered",
+        "analyst": analyst,
+        "reason": "",
+        "asked": asked,
+        "answer": answer,
+        "scale": _scale(asked, answer),
+    }
+
+
+def _scale(asked: Mapping[str, Any] | None, answer: Mapping[str, Any] | None) -> tuple[float, float]:
+    """The range that an answer's interval is drawn on."""
+    if asked is None or answer is None:
+        return 0.0, 1.0
+    kind = Question.kinds().get(asked["kind"])
+    return (0.0, 1.0) if kind is None else kind.axis(asked, answer)
+
+
+def strip_points(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Answers as `pictures.strip` draws them, oldest first."""
+    found = []
+    for one in items:
+        answer = one["answer"]
+        if answer is None:
+            continue
+        low, high = one["scale"]
+        kind = {True: "passed", False: "failed", None: "noisy"}[answer["details"].get("improved", answer["passed"])]
+        point: dict[str, Any] = {"kind": kind, "low": None, "high": None, "guess": None}
+        ends = answer["interval"]
+        if isinstance(ends, list) and len(ends) == 2 and high > low:
+            point |= {"low": (ends[0] - low) / (high - low), "high": (ends[1] - low) / (high - low)}
+            if one["asked"].get("guess") is not None:
+                point["guess"] = (one["asked"]["guess"] - low) / (high - low)
+        found.append(point)
+    return found[::-1][-_STRIP:]
+
+
+def verdict(left: Iterable[Gauge], status: str, sharp: Sequence[tuple[str, float]] = ()) -> str:
+    """One sentence about a guard for whoever has no time. `sharp` is what `sharpness` says, where that is known."""
+    if status != "open":
+        return status_words(status)
+    shares = {one.name: 0.0 if one.whole <= 0 else one.left / one.whole for one in left}
+    gone = [name.lower() for name, share in shares.items() if share <= 0]
+    low = [name.lower() for name, share in shares.items() if 0 < share < 0.15]
+    if gone:
+        return f"Used up: {', '.join(gone)}."
+    if low:
+        return f"Nearly used up: {', '.join(low)}."
+    if sharp and (least := min(half_width for _, half_width in sharp)) >= _VACUOUS:
+        return f"Questions are left, but their answers would say nothing about a share: ±{width(least)}."
+    if sharp and least >= _WIDE:
+        return f"Questions are left; an answer about a share would be good to ±{width(least)} at best."
+    return "There is plenty left."
+
+
+# --- Outcomes ---------------------------------------------------------------------------------------------------------
+# The verdicts of audits in plain words.
+
+OUTCOMES: dict[str, tuple[str, str, str]] = {
+    "INCOHERENT": ("bad", "✗", "Who was released changes what is predicted about people, by more than was allowed."),
+    "LEAK BELOW ALPHA": ("warn", "!", "Predictions depend on who was released, but less than was allowed."),
+    "LEAK": ("warn", "!", "Predictions depend on who was released. How much is usual, one split cannot say."),
+    "UNDERPOWERED": ("warn", "?", "Nothing was found, but the audit could not have found everything it asks about."),
+    "NO EVIDENCE": ("good", "✓", "No dependence on who was released was seen. That is no proof that there is none."),
+}
+"""Each verdict: its colour, its mark, and a sentence for somebody who has not read the paper."""

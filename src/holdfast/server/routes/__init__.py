@@ -6,8 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from holdfast.server.errors import CODES, MEDIA_TYPE
-from holdfast.server.responses import StrictJSON, StrictRoute
+from holdfast.server.http import CODES, MEDIA_TYPE, StrictJSON, StrictRoute
 from holdfast.server.shapes import ProblemFacts
 
 ALWAYS = (
@@ -29,9 +28,9 @@ ASKING = (
 )
 
 
-def router(tag: str) -> APIRouter:
+def router(tag: str, route_class: type[StrictRoute] = StrictRoute) -> APIRouter:
     """A router below /api/v1, whose routes read and write strict JSON."""
-    return APIRouter(prefix="/api/v1", tags=[tag], route_class=StrictRoute, default_response_class=StrictJSON)
+    return APIRouter(prefix="/api/v1", tags=[tag], route_class=route_class, default_response_class=StrictJSON)
 
 
 def answers(model: Any, *codes: str, status: int = 200) -> dict[int | str, dict[str, Any]]:

@@ -6,27 +6,31 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from holdfast.guard import ahead, stewarding
+from holdfast.guard import estimates, stewarding
 from holdfast.guard.policy import Policy
-from holdfast.guard.standing import Standing, Status
+from holdfast.guard.state import Status
 from holdfast.server import shapes
-from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Caller, Steward
+from holdfast.server.auth.tokens import Anyone, Caller, Steward
+from holdfast.server.http import StrictJSON
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.state import Server, server_of
-from holdfast.server.views.guards import described
+from holdfast.server.views import described, listed
 
 router = make_router("guards")
 
 
 @router.post("/guards", status_code=201, responses=answers(shapes.GuardFacts, "name-taken", status=201))
 async def create(request: Request, body: shapes.NewGuard, caller: Steward) -> Response:
-    """Put a sample behind a guard. Rows that were guarded before meet the policy and the budget they had."""
+    """Put a sample behind a guard. Rows that were guarded before meet the policy and the budget they had.
+
+    A sample that shares rows with that of another guard is refused, unless `allow_overlap` gives the reason and the
+    token stewards both guards. Then no later answer of either is certified.
+    """
     server = server_of(request)
 
     def work() -> dict[str, Any]:
-        row = server.guards.create(body.name, body.sample, body.policy, body.allow_overlap)
+        row = server.guards.create(body.name, body.sample, body.policy, body.allow_overlap, caller)
         return described(server, row, caller)
 
     return StrictJSON(await server.work(work), 201)
@@ -34,19 +38,9 @@ async def create(request: Request, body: shapes.NewGuard, caller: Steward) -> Re
 
 @router.get("/guards", responses=answers(shapes.Guards))
 async def guards(request: Request, caller: Anyone) -> Response:
-    """Every guard that the token reaches."""
+    """Every guard that the token reaches; one whose ledger is damaged by its name, with `status` "damaged"."""
     server = server_of(request)
-
-    def work() -> list[dict[str, Any]]:
-        rows = [row for row in server.guards.rows() if caller.reaches(row["id"])]
-        found = []
-        for row in rows:
-            policy = server.store.ledger(row["dataset"]).look(Standing.of).policy
-            if caller.reaches(row["id"], policy):
-                found.append(described(server, row, caller))
-        return found
-
-    return StrictJSON({"guards": await server.work(work)})
+    return StrictJSON({"guards": await server.work(listed, server, caller)})
 
 
 @router.get("/guards/{guard}", responses=answers(shapes.GuardFacts))
@@ -72,7 +66,9 @@ async def level(
 ) -> Response:
     """At what level a further p-value from these rows must reject, after all answers so far."""
     server = server_of(request)
-    found = await server.work(lambda: server.guards.ledger(guard, caller).look(lambda view: ahead.level(view, alpha)))
+    found, _ = await server.free.run(
+        caller.name, False, lambda: estimates.level(server.guards.ledger(guard, caller), alpha)
+    )
     return StrictJSON({"alpha": alpha, "level": found})
 
 
@@ -82,7 +78,9 @@ async def adjusted(
 ) -> Response:
     """What a further p-value from these rows is worth after all answers so far; never below itself."""
     server = server_of(request)
-    found = await server.work(lambda: server.guards.ledger(guard, caller).look(lambda view: ahead.adjusted(view, p)))
+    found, _ = await server.free.run(
+        caller.name, False, lambda: estimates.adjusted(server.guards.ledger(guard, caller), p)
+    )
     return StrictJSON({"p": p, "adjusted": found})
 
 
@@ -129,6 +127,3 @@ async def _set(request: Request, guard: str, caller: Caller, status: Status, rea
 def _show(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
     server.guards.ledger(guard, caller)
     return described(server, server.guards.row(guard), caller)
-
-
-__all__ = ["router"]

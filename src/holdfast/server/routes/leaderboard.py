@@ -16,16 +16,15 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from holdfast.guard.standing import Standing
-from holdfast.server import submission_shapes as shapes
-from holdfast.server.errors import Problem
-from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone
+from holdfast.guard.state import GuardState
+from holdfast.server import shapes as shapes
+from holdfast.server.auth.tokens import Anyone
+from holdfast.server.http import Problem, StrictJSON
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.routes.submissions import BoardName
 from holdfast.server.state import server_of
-from holdfast.server.views.boards import board_of, scores_of
+from holdfast.server.views import board_of, scores_of
 
 router = make_router("submissions")
 
@@ -45,7 +44,7 @@ async def leaderboard(
 
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
-        name = board_of(ledger.look(Standing.of).policy, board).name
+        name = board_of(ledger.look(GuardState.of).policy, board).name
         return scores_of(server, ledger).leaderboard(name, every=every).to_dict()
 
     return StrictJSON(await server.work(work))
@@ -57,10 +56,7 @@ async def boards(request: Request, guard: str, caller: Anyone) -> Response:
     server = server_of(request)
 
     def work() -> list[dict[str, Any]]:
-        policy = server.guards.ledger(guard, caller).look(Standing.of).policy
+        policy = server.guards.ledger(guard, caller).look(GuardState.of).policy
         return [board.to_dict() for board in policy.boards or ()]
 
     return StrictJSON({"boards": await server.work(work)})
-
-
-__all__ = ["router"]

@@ -8,13 +8,12 @@ from fastapi import Path, Query, Request, Response
 
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.server import shapes
-from holdfast.server.errors import Problem
-from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Steward
+from holdfast.server.auth.tokens import Anyone, Steward
+from holdfast.server.http import Problem, StrictJSON
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.state import server_of
-from holdfast.server.views.guards import page_of, verified
+from holdfast.server.views import page_of, verified
 
 router = make_router("ledger")
 _LARGEST = 2**62
@@ -26,16 +25,25 @@ async def entries(
     guard: str,
     caller: Anyone,
     first: Annotated[int, Query(ge=1, le=_LARGEST, description="The number of the entry to begin with")] = 1,
-    limit: Annotated[int, Query(ge=1, le=1000, description="How many entries to look at")] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000, description="How many entries, at most")] = 100,
+    before: Annotated[
+        int | None,
+        Query(ge=1, le=_LARGEST, description="The last entries before this number, in the place of the first"),
+    ] = None,
+    analyst: Annotated[
+        str | None, Query(min_length=1, max_length=200, description="Whose, for stewards; everybody's if not given")
+    ] = None,
 ) -> Response:
-    """Entries in order: all of them for a steward, an analyst's own for an analyst.
+    """Entries in order: all of them, or one analyst's, for a steward; an analyst's own for an analyst.
 
-    `limit` counts what is looked at; an analyst's page may hold fewer.
+    A page holds `limit` of them while there are as many. `next` is the `first` of the page after it, or with `before`
+    the `before` of the one that precedes it.
     """
     server = server_of(request)
 
     def work() -> dict[str, Any]:
-        found, following = page_of(server.guards.ledger(guard, caller), caller, first, limit)
+        ledger = server.guards.ledger(guard, caller)
+        found, following = page_of(ledger, caller, limit, first=first, before=before, analyst=analyst)
         return {"entries": [entry.to_dict() for entry in found], "next": following}
 
     return StrictJSON(await server.work(work))
@@ -63,6 +71,3 @@ async def verify(request: Request, guard: str, caller: Steward) -> Response:
     """Check the guard's chain, its arithmetic and its signatures, from the first entry to the last."""
     server = server_of(request)
     return StrictJSON(await server.work(verified, server, guard, caller))
-
-
-__all__ = ["router"]

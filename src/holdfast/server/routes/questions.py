@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from fastapi import Header, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from holdfast.core.strict_json import to_json
 from holdfast.errors import HoldfastError
+from holdfast.guard.analyst import batch_keys
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.server import shapes
-from holdfast.server.answer_grid import on_grid
-from holdfast.server.asking import Asked, ask_all
-from holdfast.server.errors import Problem, problem_of
-from holdfast.server.quick_questions import KEY, LONGEST_KEY
-from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Caller
+from holdfast.server.auth.tokens import Anyone, Caller, caller_of
+from holdfast.server.http import Problem, StrictJSON, StrictRequest, StrictRoute, check_body, check_query, problem_of
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
+from holdfast.server.scheduling import on_grid
 from holdfast.server.state import Server, server_of
-from holdfast.strict_json import to_json
 
-router = make_router("questions")
+T = TypeVar("T")
+
 NDJSON = "application/x-ndjson"
+KEY = r"^[!-~]+$"
+"""What a key is made of: printable ASCII without spaces."""
+LONGEST_KEY = 180
+KEY_HEADER = "Idempotency-Key"
 
 Key = Annotated[
     str | None,
     Header(
-        alias="Idempotency-Key",
+        alias=KEY_HEADER,
         min_length=1,
         max_length=LONGEST_KEY,
         pattern=KEY,
@@ -37,31 +43,65 @@ Key = Annotated[
     ),
 ]
 _REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
+_key = TypeAdapter(Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=KEY)]).validator
 
 
-async def answered(server: Server, guard: str, caller: Caller, question: dict[str, Any], key: str | None) -> Response:
-    """The answer to one question, as a response."""
-    async with on_grid(server.settings.answer_grid):
-        answer = await server.asking.ask(guard, Asked.by(caller, question, key))
-    _count(server, [question], [answer])
-    return StrictJSON(answer.to_dict())
+class QuestionRoute(StrictRoute):
+    """A route that takes questions. It reads the request itself: FastAPI's general way costs as much as the answer.
+
+    An endpoint takes the request, `guard` from the address, `body`, `caller` and, if it names one, `key`. Its signature
+    makes the OpenAPI page; what is wrong with a request is said as FastAPI says it.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        hints = get_type_hints(endpoint)
+        self._body, self._takes_key = TypeAdapter(hints["body"]).validator, "key" in hints
+        self.app = self._respond
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = StrictRequest(scope, receive)
+        caller = caller_of(request)
+        check_query(request)
+        if not await check_body(request):
+            raise RequestValidationError([{"type": "missing", "loc": ("body",), "msg": "Field required"}])
+        given: dict[str, Any] = {}
+        if self._takes_key:
+            text = request.headers.get(KEY_HEADER)
+            given["key"] = None if text is None else _valid(_key.validate_python, text, "header", KEY_HEADER)
+        body = _valid(self._body.validate_python, await request.json(), "body")
+        guard = scope["path_params"]["guard"]
+        response = await self.endpoint(request=request, guard=guard, body=body, caller=caller, **given)
+        await response(scope, receive, send)
+
+
+def _valid(validate: Callable[[Any], T], value: Any, *place: str) -> T:
+    """A value of the right form; what is wrong with another, and where it stands in the request."""
+    try:
+        return validate(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False)
+        raise RequestValidationError([{**one, "loc": (*place, *one["loc"])} for one in found]) from None
+
+
+router = make_router("questions", QuestionRoute)
 
 
 @router.post("/guards/{guard}/ask", responses=answers(shapes.AnswerFacts, *_REFUSALS))
 async def ask(request: Request, guard: str, body: shapes.Ask, caller: Anyone, key: Key = None) -> Response:
     """Answer one question. Nothing is released that is not paid for, durably."""
-    return await answered(server_of(request), guard, caller, body.question, key)
+    server = server_of(request)
+    async with on_grid(server.settings.answer_grid):
+        answer = await server.asking.ask(guard, caller, body.question, key)
+    _count(server, [body.question], [answer])
+    return StrictJSON(answer.to_dict())
 
 
 @router.post("/guards/{guard}/estimate", responses=answers(shapes.EstimateFacts, *_REFUSALS))
 async def estimate(request: Request, guard: str, body: shapes.Ask, caller: Anyone) -> Response:
     """What a question would cost and how wide its answer would be. Spends nothing."""
-    server = server_of(request)
-
-    def work() -> dict[str, Any]:
-        return server.guards.guard(guard, caller).estimate(body.question, analyst=caller.name).to_dict()
-
-    return StrictJSON(await server.work(work))
+    found = await server_of(request).asking.estimate(guard, caller, body.question)
+    return StrictJSON(found.to_dict())
 
 
 @router.post("/guards/{guard}/batch", responses=answers(shapes.Answers, *_REFUSALS))
@@ -70,8 +110,8 @@ async def batch(request: Request, guard: str, body: shapes.AskMany, caller: Anyo
     server = server_of(request)
     _check_number(server, body)
     async with on_grid(server.settings.answer_grid):
-        keys = keys_of(key, len(body.questions))
-        found = await server.work(ask_all, server.guards, guard, caller, body.questions, keys)
+        keys = batch_keys(key, len(body.questions))
+        found = await server.asking.ask_all(guard, caller, body.questions, keys)
     _count(server, body.questions, found)
     return StrictJSON({"answers": [answer.to_dict() for answer in found]})
 
@@ -95,8 +135,9 @@ async def stream(request: Request, guard: str, body: shapes.AskMany, caller: Any
     """
     server = server_of(request)
     _check_number(server, body)
+    server.free.parts(body.questions)
     await server.work(server.guards.ledger, guard, caller)  # what is not there is a problem, not a line
-    keys = keys_of(key, len(body.questions))
+    keys = batch_keys(key, len(body.questions))
     number = getattr(request.state, "request_id", None)
     return StreamingResponse(_lines(server, guard, caller, body.questions, keys, number), media_type=NDJSON)
 
@@ -115,7 +156,7 @@ async def _lines(
         try:
             one = None if keys is None else [keys[i]]
             async with on_grid(server.settings.answer_grid):
-                (answer,) = await server.work(ask_all, server.guards, guard, caller, [question], one)
+                (answer,) = await server.asking.ask_all(guard, caller, [question], one)
         except (HoldfastError, Problem) as error:
             problem = error if isinstance(error, Problem) else problem_of(error)
             yield _line({"event": "refused", "index": i, "problem": problem.to_dict(number)})
@@ -126,17 +167,6 @@ async def _lines(
         _count(server, [question], [answer])
         yield _line({"event": "answered", "index": i, "answer": answer.to_dict()})
     yield _line({"event": "done", "answered": answered, "questions": len(questions)})
-
-
-def keys_of(key: str | None, number: int) -> list[str] | None:
-    """A key for each question of a batch.
-
-    Examples
-    --------
-    >>> keys_of("k", 2)
-    ['k/0', 'k/1']
-    """
-    return None if key is None else [f"{key}/{i}" for i in range(number)]
 
 
 def _check_number(server: Server, body: shapes.AskMany) -> None:
@@ -152,6 +182,3 @@ def _count(server: Server, questions: list[dict[str, Any]], found: list[GuardedA
 
 def _line(event: dict[str, Any]) -> str:
     return to_json(event) + "\n"
-
-
-__all__ = ["answered", "keys_of", "router"]

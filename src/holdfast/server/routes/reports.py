@@ -7,16 +7,14 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from holdfast.server import shapes
-from holdfast.server.errors import Problem
-from holdfast.server.limits import too_large
-from holdfast.server.report_schema import EXAMPLE, REPORT
+from holdfast.server.auth.tokens import Anyone, Steward
+from holdfast.server.http import Problem, StrictJSON, too_large
 from holdfast.server.reports import MEDIA_TYPE
-from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Steward
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
+from holdfast.server.shapes import EXAMPLE, REPORT
 from holdfast.server.state import server_of
-from holdfast.server.views.reports import page_of
+from holdfast.server.views import whole_report
 
 router = make_router("reports")
 _BODY: dict[str, Any] = {
@@ -74,7 +72,7 @@ async def content(request: Request, report: str, caller: Anyone) -> Response:
 @router.get("/reports/{report}/view", responses=answers(None) | {200: _HTML})
 async def view(request: Request, report: str, caller: Anyone) -> Response:
     """The report as one page that loads nothing and runs nothing, made here from its data."""
-    return await page_of(request, report, caller)
+    return await whole_report(request, report, caller)
 
 
 @router.post("/reports/{report}/publish", responses=answers(shapes.ReportFacts))
@@ -108,6 +106,3 @@ async def body_of(request: Request, most: int) -> bytes:
             raise too_large(most)
         parts.append(piece)
     return b"".join(parts)
-
-
-__all__ = ["body_of", "router"]

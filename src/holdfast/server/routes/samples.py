@@ -10,10 +10,8 @@ from fastapi import Query, Request, Response
 
 from holdfast.errors import InvalidParameter, SampleUnavailable
 from holdfast.server import shapes
-from holdfast.server.errors import Problem
-from holdfast.server.limits import too_large
-from holdfast.server.responses import StrictJSON, strict_loads
-from holdfast.server.roles import Steward
+from holdfast.server.auth.tokens import Steward
+from holdfast.server.http import Problem, StrictJSON, strict_loads, too_large
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.samples import public
@@ -125,6 +123,3 @@ def _register(server: Server, body: shapes.RegisterSample) -> dict[str, Any]:
     if body.path is not None:
         return server.samples.add(body.name, "path", body.path, body.row_key, schema)
     return server.samples.add(body.name, "source", body.source or "", body.row_key, schema)
-
-
-__all__ = ["router", "save"]

@@ -29,24 +29,20 @@ from fastapi import Query, Request, Response
 
 from holdfast.errors import InvalidParameter
 from holdfast.guard.ledger.entry import Entry
-from holdfast.guard.questions import Score
-from holdfast.guard.standing import Standing
-from holdfast.server import models
-from holdfast.server import submission_shapes as shapes
-from holdfast.server.answer_grid import on_grid
-from holdfast.server.errors import Problem
-from holdfast.server.models import MEDIA_TYPE
-from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone
+from holdfast.guard.questions.score import Score
+from holdfast.guard.state import GuardState
+from holdfast.server import shapes as shapes
+from holdfast.server.auth.tokens import Anyone
+from holdfast.server.http import Problem, StrictJSON
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.routes.questions import Key
 from holdfast.server.routes.samples import save
+from holdfast.server.scheduling import on_grid
 from holdfast.server.shapes import NAME
 from holdfast.server.state import server_of
-from holdfast.server.submitted import FORMATS, read_on
-from holdfast.server.views.boards import facts_of, scored, wanted
-from holdfast.server.views.guards import page_of
+from holdfast.server.submissions import FORMATS, MEDIA_TYPE, Submitted, answer_grid, read_model, read_on, turn
+from holdfast.server.views import facts_of, page_of, scored, wanted
 
 router = make_router("submissions")
 _REFUSALS = ("budget-exhausted", "question-refused", "guarantee-unavailable")
@@ -110,25 +106,25 @@ async def submit(
         raise Problem("unsupported-media-type", f"send one of {', '.join((*FORMATS, MEDIA_TYPE))}")
     if kind != MEDIA_TYPE and (output is not None or entry is not None):
         raise InvalidParameter("output and entry must be left out unless a model is submitted")
-    with models.turn(server.settings, chosen) if kind == MEDIA_TYPE else nullcontext() as turn:
+    with turn(server.settings, chosen) if kind == MEDIA_TYPE else nullcontext() as place_in_line:
         place = server.samples.fresh_file(FORMATS.get(kind, "onnx"))
         try:
             await save(server, request, place)
-            if turn is not None:
-                sent = models.Submitted(guard, caller, output, entry)
-                given: Any = await server.work(turn.during, models.read_model, server, place, sent)
+            if place_in_line is not None:
+                sent = Submitted(guard, caller, output, entry)
+                given: Any = await server.work(place_in_line.during, read_model, server, place, sent)
             else:
                 given = await read_on(server, place, FORMATS[kind], chosen, schema, n)
         finally:
             place.unlink(missing_ok=True)
         question = Score(chosen.name, given, guess, tolerance, name)
         score = partial(scored, server, guard, caller, question, key)
-        if turn is None:
+        if place_in_line is None:
             async with on_grid(server.settings.answer_grid):
                 facts = await server.work(score)
         else:
-            async with on_grid(models.answer_grid(server.settings, n)) as waiting:
-                facts = await server.work(turn.during, score)
+            async with on_grid(answer_grid(server.settings, n)) as waiting:
+                facts = await server.work(place_in_line.during, score)
                 if facts["repeated"]:
                     waiting.lift()
     server.metrics.answer(Score.kind, facts["repeated"])
@@ -142,7 +138,7 @@ async def submissions(
     caller: Anyone,
     board: BoardName = None,
     first: Annotated[int, Query(ge=1, le=_LARGEST, description="The number of the entry to begin with")] = 1,
-    limit: Annotated[int, Query(ge=1, le=1000, description="How many entries to look at")] = 1000,
+    limit: Annotated[int, Query(ge=1, le=1000, description="How many of the entries to look at")] = 1000,
 ) -> Response:
     """Submissions in order: all of them for a steward, an analyst's own for an analyst."""
     server = server_of(request)
@@ -150,9 +146,10 @@ async def submissions(
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
         if board is not None:
-            ledger.look(Standing.of).policy.board(board)
-        found, following = page_of(ledger, caller, first, limit)
-        return {"submissions": [facts_of(entry) for entry in found if _is_of(entry, board)], "next": following}
+            ledger.look(GuardState.of).policy.board(board)
+        found, following = page_of(ledger, caller, limit, first=first)
+        state = ledger.look(GuardState.of)
+        return {"submissions": [facts_of(entry, state) for entry in found if _is_of(entry, board)], "next": following}
 
     return StrictJSON(await server.work(work))
 
@@ -160,6 +157,3 @@ async def submissions(
 def _is_of(entry: Entry, board: str | None) -> bool:
     question = entry.body["question"] if entry.kind == "answered" else {}
     return question.get("kind") == Score.kind and board in (None, question["board"])
-
-
-__all__ = ["BoardName", "router"]

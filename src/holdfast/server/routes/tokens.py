@@ -9,9 +9,8 @@ from fastapi import Request, Response
 
 from holdfast import __version__
 from holdfast.server import shapes
-from holdfast.server.errors import Problem
-from holdfast.server.responses import StrictJSON
-from holdfast.server.roles import Anyone, Steward
+from holdfast.server.auth.tokens import Anyone, Caller, Steward
+from holdfast.server.http import Problem, StrictJSON
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.state import Server, server_of
@@ -40,21 +39,21 @@ async def me(request: Request, caller: Anyone) -> Response:
 async def issue(request: Request, body: shapes.NewToken, caller: Steward) -> Response:
     """Make a token. Its text is in this answer and nowhere else."""
     server = server_of(request)
-    return StrictJSON(await server.work(_issue, server, body), 201)
+    return StrictJSON(await server.work(_issue, server, body, caller), 201)
 
 
 @router.get("/tokens", responses=answers(shapes.Tokens))
 async def tokens(request: Request, caller: Steward) -> Response:
-    """Every token, without secrets."""
+    """Every token that this one may manage, without secrets."""
     server = server_of(request)
-    return StrictJSON({"tokens": await server.work(server.tokens.list)})
+    return StrictJSON({"tokens": await server.work(server.tokens.list, caller)})
 
 
 @router.delete("/tokens/{token}", responses=answers(shapes.TokenFacts))
 async def revoke(request: Request, token: str, caller: Steward) -> Response:
     """End a token with the next request, on every worker. Revoking it again changes nothing."""
     server = server_of(request)
-    found = await server.work(server.tokens.revoke, token)
+    found = await server.work(server.tokens.revoke, token, caller)
     if found is None:
         raise Problem("not-found", "there is no such token")
     return StrictJSON(found)
@@ -64,12 +63,13 @@ async def revoke(request: Request, token: str, caller: Steward) -> Response:
 async def restore(request: Request, token: str, caller: Steward) -> Response:
     """Let a blocked subject of the identity provider in again. A token that was handed out stays revoked."""
     server = server_of(request)
-    if not await server.work(server.tokens.restore, token):
+    if not await server.work(server.tokens.restore, token, caller):
         raise Problem("not-found", "there is no such subject of an identity provider")
     return StrictJSON(await server.work(server.tokens.get, token))
 
 
-def _issue(server: Server, body: shapes.NewToken) -> dict[str, Any]:
+def _issue(server: Server, body: shapes.NewToken, caller: Caller) -> dict[str, Any]:
+    caller.require_manages(body.guards)
     expires = body.expires or datetime.now(UTC) + timedelta(days=server.settings.token_days)
     if expires.tzinfo is None:
         expires = expires.replace(tzinfo=UTC)

@@ -1,0 +1,1 @@
+"""Who may do what: tokens, sessions of the pages, and identity providers."""

@@ -1,0 +1,147 @@
+"""Who is signed in: a cookie that names a token's id and is sealed, and a mark in every form that only we can make.
+
+The cookie does not hold the token. Its seal is made with a key that follows from the server's signing key and from the
+token's stored hash, so that all workers agree without keeping anything, and a copy of the database alone is no way in.
+The token's row is read at every request: a session ends with its token. Where a ledger has no signing key (PostgreSQL
+without `--signing-key`) the seal rests on the stored hash alone.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from fastapi import Request, Response
+
+from holdfast.server.auth.tokens import FOREIGN, TOKEN, Caller
+from holdfast.server.http import Problem, address_of, retry_after
+from holdfast.server.records import TOKENS, now
+from holdfast.server.state import Server, server_of
+
+COOKIE = "holdfast_session"
+SECONDS = 12 * 3600
+"""How long a session lasts at most."""
+
+_FORM = re.compile(r"([0-9a-f]{16})\.([0-9]{1,12})\.([0-9a-f]{32})\.([0-9a-f]{64})", re.ASCII)
+_DOMAIN = b"holdfast pages: the key that seals sessions, version 1"
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    """Whoever a page is for, and the mark that their forms carry."""
+
+    caller: Caller
+    mark: str
+
+
+class Sessions:
+    """Makes and reads cookies."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        key = server.store.key
+        # A signature of a fixed text is known to holders of the signing key only, and always the same.
+        self._base = b"unsigned" if key is None else bytes.fromhex(key.sign(_DOMAIN))
+
+    def begin(self, token: str, address: str) -> str:
+        """The cookie for a token's text; `Problem` for one that is not good. Wrong ones count against an address."""
+        server = self._server
+        try:
+            caller = server.tokens.verify(token, server.failures.wait(address))
+        except Problem as problem:
+            if problem.code == "unauthenticated":
+                server.failures.count(address)
+            raise
+        return self.begin_for(caller.token)
+
+    def begin_for(self, identity: str) -> str:
+        """The cookie for the row of somebody who has shown already who they are."""
+        row = self._server.records.get(TOKENS, id=identity)
+        assert row is not None
+        said = f"{identity}.{int(time.time())}.{secrets.token_hex(16)}"
+        return f"{said}.{self._seal(row['hash'], 'session ' + said)}"
+
+    def read(self, cookie: str | None) -> SignedIn | None:
+        """Who a cookie signs in now; None for one that is old, forged, or whose token has ended."""
+        found = _FORM.fullmatch(cookie or "")
+        row = None if found is None else self._server.records.get(TOKENS, id=found[1])
+        if found is None or row is None or cookie is None:
+            return None
+        if row["hash"].startswith(FOREIGN) and self._server.oidc is None:  # the provider is no longer believed
+            return None
+        said = cookie.rpartition(".")[0]
+        if not hmac.compare_digest(self._seal(row["hash"], "session " + said), found[4]):
+            return None
+        if time.time() - int(found[2]) > SECONDS or row["revoked"] is not None or row["expires"] <= now():
+            return None
+        guards = None if row["guards"] is None else frozenset(json.loads(row["guards"]))
+        caller = Caller(row["id"], row["role"], row["name"], guards, row["expires"])
+        return SignedIn(caller, self._seal(row["hash"], "form " + said))
+
+    def _seal(self, stored: str, said: str) -> str:
+        key = hmac.digest(self._base, stored.encode(), "sha256")
+        return hmac.digest(key, said.encode(), "sha256").hex()
+
+
+def sessions_of(request: Request) -> Sessions:
+    """The worker's sessions."""
+    found = request.app.state.sessions
+    assert isinstance(found, Sessions)
+    return found
+
+
+async def signed_in(request: Request) -> SignedIn | None:
+    """Who is signed in, kept to the rate of their token; None for a visitor."""
+    server = server_of(request)
+    found = await server.check(sessions_of(request).read, request.cookies.get(COOKIE))
+    if found is not None:
+        request.state.caller = found.caller
+        wait = server.rates.take(found.caller.token)
+        if wait:
+            raise Problem("rate-limited", "this token asks too often", headers=retry_after(wait))
+    return found
+
+
+async def sign_in(request: Request, token: str) -> str:
+    """The cookie for a token that was typed in, blanks around it forgiven."""
+    found = TOKEN.search(token)
+    text = found[0] if found else token.strip()
+    return await server_of(request).hash(sessions_of(request).begin, text, address_of(request.scope))
+
+
+def set_cookie(request: Request, response: Response, cookie: str) -> None:
+    """Hand the cookie over: not for scripts, and not sent along by other sites."""
+    response.set_cookie(COOKIE, cookie, max_age=SECONDS, httponly=True, samesite="strict", secure=over_tls(request))
+
+
+def clear_cookie(request: Request, response: Response) -> None:
+    """Take it back."""
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=over_tls(request))
+
+
+def require_same_site(request: Request) -> None:
+    """Refuse a form that another site sent; browsers say where one came from."""
+    site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    foreign = site is not None and site not in ("same-origin", "none")
+    if origin is not None and site is None:
+        foreign = urlsplit(origin).netloc != request.headers.get("host")
+    if foreign:
+        raise Problem("forbidden", "this form came from another site")
+
+
+def require_mark(session: SignedIn, mark: object) -> None:
+    """Refuse a form that does not carry the session's mark."""
+    if not isinstance(mark, str) or not hmac.compare_digest(mark.encode(), session.mark.encode()):
+        raise Problem("forbidden", "this form is older than the session; load the page again and repeat it")
+
+
+def over_tls(request: Request) -> bool:
+    """Whether the browser's side is encrypted: as a proxy that we believe says, or as the settings say."""
+    public = server_of(request).settings.public_url or ""
+    return request.url.scheme == "https" or public.startswith("https:")

@@ -1,0 +1,209 @@
+"""Guards, ledgers, boards and reports as a caller may see them: the API and the pages show the same."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from fastapi import Request
+from starlette.responses import HTMLResponse
+
+from holdfast.data.schema import Schema
+from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused
+from holdfast.guard import stewarding
+from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.leaderboard import Scores, place_of
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow
+from holdfast.guard.ledger.verify import verify_snapshot
+from holdfast.guard.policy import SCORE, Policy
+from holdfast.guard.questions.score import Score
+from holdfast.guard.replay import GuardReplay
+from holdfast.guard.scoring.board import Board
+from holdfast.guard.scoring.board import chosen as chosen_board
+from holdfast.guard.state import GuardState
+from holdfast.server.auth.tokens import Caller
+from holdfast.server.guards import ask_all
+from holdfast.server.http import Problem
+from holdfast.server.state import Server, server_of
+
+# --- Guards -----------------------------------------------------------------------------------------------------------
+# A guard and its ledger, as a caller may see them.
+
+
+def described(server: Server, row: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """What a caller may see of a guard. An analyst sees the whole's totals and no other analyst's."""
+    ledger = server.store.ledger(row["dataset"])
+    facts = stewarding.describe(ledger, None if caller.steward else caller.name)
+    found = {name: row[name] for name in ("id", "name", "sample", "created")} | facts
+    if not caller.steward:
+        found["sample"] = None
+    return found
+
+
+def listed(server: Server, caller: Caller) -> list[dict[str, Any]]:
+    """What a caller may see of every guard that is reached; of one whose ledger is damaged, its name and that it is.
+
+    Whom a damaged guard's policy names may not be known. Then it is listed for stewards, and for tokens that name it.
+    """
+    found = []
+    for row in server.guards.rows():
+        if not caller.reaches(row["id"]):
+            continue
+        reached = caller.steward or caller.guards is not None
+        try:
+            policy = server.store.ledger(row["dataset"]).look(GuardState.of).policy
+            reached = caller.reaches(row["id"], policy)
+            if reached:
+                found.append(described(server, row, caller))
+        except (LedgerConflict, InvalidParameter) as error:
+            if reached:
+                problem = str(error) if caller.steward else "its ledger is damaged; tell the stewards of this server"
+                known = {name: row[name] for name in ("id", "name", "created")}
+                found.append(known | stewarding.damaged(row["dataset"], problem))
+    return found
+
+
+def page_of(
+    ledger: Ledger, caller: Caller, limit: int, *, first: int = 1, before: int | None = None, analyst: str | None = None
+) -> tuple[list[Entry], int | None]:
+    """`limit` entries that a caller may see, and where the page after them begins if there is one.
+
+    From `first` on, or with `before` the last ones before that number; those of one analyst where one is named. An
+    analyst sees the own ones alone.
+    """
+    whose = analyst if caller.steward else caller.name
+    if not caller.steward and analyst not in (None, caller.name):
+        raise Problem("forbidden", "an analyst sees the own entries alone; leave analyst out")
+    newest = before is not None
+    found = ledger.page(limit + 1, first=first, before=before, newest=newest, analyst=whose)
+    if len(found) <= limit:
+        return found, None
+    if newest:
+        return found[1:], found[1].sequence
+    return found[:-1], found[-1].sequence
+
+
+def verified(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
+    """What `holdfast verify` says about one guard's chain."""
+    ledger = server.guards.ledger(guard, caller)
+    key = None if ledger.key is None else ledger.key.public
+    with server.store.snapshot() as rows:
+        return verify_snapshot(_One(rows, ledger.dataset), public_key=key, replay=GuardReplay).to_dict()
+
+
+class _One:
+    """The rows of one chain of a store."""
+
+    def __init__(self, rows: Snapshot, dataset: str) -> None:
+        self._rows, self._dataset = rows, dataset
+
+    def problems(self) -> list[str]:
+        return self._rows.problems()
+
+    def heads(self) -> list[HeadRow]:
+        return [row for row in self._rows.heads() if row.dataset == self._dataset]
+
+    def entries(self, name: Any) -> Iterator[Entry]:
+        return self._rows.entries(name)
+
+    def accounts(self, name: Any) -> list[StateRow]:
+        return self._rows.accounts(name)
+
+    def secrets(self, name: Any) -> list[StateRow] | None:
+        return self._rows.secrets(name)
+
+
+# --- Boards -----------------------------------------------------------------------------------------------------------
+# Boards and what was submitted to them, as a caller may see them.
+
+_KEPT: WeakKeyDictionary[Server, dict[str, Scores]] = WeakKeyDictionary()
+
+
+def scores_of(server: Server, ledger: Ledger) -> Scores:
+    """What a guard's ledger says about its boards; each worker keeps what it has read of a ledger."""
+    kept = _KEPT.setdefault(server, {})
+    return kept.setdefault(ledger.dataset, Scores(ledger))
+
+
+def facts_of(entry: Entry, state: GuardState) -> dict[str, Any]:
+    """What may be shown of an answered submission to whoever made it."""
+    question, place = entry.body["question"], place_of(entry)
+    stored = GuardedAnswer.stored(entry.body["answer"], entry.sequence, repeated=True)
+    answer = stored.doubted(state.doubt(entry.sequence))
+    names = ("board", "metric", "rule", "name", "predictions", "count", "guess", "tolerance")
+    return {
+        "sequence": place.sequence,
+        "time": place.time,
+        "analyst": place.analyst,
+        **{name: question[name] for name in names},
+        **answer.released(),
+        "improved": place.improved,
+        "confirmed": place.confirmed,
+        "certified": answer.guarantee.certified,
+        "finished": place.finished,
+    }
+
+
+def board_of(policy: Policy, name: str | None) -> Board:
+    """The board that a request names, or the only one."""
+    return chosen_board(policy.boards, name)
+
+
+def wanted(server: Server, guard: str, caller: Caller, board: str | None) -> tuple[Board, Schema, int]:
+    """The board, and what its columns are: everything that the file is read by."""
+    standing = server.guards.ledger(guard, caller).look(GuardState.of)
+    if SCORE not in (standing.policy.kinds or ()):
+        raise QuestionRefused("predictions are not scored here: the policy has no board, or does not allow scores")
+    standing.require_open()
+    return board_of(standing.policy, board), standing.schema, standing.explored
+
+
+def scored(server: Server, guard: str, caller: Caller, question: Score, key: str | None) -> Mapping[str, Any]:
+    """Ask, and say what the ledger holds of it. A submission that is refused or was made before is free work."""
+    server.free.require(caller.name)
+    begun = time.thread_time()
+    with server.free.charging_refusals(caller.name):
+        (answer,) = ask_all(server.guards, guard, caller, [question], None if key is None else [key])
+    if answer.repeated:
+        server.free.charge(caller.name, time.thread_time() - begun)
+    ledger = server.guards.chain(guard)
+    (entry,) = ledger.entries(answer.sequence, answer.sequence)
+    now = {"details": dict(answer.details), "improved": answer.details.get("improved")}
+    return facts_of(entry, ledger.look(GuardState.of)) | now | {"repeated": answer.repeated, "receipt": answer.receipt}
+
+
+# --- Reports ----------------------------------------------------------------------------------------------------------
+# The page of an audit report.
+
+
+async def whole_report(request: Request, report: str, caller: Caller) -> HTMLResponse:
+    """The library's own page of a report. Only its own style applies, by its hash; nothing else does anything."""
+    server = server_of(request)
+    made = await server.work(_page, server, report, caller)
+    return HTMLResponse(made, headers=view_headers())
+
+
+def view_headers() -> dict[str, str]:
+    """What a report's page is sent with: no script, no form, no frame, no address, and a sandbox around the rest."""
+    from holdfast.coherence.report.page import STYLE
+
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
+    return {
+        "Content-Security-Policy": policy + "frame-ancestors 'none'; sandbox allow-top-navigation-by-user-activation",
+        "Cache-Control": "no-store",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
+
+
+def _page(server: Server, report: str, caller: Caller) -> str:
+    from holdfast.coherence.report import html
+
+    return html(server.reports.report(report, caller))

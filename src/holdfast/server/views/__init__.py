@@ -1,1 +1,0 @@
-"""What a caller sees of guards, boards and reports: the API and the pages show the same."""
