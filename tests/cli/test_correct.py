@@ -46,7 +46,21 @@ def test_nothing_spent_and_no_p(capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     assert json.loads(out)["level"]["value"] == 0.05
     assert json.loads(out)["p"] is None
+    assert "Name what was run with --spent" in json.loads(out)["note"]
     assert said(capsys, "--n 10 --p 0.2")[0] == 0
+
+
+def test_nothing_spent_is_not_called_a_correction(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = said(capsys, "--n 1000 --p 0.001")
+    assert status == 0
+    words = " ".join(out.split())
+    assert "No correction: an ordinary test" in words
+    assert "Correction after looking" not in words
+    assert "verdict reject, if the test was chosen before looking" in words
+    assert "nothing was corrected" in words
+    words = " ".join(said(capsys, "--n 1000 --p 0.001 --spent bits:1")[1].split())
+    assert "Correction after looking" in words
+    assert "verdict reject corrected level" in words
 
 
 def test_nulls(capsys: pytest.CaptureFixture[str]) -> None:

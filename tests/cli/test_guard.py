@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import polars as pl
 import pytest
 
 from holdfast.cli.main import run
+from holdfast.guard.ledger import open_store
+from tests.guard.earlier import opened_earlier
 
 
 @pytest.fixture
@@ -99,7 +103,7 @@ def test_pause_resume_close_and_the_log(ledger: str, capsys: Any) -> None:
     assert run(["guard", "pause", ledger]) == 3
     assert "paused already" in capsys.readouterr().err
     assert run(["guard", "resume", ledger]) == 0
-    assert run(["guard", "close", ledger, "--reason", "done"]) == 0
+    assert run(["guard", "close", ledger, "--yes", "--reason", "done"]) == 0
     assert run(["guard", "resume", ledger]) == 3
     capsys.readouterr()
     assert run(["guard", "log", ledger, "--json", "--last", "3"]) == 0
@@ -138,6 +142,46 @@ def test_several_data_sets_in_one_ledger(ledger: str, tmp_path: Path, capsys: An
     assert "one of several data sets" in capsys.readouterr().err
 
 
+def test_closing_asks_at_a_terminal_and_needs_yes_elsewhere(ledger: str, capsys: Any, monkeypatch: Any) -> None:
+    def status() -> str:
+        capsys.readouterr()
+        assert run(["guard", "show", ledger, "--json"]) == 0
+        return str(said(capsys)["status"])
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))  # a pipe: its text is no answer to a question
+    assert run(["guard", "close", ledger]) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("holdfast: --yes must be given to close guard ")
+    assert "Nothing was changed" in told.err
+    assert told.out == ""
+    assert status() == "open"
+    for typed, closed in (("n\n", False), ("", False), ("y\n", True)):
+        terminal = io.StringIO(typed)
+        monkeypatch.setattr(terminal, "isatty", lambda: True)
+        monkeypatch.setattr(sys, "stdin", terminal)
+        assert run(["guard", "close", ledger, "--json"]) == (0 if closed else 1)
+        told = capsys.readouterr()
+        assert "It will never answer again. [y/N]" in told.err
+        assert (json.loads(told.out)["status"] if closed else told.out.strip()) == ("closed" if closed else "")
+        assert status() == ("closed" if closed else "open")
+
+
+def test_swapped_arguments_are_recognised(tmp_path: Path, rows: Path, ledger: str, capsys: Any) -> None:
+    before = rows.read_bytes()
+    for words in (
+        ["guard", "open", str(rows), ledger, "--questions", "5"],
+        ["guard", "open", str(rows), str(tmp_path / "new.db"), "--questions", "5"],
+        ["ask", "check", str(rows), ledger, "age < 40", "--guess", "0.3"],
+        ["submit", str(rows), ledger, str(rows)],
+        ["mcp", str(rows), ledger],
+    ):
+        assert run(words) == 2, words
+        told = capsys.readouterr().err
+        assert "the arguments look swapped: the ledger comes first, then the rows" in told
+    assert rows.read_bytes() == before
+    assert not (tmp_path / "new.db").exists()
+
+
 def test_what_is_not_there(tmp_path: Path, rows: Path, capsys: Any) -> None:
     for words in (["show"], ["list"], ["log"], ["pause"], ["close"]):
         assert run(["guard", *words, str(tmp_path / "none.db")]) == 1
@@ -170,3 +214,72 @@ def test_help(command: str, capsys: Any) -> None:
     shown = capsys.readouterr().out
     assert "--json" in shown
     assert "LEDGER" in shown.splitlines()[0]
+
+
+def test_the_same_rows_again_get_no_fresh_budget_and_open_says_what_it_cannot_find(tmp_path: Path, capsys: Any) -> None:
+    rng = np.random.default_rng(3)
+    half = pl.DataFrame({"id": rng.permutation(10**6)[:500], "age": rng.integers(18, 90, 500)})
+    files = {name: str(tmp_path / f"{name}.csv") for name in ("half", "more", "fewer", "numbered")}
+    half.write_csv(files["half"])
+    half.with_columns(one=pl.lit(1)).write_csv(files["more"])
+    half.head(490).write_csv(files["fewer"])
+    half.with_columns(row=pl.int_range(500) + 10**7, age=pl.lit(3)).drop("id").write_csv(files["numbered"])
+    store = str(tmp_path / "k.db")
+
+    def opened(name: str, *words: str) -> tuple[int, str, str]:
+        status = run(["guard", "open", store, files[name], "--privacy", "pure-dp:1", *words])
+        out, err = capsys.readouterr()
+        return status, " ".join(out.split()), err
+
+    warning = "No --row-key was given: a data set that shares only some of these rows, or has one changed"
+    status, words, _ = opened("half", "--row-key", "id")
+    assert status == 0
+    assert warning not in words
+    for key in ((), ("--row-key", "id"), ("--row-key", "age")):
+        status, _, error = opened("more", *key)
+        assert status == 3
+        assert "shares rows with 1 that this store guards already" in error
+    assert opened("fewer", "--row-key", "id")[0] == 3
+    assert opened("half")[0] == opened("half", "--row-key", "age")[0] == 0  # the same rows: their budget is returned
+    status, words, _ = opened("fewer")
+    assert status == 0
+    assert warning in words
+    status, words, _ = opened("numbered", "--row-key", "row")
+    assert status == 0
+    assert "The row key row is a running number: unrelated data sets that number their rows alike" in words
+    assert opened("more", "--allow-overlap", "two teams")[0] == 0
+    assert run(["guard", "show", store, "--json"]) == 0
+    assert sorted(one["overlaps"] for one in said(capsys)["guards"]) == [0, 0, 1, 1]
+    status, words, _ = opened("more")
+    assert "shares rows with 1 other guarded data sets" in words
+    assert run(["guard", "open", store, files["half"], "--json"]) == 0
+    assert said(capsys)["notes"][0].startswith(warning)
+
+
+def test_open_says_which_data_sets_could_not_be_compared(tmp_path: Path, capsys: Any) -> None:
+    rng = np.random.default_rng(5)
+    with open_store(tmp_path / "k.db") as store:
+        opened_earlier(store, {"age": rng.integers(18, 90, 500)})
+    rows = tmp_path / "rows.csv"
+    pl.DataFrame({"age": rng.integers(18, 90, 500)}).write_csv(rows)
+    words = ["guard", "open", str(tmp_path / "k.db"), str(rows), "--questions", "50"]
+    assert run([*words, "--json"]) == 0
+    found = said(capsys)
+    assert found["not_compared"] == 1
+    assert run(words) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "not compared with 1 guarded data set" in shown
+    assert "open each once with its rows" in shown
+
+
+def test_open_says_that_an_inferred_schema_is_outside_the_privacy_budget(tmp_path: Path, capsys: Any) -> None:
+    """Which columns have missing values is counted when nobody declares it: a fact about the rows that is shown."""
+    notes = {}
+    for name, more in (("private", ["--privacy", "pure-dp:1"]), ("plain", ["--questions", "5"])):
+        rows = tmp_path / f"{name}.csv"
+        pl.DataFrame({"age": np.arange(500) ** 2 % 89, "id": np.arange(500) ** 2}).write_csv(rows)
+        words = ["guard", "open", str(tmp_path / f"{name}.db"), str(rows), "--row-key", "id", "--json", *more]
+        assert run(words) == 0
+        notes[name] = said(capsys).get("notes", [])
+    assert [note for note in notes["private"] if "privacy budget does not cover" in note] == notes["private"] != []
+    assert notes["plain"] == []

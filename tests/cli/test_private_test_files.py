@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import polars as pl
 import pytest
 
 from holdfast.cli import count_input
-from holdfast.errors import HoldfastError
+from holdfast.errors import InvalidParameter, NotInstalled
 from tests.cli.private_test_words import found, said
 
 
@@ -77,7 +76,7 @@ def test_undeclared_values_count_in_a_declared_category(
 
 def test_missing_values_count_in_a_declared_category(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "gaps.csv"
-    path.write_text("a,b\n" + "x,y\n" * 50 + "x,\n" * 25 + "x\n" * 25)  # an empty value, and a row that is too short
+    path.write_text("a,b\n" + "x,y\n" * 50 + "x,\n" * 50)
     words = ["gof", str(path), "--column", "b", "--categories", "y,unknown", "--rho", "1000"]
     assert said(capsys, *words)[0] == 2
     read = found(capsys, *words, "--other", "unknown")
@@ -123,12 +122,17 @@ def test_files_that_are_not(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
         status, _, err = said(capsys, "gof", str(path), "--column", "a", "--categories", "x,y", "--rho", "1")
         assert status == 2
         assert "secret" not in err
-    (tmp_path / "short.csv").write_text("a,b\nx,y\nx\n")
-    status, _, err = said(
-        capsys, "gof", str(tmp_path / "short.csv"), "--column", "b", "--categories", "x,y", "--rho", "1"
-    )
-    assert status == 2
-    assert "missing or not declared" in err
+    for content, why in (
+        ("a,b\nx,y\nx\n", "line 3: there is 1 cell, and the header has 2 names"),
+        ("a,b\nx,y\n\nx,y\n", "line 3: is blank"),
+        ("a,b\nx,y\nx,x,y\n", "line 3: there are 3 cells"),
+        ("b,b\nx,y\n", "columns 1 and 2 have the same"),
+    ):
+        (tmp_path / "odd.csv").write_text(content)
+        words = ["gof", str(tmp_path / "odd.csv"), "--column", "b", "--categories", "x,y", "--other", "y", "--rho", "1"]
+        status, _, err = said(capsys, *words)
+        assert status == 2
+        assert f"odd.csv, {why}" in err or why in err
 
 
 def test_all_pairs(capsys: pytest.CaptureFixture[str], people: tuple[Path, Path], tmp_path: Path) -> None:
@@ -184,15 +188,26 @@ def test_a_table_has_two_columns_and_two_lists(
     words = ["independence", str(people[0]), "--columns", columns, "--categories", categories, "--rho", "1"]
     status, out, err = said(capsys, *words)
     assert (status, out) == (2, "")
-    assert "--columns must be two names, and --categories two lists with a semicolon between them" in err
+    assert "--columns must be two names, and --categories must be given twice, once a column" in err
 
 
-def test_parquet_through_pyarrow_or_not_at_all(people: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = count_input.columns([people[1]], ["colour"])
+def test_values_are_categories_as_they_are_written_or_print(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"n": [1, None, 3], "x": [0.5, 2.0, None], "b": [True, False, None], "t": ["01", None, "c"]})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "rows.csv").write_text("n,x,b,t\n1,0.50,True,01\n,2.0,False,\n3,,,c\n")
+    printed = {"n": ["1", None, "3"], "x": ["0.5", "2.0", None], "b": ["True", "False", None], "t": ["01", None, "c"]}
+    assert count_input.columns([tmp_path / "rows.parquet"], ["n", "x", "b", "t"]) == printed
+    written = printed | {"x": ["0.50", "2.0", None]}
+    assert count_input.columns([tmp_path / "rows.csv"], ["n", "x", "b", "t"]) == written
+    both = count_input.columns([tmp_path / "rows.csv", tmp_path / "rows.parquet"], ["x"])
+    assert both == {"x": written["x"] + printed["x"]}
+    for name in ("rows.csv", "rows.parquet"):
+        with pytest.raises(InvalidParameter, match="'nowhere'"):
+            count_input.columns([tmp_path / name], ["n", "nowhere"])
+
+
+def test_without_the_readers_the_extra_is_named(people: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
-    if importlib.util.find_spec("pyarrow") is not None:
-        assert count_input.columns([people[1]], ["colour"]) == whole
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(HoldfastError, match="polars or pyarrow"):
-        count_input.columns([people[1]], ["colour"])
+    for path in people:
+        with pytest.raises(NotInstalled, match=r"holdfast\[tables\]"):
+            count_input.columns([path], ["colour"])

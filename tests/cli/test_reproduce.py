@@ -6,13 +6,17 @@ import csv
 import json
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from holdfast.cli import reproduce as command
 from holdfast.cli.main import run
-from holdfast.experiments import registry
-from holdfast.experiments.registry import Check, Experiment, Outcome, Settings, Table
+from holdfast.errors import NotInstalled
+from holdfast_papers import registry
+from holdfast_papers.command import reproduce
+from holdfast_papers.registry import Check, Experiment, Outcome, Settings, Table
 
 NAMES = ["filter-comparison", "max-information-lower-bound", "odometer-attack"]
 
@@ -136,3 +140,18 @@ def test_progress_on_a_terminal(
     assert seen[0].progress is not registry.silent
     assert run(["reproduce", "good", "--json", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_without_the_papers_it_says_how_to_install_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> metadata.Distribution:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", missing)
+    assert not command.installed()
+    with pytest.raises(NotInstalled, match="pip install holdfast-papers"):
+        command._command()(["all"])
+
+
+def test_an_entry_point_names_the_command() -> None:
+    assert command.installed()
+    assert command._command() is reproduce

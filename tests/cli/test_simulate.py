@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from holdfast.cli.main import run
-from holdfast.experiments.answerers import answerer
-from holdfast.experiments.answerers import registry as answerer_registry
-from holdfast.experiments.answerers.registry import Entry
+from holdfast.simulation.answerers import answerer
+from holdfast.simulation.answerers import registry as answerer_registry
+from holdfast.simulation.answerers.registry import Entry
 
 SMALL = "--n 400 --questions 120 --failures 5 --runs 6".split()
 

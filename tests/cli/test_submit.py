@@ -91,6 +91,12 @@ def test_a_ladder(place: list[str], tmp_path: Path, capsys: Any) -> None:
         file.write_text("id,prediction\n" + "".join(f"{i},{share}\n" for i in range(N)))
         assert run(["submit", *place, str(file), "--board", "climb"]) == 0
         assert words in capsys.readouterr().out
+    file.write_text("id,prediction\n" + "".join(f"{i},{int(i % 4 == 0)}\n" for i in range(N)))
+    assert run(["submit", *place, str(file), "--board", "climb"]) == 0
+    capsys.readouterr()
+    assert run(["submit", *place, str(tmp_path / "0.25.csv"), "--board", "climb"]) == 0
+    words = " ".join(capsys.readouterr().out.split())  # a table breaks lines where its column ends
+    assert "beat the best when it was first submitted, and was beaten since" in words
 
 
 def test_what_goes_wrong_spends_nothing(place: list[str], nobody: dict[str, str], tmp_path: Path, capsys: Any) -> None:

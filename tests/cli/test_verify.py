@@ -16,8 +16,8 @@ import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.cli.main import run
 from holdfast.guard.guard import Guard
-from holdfast.guard.ledger.signing import SigningKey
-from holdfast.guard.ledger.store import open_store
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.receipts import SigningKey
 from holdfast.guard.ledger.verify import verify
 from holdfast.guard.policy import Policy
 from holdfast.guard.replay import GuardReplay
@@ -67,6 +67,7 @@ def test_json(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "overrides": 1,
         "signers": [public],
         "findings": [],
+        "notes": [],
     }
 
 
@@ -104,7 +105,7 @@ def test_wrong_usage(
 
 def forged(tmp_path: Path, change: Any) -> list[str]:
     """A chain that is signed and intact, written by somebody who holds the key and cheats with the totals."""
-    from holdfast.guard.accounts import Account
+    from holdfast.guard.state import Account
 
     path = tmp_path / "forged.db"
     with open_store(path) as store:
@@ -139,7 +140,7 @@ def forged(tmp_path: Path, change: Any) -> list[str]:
 
 def test_totals_that_do_not_add_up_are_found_though_the_chain_is_genuine(tmp_path: Path) -> None:
     def forget_a_cost(number: int, whole: Any, own: Any, body: Any) -> Any:
-        from holdfast.guard.accounts import Account
+        from holdfast.guard.state import Account
 
         return (Account.fresh(POLICY), own, body) if number == 1 else (whole, own, body)
 

@@ -22,7 +22,14 @@ EVERY: list[dict[str, Any]] = [
     {"kind": "mean", "expression": "income", "low": 0, "high": 5000},
     {"kind": "histogram", "column": "sex", "categories": ["male", "female"]},
     {"kind": "select", "candidates": {"young": "age < 30", "old": "age > 60"}},
-    {"kind": "test", "name": "gof", "columns": ["sex"], "categories": [["male", "female"]], "p0": [0.3, 0.7]},
+    {
+        "kind": "test",
+        "name": "gof",
+        "columns": ["sex"],
+        "categories": [["male", "female"]],
+        "p0": [0.3, 0.7],
+        "allow_powerless": True,
+    },
 ]
 
 

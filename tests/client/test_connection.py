@@ -13,11 +13,10 @@ import pytest
 import holdfast as hf
 from holdfast.cli.main import run
 from holdfast.client import NotAllowed, ReceiptInvalid, check_receipt
-from holdfast.client.display import interval_picture
+from holdfast.client.answers import interval_picture
 from holdfast.client.remote_guard import guard_card
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter, LedgerConflict, QuestionRefused
-from holdfast.guard.ledger.receipts import Receipt
-from holdfast.guard.ledger.signing import SigningKey
+from holdfast.guard.ledger.receipts import Receipt, SigningKey
 from tests.server.live import Live, fresh_rows
 
 POLICY: dict[str, Any] = {"questions": 40, "failures": 5}
@@ -226,7 +225,7 @@ def test_commands_take_an_address(
 
 def test_every_error_of_the_server_is_known_to_the_client() -> None:
     from holdfast.client.errors import _KIND_OF, error_of
-    from holdfast.server.errors import CODES
+    from holdfast.server.http import CODES
 
     assert set(CODES) <= set(_KIND_OF)
     for code, (status, title) in CODES.items():

@@ -51,7 +51,7 @@ def test_pause_resume_close_log_show_and_list(live: Live, people: str, capsys: A
     assert shown in said(capsys)["guards"]
     assert run(["guard", "list", live.url]) == 0
     assert people in capsys.readouterr().out
-    assert run(["guard", "close", *there, "--reason", "done"]) == 0
+    assert run(["guard", "close", *there, "--yes", "--reason", "done"]) == 0
     assert run(["guard", "resume", *there]) == 3
     capsys.readouterr()
     assert run(["guard", "log", *there, "--last", "3", "--json"]) == 0
@@ -83,8 +83,8 @@ def test_an_analyst_may_look_and_not_touch(live: Live, people: str, capsys: Any,
     assert run(["guard", "log", *there, "--json", "--last", "5"]) == 0
     assert [one["analyst"] for one in said(capsys)["entries"]] == [f"ann {people}"]
     assert run(["guard", "show", *there]) == 0
-    for act in ("pause", "resume", "close"):
-        assert run(["guard", act, *there]) == 1
+    for act in (["pause"], ["resume"], ["close", "--yes"]):
+        assert run(["guard", *act, *there]) == 1
         assert "steward" in capsys.readouterr().err
 
 
@@ -102,3 +102,35 @@ def test_what_goes_wrong(live: Live, people: str, tmp_path: Path, capsys: Any, m
     assert "HOLDFAST_TOKEN" in capsys.readouterr().err
     monkeypatch.setenv("HOLDFAST_TOKEN", "hf_wrong")
     assert run(["guard", "close", live.url, "--dataset", people]) == 1
+
+
+def test_open_at_a_server_says_what_a_row_key_cannot_find(live: Live, tmp_path: Path, capsys: Any) -> None:
+    """The same notes as with a ledger in reach: no row key, a running number, and a key that names people."""
+    ages = [30 + (i * i) % 41 for i in range(300)]
+    keys = {
+        "none": None,
+        "numbered": [10**8 + i for i in range(300)],
+        "people": [10**9 + (i * 7919) % 10**6 for i in range(300)],  # no row of another test on this server
+    }
+    notes = {}
+    for name, ids in keys.items():
+        rows = tmp_path / f"{name}.csv"
+        shift = 100 * len(notes)
+        lines = [f"{age + shift}" if ids is None else f"{age + shift},{ids[i]}" for i, age in enumerate(ages)]
+        rows.write_text("\n".join(["age" if ids is None else "age,id", *lines]) + "\n")
+        words = [
+            "guard",
+            "open",
+            live.url,
+            str(rows),
+            "--name",
+            f"{name} {tmp_path.name}",
+            "--questions",
+            "50",
+            "--json",
+        ]
+        assert run(words if ids is None else [*words, "--row-key", "id"]) == 0
+        notes[name] = said(capsys).get("notes", [])
+    assert [len(one) for one in notes.values()] == [1, 1, 0]
+    assert notes["none"][0].startswith("No --row-key was given")
+    assert notes["numbered"][0].startswith("The row key id is a running number")

@@ -13,13 +13,11 @@ import pytest
 
 import holdfast as hf
 from holdfast.accounting import PureDP
-from holdfast.bounds.guarantee import Guarantee
 from holdfast.client import ReceiptInvalid, RemoteSubmission, check_receipt
-from holdfast.client.answers import RemoteAnswer, read_answer, read_estimate
-from holdfast.client.asked import Standing
-from holdfast.client.display import interval_picture
+from holdfast.client.answers import RemoteAnswer, Standing, interval_picture, read_answer, read_estimate
 from holdfast.client.errors import ServerUnavailable
-from holdfast.client.submissions import read_leaderboard, read_submission
+from holdfast.client.remote_guard import read_leaderboard, read_submission
+from holdfast.core.guarantee import Guarantee
 from holdfast.data.schema import Schema
 from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.guard import Policy
@@ -263,7 +261,7 @@ def test_no_answer_fits_a_guard_that_cannot_be_read(facts: Any) -> None:
 
 
 def test_a_question_of_a_kind_that_is_not_known_here_has_no_digest() -> None:
-    standing = Standing(Schema({"age": "integer"}), 100, Policy())
+    standing = Standing(Schema({"age": "integer not null"}), 100, Policy())
     assert standing.digest({"kind": "median", "expression": "age"}) is None
     assert standing.digest(CHECK) is not None
 

@@ -16,7 +16,7 @@ import pytest
 import holdfast as hf
 from holdfast.cli.main import run
 from holdfast.client import NotAllowed, ReceiptInvalid, RemoteSubmission, check_receipt
-from holdfast.client.submissions import check_submission, read_leaderboard
+from holdfast.client.remote_guard import check_submission, read_leaderboard
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
 from tests.client.flaky import flaky_proxy
 from tests.server.live import Live
@@ -166,6 +166,14 @@ def test_the_leaderboard(live: Live, guard: hf.client.RemoteGuard) -> None:
     assert not worse.improved
     assert worse.value is None
     assert "nothing" in worse._repr_html_()
+    guard.submit({i: float(i % 4 == 0) for i in range(N)}, board="climb")
+    beaten = guard.submit(dict.fromkeys(range(N), 0.25), board="climb")
+    assert (beaten.repeated, beaten.improved, beaten.value) == (True, False, again.value)
+    assert "was beaten since" in beaten._repr_html_()
+    pinned = guard._pin()
+    assert pinned is not None
+    check_receipt(beaten, pinned, dataset=guard.dataset)  # which holds what was true when it was scored
+    check_receipt(beaten.to_dict(), pinned, dataset=guard.dataset)
     with pytest.raises(hf.client.ServerUnavailable, match="does not understand"):
         read_leaderboard({"places": [{}]})
 

@@ -92,9 +92,21 @@ def test_a_wrong_guess_is_corrected_never_shown(tmp_path: Path) -> None:
 def test_a_run_on_some_items_shows_nothing_and_costs_nothing(tmp_path: Path) -> None:
     holdout = ReusableHoldout(N, questions=100)
     found = _metrics(_run(tmp_path, lambda i: True, guarded(GuardedScores(holdout), guess=0.9), limit=10))
-    assert list(found) == ["score"]
+    why = "no score: 10 of 300 items have a score, and all must; nothing was asked"
+    assert list(found) == ["score", why]
     assert math.isnan(found["score"])
+    assert found[why] == 10
     assert holdout.asked == 0
+
+
+def test_a_budget_that_is_used_up_is_told_in_the_log(tmp_path: Path) -> None:
+    scores = GuardedScores(ReusableHoldout(20, questions=1))
+    first = _metrics(_run(tmp_path, lambda i: i < 15, guarded(scores, guess=0.75), items=_items(20)))
+    assert not math.isnan(first["score"])
+    found = _metrics(_run(tmp_path, lambda i: i < 14, guarded(scores, guess=0.75), items=_items(20)))
+    assert math.isnan(found["score"])
+    (why,) = [name for name in found if name.startswith("no score: ")]
+    assert "BudgetExhausted: " in why
 
 
 def test_nothing_is_asked_before_every_epoch_is_done(tmp_path: Path) -> None:
@@ -112,6 +124,7 @@ def test_nothing_is_asked_before_every_epoch_is_done(tmp_path: Path) -> None:
     assert found["score_low"] <= 0.75 <= found["score_high"]
     other = _metrics(_run(tmp_path, lambda i: True, guarded(scores, 0.75, epochs=3), items=_items(20), epochs=2))
     assert math.isnan(other["score"])  # a task with other epochs than were said
+    assert "no score: 0 of 20 items have 3 scores, one an epoch, and all must; nothing was asked" in other
     with pytest.raises(InvalidParameter, match="epochs must be"):
         guarded(scores, epochs=0)
 
@@ -174,7 +187,7 @@ def test_a_guard_with_the_labels_is_sent_answers(tmp_path: Path) -> None:
     rows = {"id": [f"sum {i}" for i in range(20)], "sum": [str(i + 1) for i in range(20)]}
     board = hf.guard.Board("sums", key="id", label="sum", metric="accuracy")
     guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=10, boards=[board]))
-    scores = GuardedScores(guard, board="sums", answers=True)
+    scores = GuardedScores(guard.for_analyst(), board="sums", answers=True)
     found = _metrics(_run(tmp_path, lambda i: i > 0, guarded(scores, guess=0.95), items=_items(20)))
     assert (found["score"], found["score_confirmed"]) == (0.95, 1)
 

@@ -7,6 +7,7 @@ import os
 os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
 
 import json
+import math
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,13 @@ def test_an_aggregation_takes_the_place_of_the_mean(manager: TaskManager) -> Non
     assert "samples" not in found
 
 
+def test_a_budget_that_is_used_up_is_told() -> None:
+    aggregation = guarded(GuardedScores(ReusableHoldout(20, questions=1)), guess=0.75)
+    assert not math.isnan(aggregation([1.0] * 15 + [0.0] * 5))
+    with pytest.warns(RuntimeWarning, match="there is no score: BudgetExhausted: "):
+        assert math.isnan(aggregation([1.0] * 14 + [0.0] * 6))
+
+
 def test_a_task_in_a_file_names_the_aggregation(tmp_path: Path) -> None:
     (tmp_path / "our_scores.py").write_text(
         "import datasets\n"
@@ -176,7 +184,7 @@ def test_the_harness_reports_how_right_answers_were_and_not_the_answers() -> Non
     board = hf.guard.Board("exam", key="id", label="answer", metric="accuracy")
     guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=10, boards=[board]))
     with pytest.raises(InvalidParameter, match="scores must take how right answers were"):
-        guard_task(_task(), GuardedScores(guard, board="exam", answers=True))
+        guard_task(_task(), GuardedScores(guard.for_analyst(), board="exam", answers=True))
 
 
 def test_noise_picked_greedily_is_not_believed(manager: TaskManager) -> None:

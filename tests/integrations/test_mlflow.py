@@ -106,7 +106,7 @@ def test_a_guard_with_the_labels_needs_no_targets() -> None:
     sheet = {"id": IDS, "y": rows["y"].tolist()}
     board = hf.guard.Board("rows", key="id", label="y", metric="accuracy")
     guard = hf.Guard.open(None, hf.data.table(sheet), hf.guard.Policy(questions=10, boards=[board]))
-    config = {"scores": GuardedScores(guard, board="rows", answers=True), "guess": 0.74, "key": "id"}
+    config = {"scores": GuardedScores(guard.for_analyst(), board="rows", answers=True), "guess": 0.74, "key": "id"}
     options = {"model_type": "text", "evaluators": NAME, "evaluator_config": config}  # a "classifier" needs targets
     found = evaluate(data=rows.drop(columns="y"), predictions="said", **options).metrics
     assert (found["guarded_score"], found["guarded_score_confirmed"]) == (0.74, 1)

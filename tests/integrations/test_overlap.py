@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from holdfast.integrations.sklearn.overlap import overlap
+from holdfast.integrations.sklearn.metric import overlap
 
 TABLE = np.arange(60.0).reshape(20, 3)
 ENTRIES = sparse.csr_array(TABLE)

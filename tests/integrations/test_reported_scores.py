@@ -18,8 +18,7 @@ import holdfast as hf
 from holdfast.cli.main import run
 from holdfast.errors import InvalidParameter, LedgerConflict
 from holdfast.holdout import ReusableHoldout
-from holdfast.integrations.reported_scores import GuardedScores
-from holdfast.integrations.score_keepers import TRUSTED, answer_sheet, boards
+from holdfast.integrations.reported_scores import TRUSTED, GuardedScores, answer_sheet, boards
 from tests.integrations.noise_models import ALARM, MODELS, TRUE, NoiseModels, plain_interval
 
 N = 1000
@@ -174,7 +173,7 @@ def test_a_guard_with_the_labels_grades_answers_itself() -> None:
     rows = {"id": IDS, "answer": [("A", "B", "C", "D")[i % 4] for i in range(N)]}
     board = hf.guard.Board("exam", key="id", label="answer", metric="accuracy")
     guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=10, boards=[board]))
-    scores = GuardedScores(guard, board="exam", answers=True, analyst="ann")
+    scores = GuardedScores(guard.for_analyst("ann"), board="exam", answers=True)
     said = ["A" if i % 4 == 3 else rows["answer"][i] for i in range(N)]
     score = scores.report(IDS, said, guess=0.76)
     assert (score.value, score.confirmed, score.left) == (0.76, True, 9)
@@ -186,7 +185,7 @@ def test_a_guard_with_the_labels_grades_answers_itself() -> None:
 
 def test_boards_and_sheets_can_be_registered_by_a_steward() -> None:
     sheet = answer_sheet(IDS, "test/")
-    guard = hf.Guard.open(None, hf.data.table(sheet), hf.guard.Policy(questions=10, boards=boards()))
+    guard = hf.Guard.open(None, hf.data.table(sheet), hf.guard.Policy(questions=10, boards=boards())).for_analyst()
     scores = GuardedScores(guard, ids=IDS, prefix="test/")
     assert scores.report(IDS, RIGHT, guess=0.75).confirmed
     with pytest.raises(InvalidParameter, match="ids must be those of the benchmark"):
@@ -200,13 +199,16 @@ def test_a_board_of_another_metric_cannot_be_told_how_right_answers_were() -> No
     board = hf.guard.Board("exam", key="id", label="answer", metric="f1")
     guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=10, boards=[board]))
     with pytest.raises(InvalidParameter, match=r"board must be one of accuracy or mae .*, got 'exam'"):
-        GuardedScores(guard, board="exam")
+        GuardedScores(guard.for_analyst(), board="exam")
 
 
 def test_only_a_holdout_or_a_guard_keeps_a_budget() -> None:
-    with pytest.raises(InvalidParameter, match="keeper must be a ReusableHoldout or a guard, got a str"):
-        GuardedScores("scores.db")
-    with pytest.raises(InvalidParameter, match="answers, analyst and prefix must be left out"):
+    rows = hf.data.table(answer_sheet(IDS))
+    guard = hf.Guard.open(None, rows, hf.guard.Policy(questions=10, boards=boards()))
+    for keeper, name in (("scores.db", "str"), (guard, "Guard")):
+        with pytest.raises(InvalidParameter, match=rf"keeper must be .*for_analyst.* got a {name}$"):
+            GuardedScores(keeper)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="answers and prefix must be left out"):
         GuardedScores(ReusableHoldout(N), answers=True)
     with pytest.raises(InvalidParameter, match="benchmark must be"):
         GuardedScores.open(None, "", IDS)
@@ -228,6 +230,6 @@ def test_what_a_score_rests_on_is_said() -> None:
     board = hf.guard.Board("exam", key="id", label="answer", metric="accuracy")
     rows = hf.data.table({"id": [str(i) for i in range(100)], "answer": ["A"] * 100})
     guard = hf.Guard.open(None, rows, hf.guard.Policy(questions=10, boards=[board]))
-    graded_there = GuardedScores(guard, board="exam", answers=True)
+    graded_there = GuardedScores(guard.for_analyst(), board="exam", answers=True)
     said = graded_there.report(range(100), ["A"] * 100, guess=1.0).guarantee["assumption"]
     assert said.startswith("labels independent")

@@ -8,8 +8,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import InvalidParameter
-from holdfast.integrations.reported_scores import GuardedScores
-from holdfast.integrations.score_keepers import answer_sheet, boards
+from holdfast.integrations.reported_scores import GuardedScores, answer_sheet, boards
 from tests.server.live import running
 
 N = 500

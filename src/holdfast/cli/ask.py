@@ -1,223 +1,149 @@
-"""`holdfast ask`: asking a guard as an analyst, one sub-command a kind of question."""
+"""`holdfast ask`: asking a guard as an analyst, one sub-command for each kind of question.
+
+The commands are made from the declared fields of the kinds, when one of them is first needed: the kinds take longer to
+import than most other commands take to run.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+import typer.core
 
-from holdfast.cli import output, remote
-from holdfast.cli.count_input import numbers
-from holdfast.cli.guard_input import cost_of, open_sample, store_at
+from holdfast.cli import ledgers, output
+from holdfast.cli.examples import finish
 from holdfast.errors import BudgetExhausted, InvalidParameter
+
+if TYPE_CHECKING:
+    from holdfast.data.schema import Schema
+    from holdfast.guard.analyst import AnalystGuard
+    from holdfast.guard.questions.base import Question
+    from holdfast.guard.questions.fields import Field
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
-_EXPRESSION = typer.Argument(..., help='A row expression, e.g. "income > 50000 and age < 30".')
 _FILE = typer.Argument(
     ..., help="A JSON file with one question, or a list of questions asked together; - reads standard input."
 )
-_LOW = typer.Option(None, "--low", help="Least value of a number; rows are clipped to it.")
-_HIGH = typer.Option(None, "--high", help="Greatest value of a number; rows are clipped to it.")
-_DEFAULT = typer.Option(
-    None, "--default", help="What a row counts as where the expression has no value; the least if not given."
-)
-_SPEND = typer.Option(
-    None, "--spend", help="What it may cost: pure-dp:EPSILON or zcdp:RHO; what the policy says if not given."
-)
-_TOLERANCE = typer.Option(
-    None, "--tolerance", help="How near the truth a pass certifies the guess; twice the half-width if not given."
-)
-_ANALYST = typer.Option("analyst", "--analyst", help="Who asks.")
+_ANALYST = typer.Option(None, "--analyst", help="With a ledger: who asks; analyst by default.")
 _KEY = typer.Option(None, "--key", help="Makes a retry the same question: answered and paid once.")
 _ESTIMATE = typer.Option(False, "--estimate", help="Only say what it would cost and how wide it would be.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 
 
+class KindCommands(typer.core.TyperGroup):
+    """A group whose commands are made when they are first needed."""
+
+    _made: dict[str, Any] | None = None
+
+    @property
+    def commands(self) -> Any:
+        """A command for each kind of question, and the one that reads questions from a file."""
+        if self._made is None:
+            self._made = _commands()
+        return self._made
+
+    @commands.setter
+    def commands(self, commands: Any) -> None:
+        """Nothing is set: the kinds say what there is."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    ask = typer.Typer(help="Ask a guard as an analyst: estimates are free, repeated questions are free.")
-    for command in (mean, check, claim, compare, validate, histogram, select, question):
-        ask.command(command.__name__)(command)
-    ask.command("test")(private_test)
+    ask = typer.Typer(
+        cls=KindCommands, help="Ask a guard as an analyst: estimates are free, repeated questions are free."
+    )
     app.add_typer(ask, name="ask", no_args_is_help=True)
 
 
-def mean(
-    ledger: str = _LEDGER,
-    sample: str = _SAMPLE,
-    expression: str = _EXPRESSION,
-    low: float = _LOW,
-    high: float = _HIGH,
-    default: float = _DEFAULT,
-    spend: str = _SPEND,
-    analyst: str = _ANALYST,
-    key: str = _KEY,
-    estimate: bool = _ESTIMATE,
-    as_json: bool = _JSON,
-) -> None:
-    """The mean of an expression, answered with noise."""
-    plain = {"kind": "mean", "expression": expression, "low": low, "high": high, "default": default}
-    _ask(ledger, sample, plain | _spend(spend), analyst, key, estimate, as_json)
+def _commands() -> dict[str, Any]:
+    from holdfast.guard.questions.base import Question
+
+    app = typer.Typer(rich_markup_mode=None)
+    for name, kind in Question.kinds().items():
+        if not kind.needs_board:  # submissions have a command of their own
+            app.command(name, short_help=kind.summary().partition(";")[0].rstrip(".") + ".")(_command(kind))
+    app.command("question", short_help="Ask what a file says.")(question)
+    made: Any = typer.main.get_command(app)
+    for name, command in made.commands.items():
+        finish(f"ask {name}", command)
+    return dict(sorted(made.commands.items()))
 
 
-def check(
-    ledger: str = _LEDGER,
-    sample: str = _SAMPLE,
-    expression: str = _EXPRESSION,
-    guess: float = typer.Option(..., "--guess", help="Your guess of the mean; not from these rows."),
-    tolerance: float = _TOLERANCE,
-    show: str = typer.Option("value", "--show", help="value, or bit: a failure then shows nothing else."),
-    low: float = _LOW,
-    high: float = _HIGH,
-    default: float = _DEFAULT,
-    analyst: str = _ANALYST,
-    key: str = _KEY,
-    estimate: bool = _ESTIMATE,
-    as_json: bool = _JSON,
-) -> None:
-    """Check a guess of a mean, without noise."""
-    plain = {"kind": "check", "expression": expression, "guess": guess, "tolerance": tolerance, "show": show}
-    _ask(ledger, sample, plain | {"low": low, "high": high, "default": default}, analyst, key, estimate, as_json)
+def _command(kind: type[Question]) -> Any:
+    """The command of a kind: its arguments and options are the declared fields."""
+    offered = [field for field in kind.fields() if field.input.offered]
+    parameters = [_parameter("ledger", str, _LEDGER), _parameter("sample", str, _SAMPLE)]
+    parameters += [_field_parameter(field) for field in sorted(offered, key=lambda field: not field.input.argument)]
+    parameters += [
+        _parameter("analyst", str, _ANALYST),
+        _parameter("key", str, _KEY),
+        _parameter("estimate", bool, _ESTIMATE),
+        _parameter("as_json", bool, _JSON),
+    ]
+
+    def command(**given: Any) -> None:
+        typed = {field: given.pop(field.name) for field in offered}
+
+        def plain(schema: Schema | None) -> dict[str, Any]:
+            return _question(kind, typed, schema)
+
+        needs_schema = any(field.input.needs_schema and typed[field] for field in offered)
+        try:
+            _ask(plain=plain if needs_schema else plain(None), **given)
+        except InvalidParameter as error:
+            raise InvalidParameter(_as_options(str(error), offered)) from None
+
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    command.__doc__ = kind.summary()
+    return command
 
 
-def claim(
-    ledger: str = _LEDGER,
-    sample: str = _SAMPLE,
-    expression: str = _EXPRESSION,
-    at_least: float = typer.Option(None, "--at-least", help="Claim that the mean is at least this."),
-    at_most: float = typer.Option(None, "--at-most", help="Claim that the mean is at most this."),
-    low: float = _LOW,
-    high: float = _HIGH,
-    default: float = _DEFAULT,
-    analyst: str = _ANALYST,
-    key: str = _KEY,
-    estimate: bool = _ESTIMATE,
-    as_json: bool = _JSON,
-) -> None:
-    """Claim a bound on a mean, without noise."""
-    plain = {"kind": "claim", "expression": expression, "at_least": at_least, "at_most": at_most}
-    _ask(ledger, sample, plain | {"low": low, "high": high, "default": default}, analyst, key, estimate, as_json)
+def _as_options(words: str, offered: Sequence[Field]) -> str:
+    """An error that shows how fields are given, in the words of the command line: `--default 0` for `default=0`."""
+    for field in offered:
+        if not field.input.argument:
+            words = re.sub(rf"\b{field.name}=true\b", field.option, words)
+            words = re.sub(rf"\b{field.name}=(?=[\w'\"])", f"{field.option} ", words)
+    return words
 
 
-def compare(
-    ledger: str = _LEDGER,
-    sample: str = _SAMPLE,
-    b: str = typer.Argument(..., help="The expression that may be larger."),
-    a: str = typer.Argument(..., help="The expression it is compared with."),
-    margin: float = typer.Option(None, "--margin", help="Claim that B is larger by at least this; shows a bit."),
-    guess: float = typer.Option(0.0, "--guess", help="Without a margin: your guess of the difference."),
-    tolerance: float = _TOLERANCE,
-    low: float = _LOW,
-    high: float = _HIGH,
-    default: float = _DEFAULT,
-    analyst: str = _ANALYST,
-    key: str = _KEY,
-    estimate: bool = _ESTIMATE,
-    as_json: bool = _JSON,
-) -> None:
-    """Compare two expressions on the same rows, without noise."""
-    plain = {"kind": "compare", "b": b, "a": a, "margin": margin, "guess": guess, "tolerance": tolerance}
-    _ask(ledger, sample, plain | {"low": low, "high": high, "default": default}, analyst, key, estimate, as_json)
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def validate(
-    ledger: str = _LEDGER,
-    sample: str = _SAMPLE,
-    condition: str = typer.Argument(..., help="A row expression that is true or false."),
-    at_least: float = typer.Option(..., "--at-least", help="The share of the population it should hold for."),
-    analyst: str = _ANALYST,
-    key: str = _KEY,
-    estimate: bool = _ESTIMATE,
-    as_json: bool = _JSON,
-) -> None:
-    """Ask whether a condition holds for a share of the population: yes, or not shown."""
-    plain = {"kind": "validate", "condition": condition, "at_least": at_least}
-    _ask(ledger, sample, plain, analyst, key, estimate, as_json)
+def _field_parameter(field: Field) -> inspect.Parameter:
+    given = field.input
+    annotation: Any = list[str] if given.repeated else given.typed
+    default = ... if field.required else [] if given.repeated else field.default
+    if given.argument:
+        return _parameter(field.name, annotation, typer.Argument(default, help=given.help))
+    option = typer.Option(default, field.option, help=given.help, metavar=given.metavar)
+    return _parameter(field.name, annotation, option)
 
 
-def histogram(
-    ledger: str = _LEDGER,
-    sample: str = _SAMPLE,
-    column: str = typer.Argument(..., help="The column."),
-    categories: str = typer.Option(
-        None, "--categories", help="Its categories, with commas between them, or a JSON list."
-    ),
-    edges: str = typer.Option(None, "--edges", help="Edges of bins, with commas between them."),
-    spend: str = _SPEND,
-    analyst: str = _ANALYST,
-    key: str = _KEY,
-    estimate: bool = _ESTIMATE,
-    as_json: bool = _JSON,
-) -> None:
-    """How the rows spread over declared cells, with noise."""
-    bins = None if edges is None else numbers("--edges", edges)
-    plain = {
-        "kind": "histogram",
-        "column": column,
-        "categories": None if categories is None else _categories(categories),
-        "edges": bins,
-    }
-    _ask(ledger, sample, plain | _spend(spend), analyst, key, estimate, as_json)
+def _question(kind: type[Question], typed: dict[Field, Any], schema: Schema | None) -> dict[str, Any]:
+    """The question that the words of a command line ask; numbers and flags were read by the command line."""
+    from holdfast.guard.questions.fields import Place
 
-
-def select(
-    ledger: str = _LEDGER,
-    sample: str = _SAMPLE,
-    candidate: list[str] = typer.Option(  # noqa: B008
-        ..., "--candidate", metavar="LABEL=EXPRESSION", help="One of those to choose from; repeat."
-    ),
-    low: float = _LOW,
-    high: float = _HIGH,
-    default: float = _DEFAULT,
-    spend: str = _SPEND,
-    analyst: str = _ANALYST,
-    key: str = _KEY,
-    estimate: bool = _ESTIMATE,
-    as_json: bool = _JSON,
-) -> None:
-    """Which of several expressions has the largest mean, nearly; privately."""
-    named = [text.partition("=") for text in candidate]
-    if not all(map(all, named)):
-        wrong = next(text for text, parts in zip(candidate, named, strict=True) if not all(parts))
-        raise InvalidParameter(f"--candidate must be LABEL=EXPRESSION, got {wrong[:60]!r}")
-    plain = {"kind": "select", "candidates": {label: expression for label, _, expression in named}}
-    plain |= {"low": low, "high": high, "default": default}  # type: ignore[dict-item]
-    _ask(ledger, sample, plain | _spend(spend), analyst, key, estimate, as_json)
-
-
-def private_test(
-    ledger: str = _LEDGER,
-    sample: str = _SAMPLE,
-    name: str = typer.Argument(..., help="gof or independence."),
-    column: list[str] = typer.Option(  # noqa: B008
-        ..., "--column", metavar="COLUMN", help="One column for gof, two for independence."
-    ),
-    categories: list[str] = typer.Option(  # noqa: B008
-        [], "--categories", metavar="A,B,C", help="The categories of each column, in order: one --categories a column."
-    ),
-    p0: str = typer.Option(None, "--p0", help="The null probabilities for gof, with commas between them."),
-    alpha: float = typer.Option(0.05, "--alpha", help="The level."),
-    spend: str = _SPEND,
-    analyst: str = _ANALYST,
-    key: str = _KEY,
-    estimate: bool = _ESTIMATE,
-    as_json: bool = _JSON,
-) -> None:
-    """A private test; its p-value is corrected for everything that was released before."""
-    plain = {
-        "kind": "test",
-        "name": name,
-        "columns": list(column),
-        "categories": [_categories(text) for text in categories] or None,
-        "p0": None if p0 is None else numbers("--p0", p0),
-        "alpha": alpha,
-    }
-    _ask(ledger, sample, plain | _spend(spend), analyst, key, estimate, as_json)
+    values: dict[str, Any] = {"kind": kind.kind}
+    for field, given in typed.items():
+        if not isinstance(given, (str, list)):
+            value = given or None if isinstance(given, bool) else given
+        else:
+            name = field.name if field.input.argument else field.option
+            value = field.input.read(given if isinstance(given, list) else [given], Place(name, schema, values))
+        if value is not None:
+            values[field.name] = value
+    return values
 
 
 def question(
@@ -238,12 +164,22 @@ def question(
     _ask(ledger, sample, plain, analyst, key, estimate, as_json)
 
 
-def _ask(ledger: str, sample: str, plain: Any, analyst: str, key: str | None, estimate: bool, as_json: bool) -> None:
-    listed = plain if isinstance(plain, list) else [plain]
-    ask = remote.ask if remote.is_address(ledger) else _ask_here
-    found = ask(ledger, sample, listed, analyst, key, estimate=estimate)
+def _ask(
+    ledger: str, sample: str, plain: Any, analyst: str | None, key: str | None, estimate: bool, as_json: bool
+) -> None:
+    """Ask what `plain` says; a function of the schema says it once the guard is open, which knows the columns."""
+    found: list[Any]
+    with ledgers.analyst_guard(ledger, sample, analyst) as guard:
+        questions = _listed(plain, guard)
+        if estimate:
+            found = [guard.estimate(question) for question in questions]
+        elif len(questions) == 1:
+            found = [guard.ask(questions[0], key=key)]
+        else:
+            found = list(guard.ask_all(questions, key=key))
     if as_json:
-        output.print_json(found[0].to_dict() if plain is not listed else {"answers": [one.to_dict() for one in found]})
+        several = isinstance(plain, list)
+        output.print_json({"answers": [one.to_dict() for one in found]} if several else found[0].to_dict())
     else:
         for one in found:
             _show(one, estimate)
@@ -252,35 +188,53 @@ def _ask(ledger: str, sample: str, plain: Any, analyst: str, key: str | None, es
         raise BudgetExhausted(refused[0])
 
 
-def _ask_here(
-    ledger: str, sample: str, listed: Sequence[Any], analyst: str, key: str | None, *, estimate: bool
-) -> list[Any]:
-    from holdfast.guard import Guard
+def _listed(plain: Any, guard: AnalystGuard) -> list[Any]:
+    """The questions: a list as it is, one question, or what a function makes of the schema that the guard shows."""
+    if callable(plain):
+        from holdfast.data.schema import Schema
 
-    with store_at(ledger) as store, open_sample(sample) as rows:
-        guard = Guard.open(store, rows)
-        if estimate:
-            return [guard.estimate(one, analyst=analyst) for one in listed]
-        keys = None if key is None else [key] if len(listed) == 1 else [f"{key}-{i}" for i in range(len(listed))]
-        return list(guard.ask_all(listed, analyst=analyst, keys=keys))
+        plain = plain(Schema.from_dict(guard.describe()["schema"]))
+    return plain if isinstance(plain, list) else [plain]
 
 
 def _show(found: Any, estimate: bool) -> None:
     if estimate:
-        output.facts("Estimate", [("would be", "admitted" if found.admitted else "refused"), *_costs(found)])
+        rows: list[tuple[str, object]] = [("would be", "admitted" if found.admitted else "refused"), *_costs(found)]
+        output.facts("Estimate", rows + test_facts(found.test))
         return
-    rows: list[tuple[str, object]] = []
+    rows = []
     if found.passed is not None:
         rows.append(("outcome", "passed" if found.passed else "failed"))
     if isinstance(found.value, dict):
-        rows += [(label, f"{one:.6g} in {_ends(found.interval[label])}") for label, one in found.value.items()]
+        ends = found.interval or {}
+        rows += [
+            (label, f"{one:.6g} in {_ends(ends[label])}" if label in ends else f"{one:.6g}")
+            for label, one in found.value.items()
+        ]
     elif found.value is not None:
         rows.append(("answer", f"{found.value:.6g}" if isinstance(found.value, float) else found.value))
     if isinstance(found.interval, list):
         rows.append(("interval", _ends(found.interval)))
     rows += [(name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else v) for name, v in _plain(found.details)]
+    rows += _ended(found.details)
+    if not found.repeated and found.widening is not None and found.widening >= 0.005:
+        rows.append(("later intervals", f"{found.widening:.0%} wider"))
     rows += [*_costs(found), ("rests on", str(found.guarantee)), ("entry", found.sequence)]
     output.facts("Stored answer, free" if found.repeated else "Answer", rows)
+
+
+def _ended(details: Any) -> list[tuple[str, object]]:
+    """What the end of a run claims about its winner and ranks, and every earlier answer with its exact interval."""
+    rows: list[tuple[str, object]] = []
+    if details.get("winner_interval") is not None:
+        rows.append(("interval of the winner", _ends(details["winner_interval"])))
+    for label, (first, last) in (details.get("ranks") or {}).items():
+        rows.append((f"rank of {label}", str(first) if first == last else f"{first} to {last}"))
+    for line in details.get("revealed") or ():
+        value = f"{line['value']:.6g}" if isinstance(line["value"], float) else str(line["value"])
+        where = "" if line["interval"] is None else f" in {_ends(line['interval'])}"
+        rows.append((f"entry {line['sequence']} exactly", value + where))
+    return rows
 
 
 def _plain(details: Any) -> list[tuple[str, Any]]:
@@ -308,25 +262,21 @@ def _costs(found: Any) -> list[tuple[str, object]]:
     return rows
 
 
+def test_facts(test: Any) -> list[tuple[str, object]]:
+    """What a test could show, as lines of a table."""
+    if test is None:
+        return []
+    how = f"{test['method']}, {test['replicates']:,} replicates" if test["replicates"] else test["method"]
+    rows: list[tuple[str, object]] = [
+        ("its p-value must reach", f"{test['level']:.3g}"),
+        ("smallest it can give", f"about {test['least_p_value']:.3g}"),
+        ("can reject", "yes" if test["can_reject"] else "no, whatever the rows hold"),
+        ("method", f"{how}; level {test['proved']}, {'certified' if test['certified'] else 'not certified'}"),
+    ]
+    if test["inconclusive"]:
+        rows.append(("inconclusive", f"with probability {test['inconclusive']:.3g} at best"))
+    return rows + [("note", one) for one in test["advice"]]
+
+
 def _ends(ends: Any) -> str:
     return f"[{ends[0]:.6g}, {ends[1]:.6g}]"
-
-
-def _spend(text: str | None) -> dict[str, Any]:
-    return {} if text is None else {"spend": cost_of("--spend", text)}
-
-
-def _categories(text: str) -> list[Any]:
-    """`a,b` as texts, or a JSON list of texts, whole numbers or truth values."""
-    if text.strip().startswith("["):
-        try:
-            found = json.loads(text)
-        except ValueError:
-            raise InvalidParameter(
-                f"--categories must be a JSON list or words with commas, got {text[:60]!r}"
-            ) from None
-        return list(found)
-    return [part.strip() for part in text.split(",")]
-
-
-__all__ = ["register"]

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import importlib.util
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from holdfast.cli import output
-from holdfast.cli.progress import progress_bar
-from holdfast.errors import InvalidParameter
+from holdfast.cli.output import progress_bar
+from holdfast.coherence import GroupPlan, Lens, Table, Target, curators
+from holdfast.coherence.learners.tabular import Estimator, named
+from holdfast.coherence.table import missing_column
+from holdfast.errors import InvalidParameter, SampleUnavailable
 
 if TYPE_CHECKING:
     from holdfast.coherence import Table, Trials
     from holdfast.coherence.report import Report
 
+
+# --- Audit ------------------------------------------------------------------------------------------------------------
+
 _SPLITS = 20
-_RULE = "A group by a rule, such as 'old women: sex == F and age >= 65'; repeat."
+_RULE = "A group by a rule, an expression such as in \"old women: sex = 'f' and age >= 65\"; repeat."
 _COMMAND = (
     "What makes the release: a name, or a command with {train} and {release}, run in an empty folder of its own. "
     "Names: clear (the rows as they are), bootstrap, random-subset, shuffled-column, count, cart, noisy-histogram, "
@@ -36,10 +47,17 @@ def register(app: typer.Typer) -> None:
 def audit(
     file: Path = typer.Argument(..., help="The rows: CSV with a header line, or Parquet."),  # noqa: B008
     target: str = typer.Option(
-        None, "--target", help="What is predicted: COLUMN=VALUE or COLUMN>=NUMBER. Without it: who was released."
+        None,
+        "--target",
+        metavar="RULE",
+        help='What is predicted: a condition on one column, such as "ill = 1". Without it: who was released.',
     ),
     not_applicable: list[str] = typer.Option(  # noqa: B008
-        [], "--not-applicable", metavar="VALUE", help="Target value of rows to leave out; repeat."
+        [], "--not-applicable", metavar="RULE", help='Rows to leave out, by the target\'s column: "ill = 9"; repeat.'
+    ),
+    where_present: bool = typer.Option(False, "--where-present", help="Leave out rows without a target value too."),
+    null_as: str = typer.Option(
+        None, "--null-as", metavar="true|false", help="What the target counts as in rows without a value."
     ),
     group: list[str] = typer.Option([], "--group", metavar="'NAME: RULE'", help=_RULE),  # noqa: B008
     by: list[str] = typer.Option([], "--by", metavar="COLUMN", help="Every value of a column is a group; repeat."),  # noqa: B008
@@ -77,22 +95,17 @@ def audit(
     Exit status: 0 no evidence, 1 a leak below alpha, 2 incoherent, 3 underpowered, partial or not measured, 64 wrong
     usage or a failure.
     """
-    from holdfast import check
-    from holdfast.cli import audit_input as told
+    from holdfast.cli import audit as told
     from holdfast.coherence import Audit
     from holdfast.coherence.report import places
+    from holdfast.coherence.verdict import check_tolerance
+    from holdfast.core import arguments
 
-    check.real("--alpha", alpha, above=0, at_most=2)
-    check.real("--beta", beta, above=0, below=1)
-    check.whole("--min-cell", min_cell, at_least=1)
+    with _named_as_options():
+        check_tolerance(alpha, beta)
+    arguments.whole("--min-cell", min_cell, at_least=1)
     if min_size < min_cell:
         raise InvalidParameter(f"--min-size must be at least --min-cell, {min_cell}, got {min_size}")
-    if splits is not None:
-        check.whole("--splits", splits, at_least=1)
-    check.whole("--seed", seed, at_least=0)
-    if learner_limit is not None:
-        check.real("--learner-time-limit", learner_limit, above=0)
-    check.whole("--workers", workers, at_least=1, at_most=256)
     if inside is None and (release is not None or predictions is not None):
         raise InvalidParameter("--release and --predictions need --inside: the column that says who was in it")
     if inside is not None:
@@ -101,7 +114,7 @@ def audit(
             raise InvalidParameter(f"{name} has no place beside --inside: the release was made, and there is one split")
     _can_write(places(out), [path for path in (file, release) if path is not None])
     table = told.read_table(file)
-    aimed = told.target_of(target, not_applicable)
+    aimed = told.target_of(target, not_applicable, where_present, null_as)
     common: dict[str, Any] = {"target": aimed, "seed": seed, "learner_time_limit": learner_limit}
     common["groups"] = told.groups_of(group, by, depth, bins, min_size, aimed)
     hidden = [name for name in (inside, predictions) if name is not None]
@@ -110,11 +123,15 @@ def audit(
     shown = told.released_columns(option, domain, data) if made is None else _shared(data, made)
     common["lenses"] = told.lenses_of(lens, data, aimed, shown)
     facts = [("data", f"{file.name}, {table.rows:,} rows"), ("target", aimed.name if aimed else "none")]
+    if unseen := told.left_out(file, table):
+        facts.append(("columns left out, neither numbers, truth values nor texts", ", ".join(unseen)))
     if inside is None:
         releases = told.curator_of(curator or "clear", option, domain, epsilon, time_limit, aimed)
         facts.append(("curator", curator or "clear"))
-        described = Audit(data, releases, told.learners_of(learner, aimed), splits=splits or _SPLITS, **common)
-        trials = _run(described, workers, shown=not as_json)
+        common["splits"] = _SPLITS if splits is None else splits
+        with _named_as_options():
+            described = Audit(data, releases, told.learners_of(learner, aimed), **common)
+            trials = _run(described, workers, shown=not as_json)
     else:
         facts.append(("release", release.name if release else f"predictions in column {predictions}"))
         trials = _single(table, data, made, inside, predictions, told.learners_of(learner, aimed), common)
@@ -129,6 +146,18 @@ def audit(
     else:
         _summary(report, found)
     raise typer.Exit(report.verdict.exit_status)
+
+
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """Name the option that gave a parameter in the error that refuses it: values are checked where they are used."""
+    try:
+        yield
+    except InvalidParameter as error:
+        parameter, _, rest = str(error).partition(" ")
+        if parameter not in ("alpha", "beta", "splits", "seed", "workers", "learner_time_limit"):
+            raise
+        raise InvalidParameter(f"--{parameter.replace('_', '-')} {rest}") from None
 
 
 def _run(described: Any, workers: int, *, shown: bool) -> Trials:
@@ -159,13 +188,12 @@ def _single(
             learners = [Given(table[predictions], name=f"column {predictions}")]
         except OutOfRange as error:
             raise InvalidParameter(f"--predictions {predictions!r}: {error}") from None
-    return single_shot(data, made, where_in, learners, outside=where_out, **common)
+    with _named_as_options():
+        return single_shot(data, made, where_in, learners, outside=where_out, **common)
 
 
 def _released(path: Path, data: Table) -> Table:
     """The release, with columns of text where the data has text."""
-    from holdfast.cli.audit_input import read_table
-
     return read_table(path, "--release", like=data)
 
 
@@ -179,13 +207,11 @@ def _shared(data: Table, made: Table) -> list[str] | None:
 
 def _membership(table: Table, column: str) -> tuple[Any, Any]:
     """Who was in the release and who was held out; rows without a value were neither."""
-    from holdfast.coherence.table import equal, missing
+    from holdfast.coherence.table import missing
 
     values = table[column]
-    if values.dtype.kind == "b":
-        return values, ~values
-    where_in, where_out = equal(values, 1), equal(values, 0)
-    if not (where_in | where_out | missing(values)).all():
+    where_in, where_out = values == 1, values == 0
+    if table.is_text(column) or not (where_in | where_out | missing(values)).all():
         raise InvalidParameter(f"--inside column {column!r} must hold 1 (in the release), 0 (held out) or nothing")
     return where_in, where_out
 
@@ -194,11 +220,11 @@ def _judged(
     trials: Trials, alpha: float, beta: float, seed: int, title: str, facts: list[tuple[str, str]], min_cell: int
 ) -> Report:
     from holdfast.coherence.report import build
-    from holdfast.coherence.significance import significance
-    from holdfast.coherence.verdict import verdict
+    from holdfast.coherence.significance import assess
+    from holdfast.coherence.verdict import judge
 
-    found = significance(trials, seed=seed)
-    return build(trials, found, verdict(found, alpha, beta), title=title, setting=facts, min_cell=min_cell)
+    found = assess(trials, seed=seed)
+    return build(trials, found, judge(found, alpha, beta), title=title, setting=facts, min_cell=min_cell)
 
 
 def _summary(report: Report, found: dict[str, Path]) -> None:
@@ -229,8 +255,7 @@ def _summary(report: Report, found: dict[str, Path]) -> None:
         ]
         output.table("Learners and lenses", ("learner", "lens", "splits", "finding"), told)
     if cells:
-        worst = "Worst offenders" if report.verdict.offenders() else "No group found; largest excesses"
-        output.table(f"{worst}, alpha {report.verdict.alpha:g}", heading, cells)
+        output.table(f"{report.offenders_heading}, alpha {report.verdict.alpha:g}", heading, cells)
     output.say(f"Report in {found['html']}, numbers in {found['json']}, {found['csv']} and {found['splits']}")
 
 
@@ -256,3 +281,294 @@ def _digest(file: Path) -> str:
 
     with open(file, "rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+# --- Audit input ------------------------------------------------------------------------------------------------------
+# What `holdfast audit` is told on the command line, as a table, a target, groups, lenses, a curator and learners.
+
+CURATORS = (
+    "clear",
+    "bootstrap",
+    "random-subset",
+    "shuffled-column",
+    "count",
+    "cart",
+    "noisy-histogram",
+    "noisy-marginals",
+    "private-naive-bayes",
+)
+"""Names of built-in curators."""
+
+
+def read_table(path: Path, what: str = "FILE", like: Table | None = None) -> Table:
+    """Read a CSV or Parquet file through `holdfast.data`; a CSV column is text where it is text in `like`."""
+    if not path.is_file():
+        raise InvalidParameter(f"{what} must be a .csv or .parquet file; there is none at {path}")
+    try:
+        table = Table.read(path, like)
+    except (InvalidParameter, SampleUnavailable) as error:
+        raise InvalidParameter(f"{what} {path.name} cannot be read: {error}") from None
+    _check_header(table, f"{what} {path.name}")
+    return table
+
+
+def left_out(path: Path, table: Table) -> list[str]:
+    """The columns of a Parquet file of a type that is no number, truth value or text: an audit does not see them."""
+    if path.suffix.lower() != ".parquet":
+        return []
+    from holdfast.data.files import Files, parquet_types
+
+    return [f"{name} ({type_})" for name, type_ in parquet_types(Files.at(path)).items() if name not in table]
+
+
+def _check_header(table: Table, what: str) -> None:
+    """Refuse a first line that is a row. Its values would become names, and errors and reports show names."""
+    only = table.names[0]
+    if len(table.names) == 1 and any(mark in only for mark in " ;\t|"):
+        raise InvalidParameter(
+            f"{what} must be a CSV file with a header line and commas between columns; it has one column"
+        )
+    numbers = [float(name) for name in table.names if _is_number(name)]
+    if any(b <= a for a, b in pairwise(numbers)):  # years or positions rise; the values of a row do not
+        raise InvalidParameter(
+            f"{what} must have a header line; its first line looks like a row: "
+            f"{len(numbers)} of {len(table.names)} names are numbers"
+        )
+
+
+def target_of(
+    statement: str | None, not_applicable: Sequence[str], where_present: bool = False, null_as: str | None = None
+) -> Target | None:
+    """A target from a statement such as `ill = 1`, and what its missing values mean."""
+    if statement is None:
+        given = {"--not-applicable": not_applicable, "--where-present": where_present, "--null-as": null_as}
+        alone = [name for name, value in given.items() if value]
+        if alone:
+            raise InvalidParameter(f"{alone[0]} goes with --target")
+        return None
+    if null_as not in (None, "true", "false"):
+        raise InvalidParameter(f"--null-as must be true or false, got {null_as[:60]!r}")
+    counted = None if null_as is None else null_as == "true"
+    without = " or ".join(f"({rule})" for rule in not_applicable) if not_applicable else None
+    try:
+        return Target(statement, without, where_present, counted)
+    except InvalidParameter as error:
+        said = str(error)
+        for parameter, option in (("target", "--target"), ("not_applicable", "--not-applicable")):
+            if said.startswith(parameter):
+                said = option + said.removeprefix(parameter)
+        raise InvalidParameter(said) from None
+
+
+def groups_of(
+    declared: Sequence[str], by: Sequence[str], depth: int, bins: Sequence[str], min_size: int, target: Target | None
+) -> GroupPlan:
+    """Groups from `NAME: RULE` (or a rule, which is then its own name), columns and edges; the target's own besides."""
+    rules: dict[str, Any] = {}
+    if target is not None:
+        rules |= target.groups()
+    for text in declared:
+        name, mark, rule = text.partition(":")
+        name, rule = (name.strip(), rule.strip()) if mark else (text.strip(), text.strip())
+        if not name or not rule:
+            raise InvalidParameter(f"--group must be 'NAME: RULE', got {text[:60]!r}")
+        if name in rules:
+            raise InvalidParameter(f"--group must name each group once; {name[:60]!r} occurs twice")
+        rules[name] = rule
+    edges = {name: [_number("--bins", edge) for edge in _listed(values)] for name, values in _pairs("--bins", bins)}
+    for name, cuts in edges.items():
+        if any(b <= a for a, b in pairwise(cuts)):
+            raise InvalidParameter(f"--bins must increase, and those of {name!r} do not")
+    columns = _columns(by)
+    unused = [name for name in edges if name not in columns]
+    if unused:
+        raise InvalidParameter(
+            f"--bins cuts columns of --by, and {unused[0]!r} is not among them: add --by {unused[0]}"
+        )
+    return GroupPlan(rules, columns=columns, depth=depth, bins=edges, min_size=min_size)
+
+
+def lenses_of(
+    given: Sequence[str], table: Table, target: Target | None, released: Sequence[str] | None = None
+) -> tuple[Lens, ...]:
+    """Lenses from `NAME=COLUMN,COLUMN` or `COLUMN,COLUMN`; by default one of all columns but the target.
+
+    Where the curator is known to release some columns only, by default one of those: nothing can be learnt from others.
+    """
+    if not given:
+        shown = [name for name in table.names if released is None or name in released]
+        seen = tuple(name for name in shown if target is None or name != target.column)
+        if not seen:
+            raise InvalidParameter(
+                "the release shows nothing but the target: give --lens, the columns a predictor sees"
+            )
+        words = "everything" if released is None else "everything released"
+        return (Lens(f"{words} but the target" if target else words, seen),)
+    found = []
+    for text in given:
+        name, mark, columns = text.partition("=")
+        chosen = _listed(columns if mark else name)
+        found.append(Lens(name.strip() if mark else ", ".join(chosen), tuple(chosen)))
+    return tuple(found)
+
+
+def learners_of(given: Sequence[str], target: Target | None) -> list[Any]:
+    """Learners by name; by default linkage, and a forest if scikit-learn is there; membership without a target."""
+    if given:
+        if len(set(given)) < len(given):
+            raise InvalidParameter("--learner must name each learner once")
+        return [_importable(named(name)) for name in given]
+    if target is None:
+        return [named("membership")]
+    return [named("linkage")] + ([named("forest")] if importlib.util.find_spec("sklearn") else [])
+
+
+def _importable(learner: Any) -> Any:
+    """The learner, refused now and not in each split where its estimator is not there."""
+    if isinstance(learner, Estimator):
+        model = learner.fresh()
+        if not hasattr(model, "fit") or not any(hasattr(model, way) for way in ("predict_proba", "decision_function")):
+            raise InvalidParameter(f"--learner {learner.name} must be a classifier that gives probabilities or scores")
+    return learner
+
+
+def released_columns(options: Sequence[str], domains: Sequence[str], table: Table) -> list[str] | None:
+    """The columns of the table that a curator of these options releases; None for all, or if that is not known."""
+    told = dict(_pairs("--with", options))
+    named = [name for name, _ in _pairs("--domain", domains)]
+    shown = named or _listed(told.get("columns", told.get("column", "")))
+    for name in shown:
+        if name not in table:
+            raise InvalidParameter(f"{'--domain' if named else '--with'}: {missing_column(name, table.names)}")
+    return shown or None
+
+
+def curator_of(
+    text: str,
+    options: Sequence[str],
+    domains: Sequence[str],
+    epsilon: str | None,
+    time_limit: float,
+    target: Target | None,
+) -> Any:
+    """A curator: a built-in name, `LIBRARY.GENERATOR` of an installed library, or a shell command."""
+    told = dict(_pairs("--with", options))
+    if "{train}" in text or "{release}" in text or " " in text.strip():
+        if told or domains or epsilon:
+            raise InvalidParameter("--with, --domain and --epsilon are for built-in curators, not for a command")
+        return curators.Shell(text, time_limit)
+    known = {name: [_value(value) for value in _listed(values)] for name, values in _pairs("--domain", domains)}
+    made = _built_in(text, told, known, None if epsilon is None else _number("--epsilon", epsilon), target)
+    if told:
+        raise InvalidParameter(f"--with: curator {text!r} takes no {', '.join(map(repr, told))}")
+    return made
+
+
+def _built_in(
+    name: str, told: dict[str, str], domains: Mapping[str, list[Any]], epsilon: float | None, target: Target | None
+) -> Any:
+    private = name in ("noisy-histogram", "noisy-marginals", "private-naive-bayes")
+    if private and (not domains or epsilon is None):
+        raise InvalidParameter(
+            f"curator {name!r} needs --epsilon, and --domain COLUMN=VALUE,... for each column it releases: "
+            "which values occur is itself private"
+        )
+    if not private and name in CURATORS and (domains or epsilon is not None):
+        raise InvalidParameter(f"--domain and --epsilon are for private curators; {name!r} adds no noise")
+    if name == "clear":
+        return curators.Clear(_listed(told.pop("columns")) if "columns" in told else None)
+    if name == "bootstrap":
+        return curators.Bootstrap()
+    if name == "random-subset":
+        return curators.RandomSubset(_whole(told, name, "rows"))
+    if name == "cart":
+        return curators.Cart(_whole(told, name, "leaf", 5))
+    if name == "shuffled-column":
+        column = told.pop("column", None) or (target.column if target else None)
+        if column is None:
+            raise InvalidParameter(f"curator {name!r} needs --with column=COLUMN")
+        return curators.ShuffledColumn(column)
+    if name == "count":
+        rule = told.pop("rule", None) or (target.statement if target else None)
+        if rule is None:
+            raise InvalidParameter(f"curator {name!r} needs --with rule=RULE, such as rule='ill = 1'")
+        return curators.Count(rule)
+    if name == "noisy-histogram":
+        return curators.NoisyHistogram(domains, epsilon)
+    if name == "noisy-marginals":
+        chosen = told.pop("marginals", None)
+        tables = [tuple(_listed(one, "+")) for one in _listed(chosen)] if chosen else [(one,) for one in domains]
+        return curators.NoisyMarginals(domains, tables, epsilon)
+    if name == "private-naive-bayes":
+        if target is None:
+            raise InvalidParameter("curator 'private-naive-bayes' needs --target")
+        return curators.PrivateNaiveBayes(target.column, domains, epsilon, told.pop("release", "table"))
+    library, mark, generator = name.partition(".")
+    if mark and generator:
+        if library not in curators.installed():
+            there = ", ".join(curators.installed()) or "none"
+            raise InvalidParameter(
+                f"--curator {name!r}: library {library!r} is not installed here; of those known: {there}"
+            )
+        made = curators.Library(library, generator, {key: _value(value) for key, value in told.items()})
+        told.clear()
+        return made
+    raise InvalidParameter(
+        f"--curator must be one of {', '.join(CURATORS)}, LIBRARY.GENERATOR, or a command with {{train}} and "
+        f"{{release}}, got {name[:60]!r}"
+    )
+
+
+def _whole(told: dict[str, str], curator: str, key: str, default: int | None = None) -> int:
+    text = told.pop(key, None)
+    if text is None and default is not None:
+        return default
+    if text is None or not text.isdecimal() or len(text) > 18 or int(text) < 1:
+        raise InvalidParameter(f"curator {curator!r} needs --with {key}=NUMBER, 1 or more")
+    return int(text)
+
+
+def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    found = []
+    for text in given:
+        name, mark, values = text.partition("=")
+        if not mark or not name.strip() or not _listed(values):
+            raise InvalidParameter(f"{option} must be NAME=VALUE, got {text[:60]!r}")
+        found.append((name.strip(), values.strip()))
+    if len(dict(found)) < len(found):
+        raise InvalidParameter(f"{option} must name each name once")
+    return found
+
+
+def _listed(text: str, mark: str = ",") -> list[str]:
+    return [part.strip() for part in text.split(mark) if part.strip()]
+
+
+def _columns(given: Sequence[str]) -> list[str]:
+    return [name for text in given for name in _listed(text)]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(option: str, text: str) -> float:
+    if not _is_number(text) or not math.isfinite(float(text)):
+        raise InvalidParameter(f"{option} must hold finite numbers, got {text[:60]!r}")
+    return float(text)
+
+
+def _value(text: str) -> Any:
+    """A number where the text is one, otherwise the text."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text

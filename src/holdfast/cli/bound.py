@@ -12,7 +12,8 @@ from typing import Any
 
 import typer
 
-from holdfast.bounds.registry import Evaluation, Theorem, catalogue, lookup, parse, shown
+from holdfast.bounds.parameters import parse
+from holdfast.bounds.registry import Evaluation, Theorem, catalogue, lookup, shown
 from holdfast.cli import output
 from holdfast.errors import InvalidParameter
 
@@ -153,6 +154,6 @@ def _describe(entry: Theorem, as_json: bool) -> None:
     output.say(f"Source: {entry.source}. Conditions: {entry.conditions}. Unit: {entry.unit}.")
     rows = []
     for p in entry.parameters:
-        kind = "one of " + ", ".join(p.choices) if p.choices else {"reals": "numbers, a,b,c"}.get(p.kind, p.kind)
+        kind = f"{p.allowed}, written a,b,c" if p.kind == "reals" else p.allowed
         rows.append((p.option, kind, "required" if p.required else f"default {p.default}", p.help))
-    output.table("parameters", ("option", "kind", "", "meaning"), rows)
+    output.table("parameters", ("option", "allowed", "", "meaning"), rows)

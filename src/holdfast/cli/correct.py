@@ -6,17 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from holdfast import check
 from holdfast.bounds.registry import shown
 from holdfast.cli import output
+from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable, LedgerConflict
 
 if TYPE_CHECKING:
-    from holdfast.inference.correction import Correction
+    from holdfast.inference.after_looking.correction import Correction
 
 _SPENT = (
     "What was run before the test, in order; repeat: pure-dp:EPSILON, approx-dp:EPSILON,DELTA, zcdp:RHO, gdp:MU or "
     "bits:BITS. Privacy is for neighbours that replace one row."
+)
+
+
+_NOTHING_SPENT = (
+    "nothing was recorded as run before the test, so nothing was corrected: this holds only if the test was chosen "
+    "without looking at these rows. Name what was run with --spent"
 )
 
 
@@ -43,16 +49,16 @@ def correct(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Correct a p-value for what was run on the same rows before the test was chosen."""
-    from holdfast.inference.after_looking import AfterLooking
-    from holdfast.inference.spent import parse
+    from holdfast.inference.after_looking.record import AfterLooking
+    from holdfast.inference.after_looking.spent import parse
 
-    check.choice("currency", currency, ("transfer", "max-information"))
+    arguments.choice("currency", currency, ("transfer", "max-information"))
     looking = AfterLooking(n, nulls=nulls, alpha=alpha)  # type: ignore[arg-type]
     for text in spent:
         looking.record(parse(text), neighbours=neighbours)
     others = {} if candidates is None else {"bonferroni": looking.bonferroni(candidates)}
     found = looking.plan() if p is None else looking.correct(p)
-    note = _order(looking, alpha, insist=currency == "max-information")
+    note = _order(looking, alpha, insist=currency == "max-information") if spent else _NOTHING_SPENT
     if as_json:
         output.print_json(found.to_dict() | {"spent": [str(e) for e in looking.entries], "note": note} | others)
     else:
@@ -83,12 +89,18 @@ def _show(found: Correction, spent: list[str], others: dict[str, float], p: floa
     rows: list[tuple[str, object]] = []
     if p is not None:
         rows.append(("adjusted p", f"{shown(found.adjusted or 0.0)} (ordinary {shown(p)})"))
-        rows.append(("verdict", "reject" if found.rejected else "do not reject"))
+        verdict = "reject" if found.rejected else "do not reject"
+        rows.append(("verdict", verdict if spent else f"{verdict}, if the test was chosen before looking"))
     if found.level.is_vacuous:
         rows.append(("corrected level", f"none: nothing can be rejected at {found.alpha:g}"))
     else:
         level = f"2**{found.level.log2_level:.1f}" if found.hopeless else shown(found.level.value)
-        rows.append(("corrected level", f"reject at {found.alpha:g} when the ordinary p is at most {level}"))
+        rows.append(
+            (
+                "corrected level" if spent else "level",
+                f"reject at {found.alpha:g} when the ordinary p is at most {level}",
+            )
+        )
     if "bonferroni" in others:
         verdict = "" if p is None else " (reject)" if p <= others["bonferroni"] else " (do not reject)"
         rows.append(("Bonferroni", f"{shown(others['bonferroni'])}{verdict}"))
@@ -98,7 +110,7 @@ def _show(found: Correction, spent: list[str], others: dict[str, float], p: floa
     rows += [("route", found.route), ("rests on", str(found.guarantee))]
     if note:
         rows.append(("note", note))
-    output.facts("Correction after looking", rows)
+    output.facts("Correction after looking" if spent else "No correction: an ordinary test", rows)
 
 
 def _why(found: Correction) -> str:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from holdfast import check
 from holdfast.cli import output
-from holdfast.cli.progress import progress_bar
+from holdfast.cli.output import progress_bar
+from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 if TYPE_CHECKING:
     from holdfast.bounds.correlated import RunPlan
+    from holdfast.correlated.model import Quilt, Surcharge
     from holdfast.correlated.model_file import Column
     from holdfast.correlated.model_overview import Holdout, Overview, Privacy
-    from holdfast.correlated.quilt import Quilt, Surcharge
 
 
 def register(app: typer.Typer) -> None:
@@ -42,14 +42,14 @@ def correlated(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of tables."),
 ) -> None:
     """Say what dependent records cost and are worth; exit status 3 when they do not certify what was asked."""
+    from holdfast.correlated.model import check_surcharge
     from holdfast.correlated.model_file import read_model
     from holdfast.correlated.model_overview import overview
-    from holdfast.correlated.quilt import check_surcharge
 
     check_surcharge(surcharge)
     for name, level in (("--epsilon", epsilon), ("--epsilon-dp", epsilon_dp)):
         if level is not None:
-            check.real(name, level, above=0)
+            arguments.real(name, level, above=0)
     if epsilon is not None and epsilon_dp is not None:
         raise InvalidParameter(
             "--epsilon, the level that is wanted, and --epsilon-dp, the one spent, exclude each other"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from holdfast.errors import HoldfastError, InvalidParameter, NotInstalled, SampleUnavailable
-
-READ_HINT = "reading Parquet needs polars or pyarrow: `pip install 'holdfast[frames]'`"
+from holdfast.data.fingerprint import Texts
+from holdfast.data.sample import Sample
+from holdfast.data.statistics.counts import parse_categories
+from holdfast.data.tables import table
+from holdfast.errors import InvalidParameter, SampleUnavailable
 
 
 def one_budget(rho: float | None, epsilon: float | None) -> None:
@@ -61,17 +61,28 @@ def rows(name: str, text: str) -> list[list[float]]:
 
 
 def words(name: str, text: str) -> list[str]:
-    """`a,b,c` as categories.
+    """`a,b,c`, or a JSON list, as categories that are compared with values as they print.
 
     Examples
     --------
-    >>> words("--categories", "yes, no")
-    ['yes', 'no']
+    >>> words("--categories", "yes, no"), words("--categories", "[0, 1]")
+    (['yes', 'no'], ['0', '1'])
     """
-    found = [part.strip() for part in text.split(",")]
-    if len(found) < 2 or len(set(found)) != len(found) or "" in found:
+    found = [str(value) for value in parse_categories(text, "text")] if text.strip() else []
+    if len(found) < 2 or len(set(found)) != len(found):
         raise InvalidParameter(f"{name} must be at least two different names with commas between them")
     return found
+
+
+def each_list(texts: Sequence[str]) -> list[str]:
+    """The list of each column: every list given alone, or several in one text with semicolons between them.
+
+    Examples
+    --------
+    >>> each_list(["a,b;x,y"]) == each_list(["a,b", "x,y"]) == ["a,b", "x,y"]
+    True
+    """
+    return [part for text in texts for part in ([text] if text.strip().startswith("[") else text.split(";"))]
 
 
 def one_of(name: str, text: str, categories: Sequence[str]) -> str:
@@ -118,75 +129,34 @@ def declared(path: Path) -> dict[str, list[str]]:
     return {name: [str(value) for value in values] for name, values in found.items()}
 
 
-def columns(paths: Sequence[Path], names: Sequence[str]) -> dict[str, list[Any]]:
+def columns(paths: Sequence[Path], names: Sequence[str]) -> dict[str, list[str | None]]:
     """Columns of files, one after the other, as text; a missing value stays None.
 
-    Values are compared with the declared categories as they print, so `1` in Parquet is the category `1`.
+    Files are opened by `data.table` (docs/data.md). Cells of a CSV file are taken as they are written, and values of a
+    Parquet file as they print, so that the number 1 there is the category `1`.
     """
-    found: dict[str, list[Any]] = {name: [] for name in names}
+    values: dict[str, list[str | None]] = {name: [] for name in names}
     for path in paths:
         if not path.is_file():
             raise SampleUnavailable(f"there is no file {path}, or it cannot be read")
-        part = _parquet(path, names) if path.suffix in (".parquet", ".pq") else _csv(path, names)
-        for name in names:
-            found[name] += part[name]
-    return found
+        written = path.suffix.lower() == ".csv"
+        try:
+            with table(path, schema=dict.fromkeys(names, "text") if written else None) as sample:
+                for name in names:
+                    if name not in sample.schema:
+                        raise InvalidParameter(
+                            f"{path.name} must have a column {name!r} of numbers, truth values or texts; it has "
+                            f"{', '.join(map(repr, sample.schema.names[:50]))}"
+                        )
+                _add(values, sample)
+        except SampleUnavailable as error:
+            raise InvalidParameter(str(error)) from None
+    return values
 
 
-def text(value: Any) -> str | None:
-    """A value as it prints."""
-    return None if value is None else str(value)
-
-
-def _csv(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            header = [name.strip() for name in next(reader, [])]
-            places = [_place(path, header, name) for name in names]
-            found: dict[str, list[Any]] = {name: [] for name in names}
-            for row in reader:
-                if not row:
-                    continue
-                for name, place in zip(names, places, strict=True):
-                    found[name].append(row[place].strip() if place < len(row) else None)
-    except (UnicodeDecodeError, csv.Error):
-        raise InvalidParameter(f"{path} must be a CSV file in UTF-8 with a header") from None
-    return found
-
-
-def _parquet(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
-    try:
-        header, read = _reader(path)
-    except (HoldfastError, OSError):
-        raise
-    except Exception:  # each reader has its own errors, and their texts may hold values
-        raise InvalidParameter(f"{path} must be a Parquet file") from None
-    for name in names:
-        _place(path, header, name)
-    return {name: [text(value) for value in read(name)] for name in names}
-
-
-def _reader(path: Path) -> tuple[list[str], Any]:
-    """The header, and a function that reads one column, by whichever package is there."""
-    try:
-        import polars
-    except ImportError:
-        pass
-    else:
-        frame = polars.scan_parquet(path)
-        return frame.collect_schema().names(), lambda name: frame.select(name).collect()[name].to_list()
-    try:
-        import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError:
-        raise NotInstalled(READ_HINT, name="polars") from None
-    return parquet.read_schema(path).names, lambda name: parquet.read_table(path, columns=[name])[name].to_pylist()
-
-
-def _place(path: Path, header: Sequence[str], name: str) -> int:
-    if name not in header:
-        raise InvalidParameter(f"{path} has no column {name!r}; it has {', '.join(map(repr, header[:50]))}")
-    return list(header).index(name)
-
-
-__all__ = ["columns", "declared", "numbers", "one_of", "one_of_each", "rows", "text", "words"]
+def _add(values: dict[str, list[str | None]], sample: Sample) -> None:
+    for batch in sample.batches(list(values)):
+        for name, (read, missing) in batch.items():
+            texts = [read.distinct[code] for code in read.codes] if isinstance(read, Texts) else map(str, read.tolist())
+            gone = [False] * len(read) if missing is None else missing.tolist()
+            values[name] += [None if absent else text for text, absent in zip(texts, gone, strict=True)]

@@ -12,8 +12,8 @@ from pathlib import Path
 import typer
 
 from holdfast.bounds.registry import catalogue
-from holdfast.cli import output
-from holdfast.cli.progress import progress_bar
+from holdfast.cli import output, reproduce
+from holdfast.cli.output import progress_bar
 
 PLAN = ("plan", "--n", "10000", "--questions", "1000", "--failures", "10")
 ATTACK = ("simulate", "--analyst", "adversarial", "--against", "all", "--runs", "20")
@@ -66,7 +66,10 @@ def _tour(out: Path) -> int:
         "\n3. The figure that began it all: 10,000 features without signal. How good a classifier looks, "
         "chosen by looking, and how good it is."
     )
-    status = status or _play((*FIGURE, "--out", str(out)))
+    if reproduce.installed():
+        status = status or _play((*FIGURE, "--out", str(out)))
+    else:
+        output.say(f"Left out: {reproduce.INSTALL_HINT}.")
     output.say(
         "\n4. The demo's analysts at a guard: Ann guesses from last year, Greg tries rules until one looks good."
     )

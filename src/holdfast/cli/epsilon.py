@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 from holdfast.cli import output
-from holdfast.cli.picture import can_draw, draw
+from holdfast.cli.output import can_draw, draw
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 if TYPE_CHECKING:
-    from holdfast.bounds.coherence import Mode, Population
+    from holdfast.bounds.coherence import GroupSize, Mode, Population
+    from holdfast.coherence.released import ReleasedCoherence
+
+
+# --- Epsilon ----------------------------------------------------------------------------------------------------------
 
 
 def register(app: typer.Typer) -> None:
@@ -30,23 +35,33 @@ def epsilon(
     size: int = typer.Option(None, "--size", help="Rows of the smallest protected group among --n."),
     given: float = typer.Option(None, "--epsilon", help="Turn around: which groups does this epsilon protect?"),
     group: list[str] = typer.Option([], "--group", metavar="NAME=ROWS", help="With --epsilon or --ledger; repeat."),  # noqa: B008
-    ledger: str = typer.Option(None, "--ledger", help="Which groups does what this ledger answered so far protect?"),
+    ledger: str = typer.Option(
+        None, "--ledger", help="Which groups does this ledger protect, by its cap and by what is spent?"
+    ),
     dataset: str = typer.Option(
         None, "--dataset", help="With --ledger: the beginning of a fingerprint, among several."
     ),
     mode: str = typer.Option(
-        "paper", "--mode", help="paper: as printed; corrected; or sharp: without rounded constants."
+        "sharp", "--mode", help="sharp: without rounded constants, the tightest; paper: as printed; or corrected."
     ),
-    finite: bool = typer.Option(False, "--finite", help="Use that the release saw half of a finite population."),
+    finite: bool = typer.Option(
+        None,
+        "--finite/--large",
+        help="Use that the release saw half of a finite population, or not.  [default: finite in mode sharp]",
+        show_default=False,
+    ),
     lenses: int = typer.Option(1, "--lenses", help="Lenses covered at once."),
     plot: Path = typer.Option(None, "--plot", help="Draw epsilon against alpha: .svg, .png, .html or .json."),  # noqa: B008
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Turn a coherence tolerance into the largest epsilon; exit status 3 when none is allowed."""
     from holdfast.bounds.coherence import MODES
-    from holdfast.check import choice, whole
+    from holdfast.coherence.planner import tightest_population
+    from holdfast.core.arguments import choice, whole
 
     choice("--mode", mode, MODES)
+    population: Population = tightest_population(mode) if finite is None else "finite" if finite else "large"
+    picked = (cast("Mode", mode), population)
     for name, count in (("--groups", groups), ("--lenses", lenses)):
         if count is not None:
             whole(name, count, at_least=1)
@@ -56,19 +71,15 @@ def epsilon(
                 raise InvalidParameter(
                     f"{name} has no place beside --ledger, which says how many rows and what was spent"
                 )
-        from holdfast.cli.epsilon_ledger import read_off
 
         sizes, count = _listed(group, groups)
-        told: tuple[Mode, Population] = (cast("Mode", mode), "finite" if finite else "large")
-        refusal = read_off(ledger, dataset, alpha, beta, count * lenses, sizes, told, as_json)
+        refusal = read_off(ledger, dataset, alpha, beta, count * lenses, sizes, picked, as_json)
         if refusal:
             raise GuaranteeUnavailable(refusal)
         return
     n = _rows(n, rows)
     if plot is not None:
         can_draw(plot)
-    population = "finite" if finite else "large"
-    picked = (cast("Mode", mode), cast("Population", population))
     drawn = {} if plot is None else {"plot": str(plot)}
     if given is not None:
         refusal = _protected(given, alpha, beta, groups, n, size, group, picked, lenses, drawn, as_json)
@@ -99,7 +110,7 @@ def _largest(
     drawn: dict[str, str],
     as_json: bool,
 ) -> str | None:
-    from holdfast.bounds.exact import digits_down
+    from holdfast.bounds.numerics.exact import digits_down
     from holdfast.coherence.planner import plan_epsilon
 
     if size is None:
@@ -136,7 +147,7 @@ def _protected(
     as_json: bool,
 ) -> str | None:
     from holdfast.bounds import coherence as bounds
-    from holdfast.bounds.exact import digits_up
+    from holdfast.bounds.numerics.exact import digits_up
     from holdfast.coherence.planner import protected_groups
 
     sizes, counted = _listed(listed, groups)
@@ -196,7 +207,7 @@ def _pair(text: str) -> tuple[str, int]:
 def _draw(
     plot: Path, beta: float, many: tuple[int, int], n: int, size: int | None, picked: tuple[Mode, Population]
 ) -> None:
-    from holdfast.coherence.frontier import SHARES, frontier, frontier_plot
+    from holdfast.coherence.planner import SHARES, frontier, frontier_plot
 
     sizes = sorted({max(1, round(share * n)) for share in SHARES} | ({size} if size else set()))
     groups, lenses = many
@@ -205,3 +216,80 @@ def _draw(
     called = "group" if groups == 1 else "groups"
     title = f"Largest epsilon, {groups:,} {called}{through}, {n:,} rows, beta {beta:.3g}, {picked[0]} mode"
     draw(frontier_plot(rows, title), plot)
+
+
+# --- Epsilon ledger ---------------------------------------------------------------------------------------------------
+# `holdfast epsilon --ledger`: what all that went through a guard promises about groups.
+
+
+def read_off(
+    where: str,
+    dataset: str | None,
+    alpha: float,
+    beta: float,
+    groups: int,
+    sizes: Mapping[str, int],
+    picked: tuple[Mode, Population],
+    as_json: bool,
+) -> str | None:
+    """Print which groups are protected, by the policy's cap and by what is spent; returns why none is, if none is."""
+    from holdfast.bounds.numerics.exact import digits_up
+    from holdfast.cli.ledgers import store_at
+    from holdfast.guard.coherence import coherence_of
+    from holdfast.guard.opening import naming
+    from holdfast.guard.state import GuardState
+    from holdfast.guard.stewarding import find
+
+    with store_at(where) as store:
+        chain = find(store, dataset)
+        standing = chain.look(GuardState.of)
+        for other in naming(store, chain.dataset):
+            standing = standing.with_overlap(other, 1)
+        standing.require_kept("nothing is promised about groups")
+        found = coherence_of(chain, beta, groups, *picked)
+        so_far = coherence_of(chain, beta, groups, *picked, count="spent")
+    least, kept = found.size(alpha), {name: found.alpha(size) for name, size in sizes.items()}
+    verdict = (
+        f"By its cap, whatever was asked of the {found.rows:,} rows so far protects {_groups(least)} of {found.n:,} "
+        f"people at alpha = {alpha:g} ({found.route}, {picked[0]} mode)."
+    )
+    spent_least = so_far.size(alpha)
+    aside = (
+        f"By what is spent so far it would be {_groups(spent_least)}; that holds only if the private questions were "
+        "fixed in advance, and not chosen from answers."
+    )
+    refusal = None
+    if least.vacuous or (kept and min(kept.values()) > alpha):
+        refusal = verdict if least.vacuous else f"{verdict[:-1]}, and every listed group is smaller."
+    if as_json:
+        listed = [{"name": name, "size": sizes[name], "alpha": kept[name]} for name in sizes]
+        plain = found.to_dict() | {"alpha": alpha, "counted": "cap", "size": least.to_dict(), "listed": listed}
+        plain["so_far"] = so_far.to_dict() | {"counted": "spent", "size": spent_least.to_dict()}
+        output.print_json(plain | {"feasible": refusal is None})
+        return refusal
+    output.say(f"The cap: {_amounts(found)}. Spent so far: {_amounts(so_far)}.")
+    if kept:
+        cells = [
+            (
+                name,
+                f"{sizes[name]:,}",
+                "yes" if tolerance <= alpha else "no",
+                f"{digits_up(tolerance, 3):.3g}" if tolerance < 2 else "none",
+            )
+            for name, tolerance in kept.items()
+        ]
+        title = f"Groups among {found.n:,} people, alpha {alpha:g}, beta {beta:.3g}"
+        output.table(title, ("group", "people", "protected", "smallest alpha"), cells)
+    if refusal is None:
+        output.say(verdict)
+    output.say(f"Holds if {found.assumption}.")
+    output.say(aside)
+    return refusal
+
+
+def _groups(least: GroupSize) -> str:
+    return f"groups of at least {least.rows:,}" if least.rows is not None and not least.vacuous else "groups of no size"
+
+
+def _amounts(found: ReleasedCoherence) -> str:
+    return ", ".join(f"{name} {amount:.6g}" for name, amount in found.spent.to_dict().items() if amount) or "nothing"

@@ -5,23 +5,15 @@ Files that are named here are the reader's own: `rows.csv` with the columns `id`
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 _SERVER = "https://holdfast.example"
 _AT_THE_GUARD = "ledger.db rows.csv"
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "": ("demo --once", "plan --n 10000 --questions 1000", "guard open ledger.db rows.csv --questions 500"),
-    "ask check": (f'ask check {_AT_THE_GUARD} "age < 40" --guess 0.45',),
-    "ask claim": (f'ask claim {_AT_THE_GUARD} "age < 40" --at-least 0.3',),
-    "ask compare": (f'ask compare {_AT_THE_GUARD} "age < 50" "age < 30" --margin 0.1',),
-    "ask histogram": (f"ask histogram {_AT_THE_GUARD} age --edges 18,40,65,90",),
-    "ask mean": (
-        f"ask mean {_AT_THE_GUARD} income --low 0 --high 100000 --estimate",
-        f"ask mean {_AT_THE_GUARD} income --low 0 --high 100000 --key income-1",
-    ),
-    "ask question": (f"ask question {_AT_THE_GUARD} question.json",),
-    "ask select": (f'ask select {_AT_THE_GUARD} --candidate "young=age < 30" --candidate "old=age > 60"',),
-    "ask test": (f"ask test {_AT_THE_GUARD} gof --column arm --categories drug,none --p0 1/2,1/2",),
-    "ask validate": (f'ask validate {_AT_THE_GUARD} "age < 120" --at-least 0.8',),
+    "ask question": (f"ask question {_AT_THE_GUARD} question.json --key first-question",),
     "audit": (
         "audit people.csv --target ill=1 --by sex --out report.html",
         'audit people.csv --target ill=1 --by sex --curator "python $PWD/generator.py {train} {release}"',
@@ -34,7 +26,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "epsilon --alpha 0.2 --n 2000000 --size 100000 --groups 20 --mode sharp",
         "epsilon --alpha 0.2 --n 2000000 --epsilon 0.01 --group everyone=1000000 --group deaf=3500",
     ),
-    "guard close": ('guard close ledger.db --reason "the study is over"',),
+    "guard close": ('guard close ledger.db --yes --reason "the study is over"',),
     "guard list": ("guard list ledger.db",),
     "guard log": ("guard log ledger.db --last 5",),
     "guard open": (
@@ -72,6 +64,46 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
+def examples(words: str) -> tuple[str, ...]:
+    """The examples of a command; those of `ask KIND` are made from the kind's own example.
+
+    Examples
+    --------
+    >>> examples("ask check")
+    ('ask check ledger.db rows.csv "age < 40" --guess 0.3 --estimate', 'ask check ledger.db rows.csv "age < 40" ...')
+    """
+    if words.startswith("ask ") and words not in EXAMPLES:
+        line = _ask_line(words.removeprefix("ask "))
+        return f"{line} --estimate", line
+    return EXAMPLES.get(words, ())
+
+
+def _ask_line(kind: str) -> str:
+    from holdfast.guard.questions.base import Question
+
+    made = Question.kinds()[kind]
+    arguments, options = [], []
+    for field in made.fields():
+        for text in field.input.write(made.example[field.name]) if field.name in made.example else ():
+            if field.input.argument:
+                arguments.append(_quoted(text))
+            else:
+                options += [field.option] if field.input.typed is bool else [field.option, _quoted(text)]
+    return " ".join(["ask", kind, _AT_THE_GUARD, *arguments, *options])
+
+
+def _quoted(text: str) -> str:
+    return text if re.fullmatch(r"[\w.,:/-]+", text) else f'"{text}"'
+
+
+def finish(words: str, command: Any) -> None:
+    """Put the examples below a command's help, and call its arguments as help texts call them: LEDGER."""
+    command.epilog = epilog(words)
+    for parameter in command.params:
+        if parameter.param_type_name == "argument" and parameter.metavar is None:
+            parameter.metavar = str(parameter.name).upper()
+
+
 def epilog(words: str) -> str | None:
     """The examples of a command as they stand below its help, each on a line of its own.
 
@@ -80,11 +112,8 @@ def epilog(words: str) -> str | None:
     >>> epilog("verify").splitlines()[-1]
     '  holdfast verify ledger.db'
     """
-    lines = EXAMPLES.get(words, ())
+    lines = examples(words)
     if not lines:
         return None
     head = "Example:" if len(lines) == 1 else "Examples:"
     return "\n".join(["\b", head, *(f"  holdfast {line}" for line in lines)])
-
-
-__all__ = ["EXAMPLES", "epilog"]

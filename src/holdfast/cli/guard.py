@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from holdfast import check
-from holdfast.cli import output, remote
-from holdfast.cli.guard_input import open_sample, policy_of, read_policy, store_at
-from holdfast.cli.stewarded import described, stewarded
-from holdfast.errors import InvalidParameter
+from holdfast.cli import ledgers, output
+from holdfast.cli.ledgers import described, open_sample, policy_of, read_policy, refuse_swapped, stewarded, store_at
+from holdfast.core import arguments
+from holdfast.data.schema import column_words
+from holdfast.errors import HoldfastError, InvalidParameter
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows.")
@@ -23,6 +25,11 @@ _DATASET = typer.Option(
 )
 _POLICY = typer.Option(None, "--policy", help="A JSON file with the policy; the options below go on top.")
 _NEW_POLICY = typer.Option(..., "--policy", help="A JSON file with the policy that takes over.")
+_SHARES = "with {} other guarded data sets: answers since then are not certified"
+_NOT_COMPARED = (
+    "with {} guarded data set{}, opened by an earlier version or damaged: open each once with its rows, then it is "
+    "compared"
+)
 _REASON = typer.Option("", "--reason", help="Why; recorded.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 _HELP = """Steward guards: one door to a sample, and a ledger of what went through it.
@@ -33,12 +40,18 @@ The token of a server is read from the environment variable HOLDFAST_TOKEN."""
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     guard = typer.Typer(help=_HELP)
-    commands = (("open", open_), ("list", list_), ("show", show), ("log", log), ("override", override))
+    commands = (
+        ("open", open_),
+        ("list", list_),
+        ("show", show),
+        ("log", log),
+        ("override", override),
+        ("close", close),
+    )
     for name, command in commands:
         guard.command(name)(command)
     guard.command("pause")(_status("paused", "Answer nothing until `resume`."))
     guard.command("resume")(_status("open", "Answer again."))
-    guard.command("close")(_status("closed", "Answer nothing any more, for good."))
     app.add_typer(guard, name="guard", no_args_is_help=True)
 
 
@@ -52,7 +65,7 @@ def open_(
     privacy: str = typer.Option(
         None,
         "--privacy",
-        help="Cap on private questions (mean, histogram, select, test): pure-dp:EPSILON or zcdp:RHO. Without it they "
+        help="Cap on private questions, which are answered with noise: pure-dp:EPSILON or zcdp:RHO. Without it they "
         "are refused, but for --answers means.",
     ),
     spend: str = typer.Option(
@@ -77,14 +90,29 @@ def open_(
     expires: str = typer.Option(
         None, "--expires", help="When it stops answering, e.g. 2030-01-31T12:00 (UTC); never by default."
     ),
-    row_key: str = typer.Option(None, "--row-key", help="The column that names the person behind each row."),
-    allow_overlap: str = typer.Option(None, "--allow-overlap", help="Why a sample that shares rows may be opened."),
+    repeats: str = typer.Option(
+        None,
+        "--repeats",
+        help="For whom a question that was answered before is free: asker (the default; others pay, and do not learn "
+        "of it) or everyone.",
+    ),
+    row_key: str = typer.Option(
+        None,
+        "--row-key",
+        help="The column that names the person behind each row: it finds data sets that share some of their rows.",
+    ),
+    allow_overlap: str = typer.Option(
+        None,
+        "--allow-overlap",
+        help="Why a data set that shares rows with another may be opened; then no later answer of either is certified.",
+    ),
     name: str = typer.Option(None, "--name", help="With a server: what to call the guard; the file's name by default."),
     as_json: bool = _JSON,
 ) -> None:
     """Put a sample behind a guard. A sample that was opened before keeps its policy and what it has left."""
     from holdfast.guard import Guard
 
+    refuse_swapped(ledger, sample)
     given = {
         "confidence": confidence,
         "privacy": privacy,
@@ -94,11 +122,13 @@ def open_(
         "questions": questions,
         "failures": failures,
         "expires": expires,
+        "repeats": repeats,
     }
     made = policy_of(policy, given, analyst)
-    if remote.is_address(ledger):
+    if ledgers.is_address(ledger):
         called = Path(sample).stem if name is None else name
-        _print(remote.open_guard(ledger, called, sample, row_key, made, allow_overlap), as_json)
+        found, numbered = ledgers.open_guard(ledger, called, sample, row_key, made, allow_overlap)
+        _print(found, as_json, _notes(row_key, numbered, found))
         return
     if name is not None:
         raise InvalidParameter("--name must be left out with a ledger: the rows' own fingerprint finds their guard")
@@ -106,8 +136,31 @@ def open_(
     with store_at(ledger, create=True) as store:
         guard = Guard.open(store, rows, made, allow_overlap=allow_overlap)
         found = guard.describe()
+    numbered = row_key is not None and rows.is_numbered(row_key)
     rows.close()
-    _print(found, as_json)
+    _print(found, as_json, _notes(row_key, numbered, found))
+
+
+def _notes(row_key: str | None, numbered: bool, found: dict[str, Any]) -> list[str]:
+    """What the steward should know about rows that this data set may share with others, and about its schema."""
+    notes = []
+    if row_key is None:
+        notes.append(
+            "No --row-key was given: a data set that shares only some of these rows, or has one changed, is not "
+            "recognised and gets a budget of its own."
+        )
+    elif numbered:
+        notes.append(
+            f"The row key {row_key} is a running number: unrelated data sets that number their rows alike will seem to "
+            "share rows. A column that names the people is better, or no --row-key."
+        )
+    if found["policy"]["privacy"] is not None:
+        notes.append(
+            "The kinds of the columns, and which of them have missing values, were read off the rows and are shown to "
+            "analysts. The privacy budget does not cover that. Declare the schema, in Python or at a server, where not "
+            "even this should be known."
+        )
+    return notes
 
 
 def list_(ledger: str = _LEDGER, as_json: bool = _JSON) -> None:
@@ -132,12 +185,13 @@ def log(
     ledger: str = _LEDGER,
     dataset: str = _DATASET,
     last: int = typer.Option(20, "--last", help="How many entries, counted from the end."),
+    analyst: str = typer.Option(None, "--analyst", help="Whose; everybody's that you may see if not given."),
     as_json: bool = _JSON,
 ) -> None:
     """Show the last entries of the ledger; with a server, an analyst sees the own ones alone."""
-    last = check.whole("--last", last, at_least=1)
+    last = arguments.whole("--last", last, at_least=1)
     with stewarded(ledger, dataset) as guard:
-        entries = guard.latest(last)
+        entries = guard.latest(last, analyst)
     if as_json:
         output.print_json({"entries": entries})
         return
@@ -161,6 +215,32 @@ def override(
         _print(guard.describe(), as_json)
 
 
+def close(
+    ledger: str = _LEDGER,
+    dataset: str = _DATASET,
+    reason: str = _REASON,
+    yes: bool = typer.Option(False, "--yes", help="Do not ask; needed where there is no terminal to ask at."),
+    as_json: bool = _JSON,
+) -> None:
+    """Answer nothing any more, for good; asks before it does. Recorded with its reason."""
+    with stewarded(ledger, dataset) as guard:
+        if not yes:
+            _confirm_closing(_name(guard.describe()))
+        guard.set_status("closed", reason)
+        _print(guard.describe(), as_json)
+
+
+def _confirm_closing(name: str) -> None:
+    """Ask at the terminal; raises where the answer is no or nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise InvalidParameter(
+            f"--yes must be given to close guard {name} where there is no terminal to ask at: a closed guard never "
+            "answers again. Nothing was changed"
+        )
+    if not typer.confirm(f"Close guard {name}? It will never answer again.", err=True):
+        raise HoldfastError(f"guard {name} was not closed: the answer was no")
+
+
 def _status(status: Any, words: str) -> Any:
     def change(ledger: str = _LEDGER, dataset: str = _DATASET, reason: str = _REASON, as_json: bool = _JSON) -> None:
         with stewarded(ledger, dataset) as guard:
@@ -175,7 +255,12 @@ def _list(found: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         output.print_json({"guards": found})
         return
-    rows = [(_name(one), f"{one['n']:,}", one["status"], _left(one["remaining"])) for one in found]
+    rows = [
+        (_name(one), "", one["status"], one["problem"])
+        if one["status"] == "damaged"
+        else (_name(one), f"{one['n']:,}", one["status"], _left(one["remaining"]))
+        for one in found
+    ]
     output.table("Guards", ("guard", "rows", "status", "left"), rows)
 
 
@@ -184,9 +269,12 @@ def _name(found: dict[str, Any]) -> str:
     return str(found.get("name", found["dataset"][:12]))
 
 
-def _print(found: dict[str, Any], as_json: bool) -> None:
+def _print(found: dict[str, Any], as_json: bool, notes: Sequence[str] = ()) -> None:
     if as_json:
-        output.print_json(found)
+        output.print_json(found | ({"notes": list(notes)} if notes else {}))
+        return
+    if found["status"] == "damaged":
+        output.facts(f"Guard {_name(found)}", [("status", "damaged"), ("problem", found["problem"])])
         return
     policy = found["policy"]
     output.facts(
@@ -194,7 +282,7 @@ def _print(found: dict[str, Any], as_json: bool) -> None:
         [
             ("status", found["status"]),
             ("rows", f"{found['n']:,}"),
-            ("columns", ", ".join(f"{one['name']} {one['kind']}" for one in found["schema"]["columns"])),
+            ("columns", ", ".join(map(column_words, found["schema"]["columns"]))),
             ("confidence", policy["confidence"]),
             (
                 "privacy",
@@ -208,10 +296,19 @@ def _print(found: dict[str, Any], as_json: bool) -> None:
             ("answered", f"{found['progress']['answered']}, {found['progress']['failed']} failed"),
             ("left", _left(found["remaining"])),
             *((f"left for {name}", _left(left)) for name, left in found["analysts"].items()),
+            ("free when asked again", {"asker": "for who asked it", "everyone": "for everyone"}[policy["repeats"]]),
             ("expires", policy["expires"] or "never"),
             ("ledger entries", found["entries"]),
+            *([("shares rows", _SHARES.format(found["overlaps"]))] if found.get("overlaps") else []),
+            *([("not compared", _not_compared(found["not_compared"]))] if found.get("not_compared") else []),
         ],
     )
+    for note in notes:
+        output.say(note)
+
+
+def _not_compared(number: int) -> str:
+    return _NOT_COMPARED.format(number, "" if number == 1 else "s")
 
 
 def _left(left: dict[str, Any]) -> str:
@@ -234,6 +331,3 @@ def _what(body: dict[str, Any]) -> str:
     if "question" in body:
         return str(body["question"]["kind"])
     return str(body.get("reason") or "")
-
-
-__all__ = ["register"]

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 from holdfast import __version__
-from holdfast.cli.examples import epilog
+from holdfast.cli.examples import finish
 from holdfast.errors import (
     BudgetExhausted,
     GuaranteeUnavailable,
@@ -159,11 +159,9 @@ def _command() -> Any:
     waiting: list[tuple[str, Any]] = [("", made)]
     while waiting:
         words, command = waiting.pop()
-        waiting += [(f"{words} {name}".strip(), below) for name, below in getattr(command, "commands", {}).items()]
-        command.epilog = epilog(words)
-        for parameter in command.params:
-            if parameter.param_type_name == "argument" and parameter.metavar is None:
-                parameter.metavar = str(parameter.name).upper()
+        below = vars(command).get("commands", {})  # `ask` makes its commands, and finishes them, when they are needed
+        waiting += [(f"{words} {name}".strip(), one) for name, one in below.items()]
+        finish(words, command)
     return made
 
 

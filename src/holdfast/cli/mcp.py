@@ -6,8 +6,7 @@ from pathlib import Path
 
 import typer
 
-from holdfast.cli.guard_input import open_sample, store_at
-from holdfast.errors import InvalidParameter
+from holdfast.cli import ledgers
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(None, help="The .csv or .parquet file with the rows; with a server, the guard's name.")
@@ -33,28 +32,8 @@ def mcp(
     The agent's program starts this command and speaks to it over standard input and output (Model Context Protocol).
     The token of a server is read from the environment variable HOLDFAST_TOKEN.
     """
-    from holdfast.cli.remote import is_address
     from holdfast.server.agents import stdio
-    from holdfast.server.agents.doors import LocalDoor, ServerDoor
     from holdfast.server.agents.tools import Tools
 
-    if is_address(ledger):
-        if analyst is not None:
-            raise InvalidParameter("--analyst must be left out with a server: the token says who asks")
-        from holdfast.client import connect
-
-        with connect(ledger, guard=sample, public_key=public_key) as connection:
-            stdio.serve(Tools(ServerDoor(connection.guard()), label, files))
-        return
-    if sample is None:
-        raise InvalidParameter("the file with the rows must be given after the ledger")
-    if public_key is not None:
-        raise InvalidParameter("--public-key must be left out with a ledger, which has its own key")
-    from holdfast.guard import Guard
-
-    with store_at(ledger) as store, open_sample(sample) as rows:
-        door = LocalDoor(Guard.open(store, rows), "analyst" if analyst is None else analyst)
-        stdio.serve(Tools(door, label, files))
-
-
-__all__ = ["register"]
+    with ledgers.analyst_guard(ledger, sample, analyst, public_key) as guard:
+        stdio.serve(Tools(guard, label, files))

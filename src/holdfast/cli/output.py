@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 from rich import box
@@ -13,7 +16,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.strict_json import to_json
+from holdfast.core.strict_json import to_json
+from holdfast.errors import InvalidParameter, NotInstalled
+
+# --- Output -----------------------------------------------------------------------------------------------------------
 
 
 def print_json(value: Any) -> None:
@@ -109,3 +115,63 @@ def facts(title: str, rows: Iterable[tuple[str, object]]) -> None:
     for name, value in rows:
         made.add_row(Text(name), Text(str(value)))
     _print(made)
+
+
+# --- Picture ----------------------------------------------------------------------------------------------------------
+# The picture that a command leaves behind: whether it can be drawn there, and drawing it.
+
+PICTURES = (".svg", ".png", ".html", ".json")
+INSTALL_HINT = "no plot: it needs the plots extra, `pip install 'holdfast[plots]'`"
+_PACKAGES = ("altair", "vl_convert")
+
+
+def can_draw(plot: Path) -> None:
+    """Find out before a long run, or a release that cannot be repeated, that its picture has no place or no painter."""
+    if plot.suffix.lower() not in PICTURES:
+        raise InvalidParameter(f"--plot must be a file that ends in {', '.join(PICTURES)}, got {plot.name!r}")
+    if not plot.parent.is_dir():
+        raise InvalidParameter(f"--plot must be in a folder that exists, {plot.parent} does not")
+    if not can_plot():
+        raise NotInstalled(INSTALL_HINT, name="altair")
+
+
+def can_plot() -> bool:
+    """Whether Altair and its renderer are installed; neither is imported to find out."""
+    return all(importlib.util.find_spec(package) is not None for package in _PACKAGES)
+
+
+def draw(chart: Any, plot: Path) -> None:
+    """Write an Altair chart; the suffix says how."""
+    chart.save(str(plot), **({"scale_factor": 2} if plot.suffix.lower() == ".png" else {}))
+
+
+# --- Progress ---------------------------------------------------------------------------------------------------------
+# The bar that a long command shows on a terminal.
+
+Progress = Callable[[float, str], None]
+"""Is told the share of the work that is done, in [0, 1], and what comes next."""
+
+
+def silent(fraction: float, what: str) -> None:
+    """A progress callback that shows nothing."""
+
+
+@contextmanager
+def progress_bar(name: str, *, shown: bool) -> Iterator[Progress]:
+    """A bar on standard error when that is a terminal; otherwise nothing."""
+    if not (shown and sys.stderr.isatty()):
+        yield silent
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn(name),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("{task.description}"),
+    )
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda fraction, what: bar.update(task, completed=fraction, description=what)

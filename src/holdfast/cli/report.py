@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from holdfast.cli import output, remote
+from holdfast.cli import ledgers, output
 
 _SERVER = typer.Argument(..., help="The server's http(s):// address; the token comes from HOLDFAST_TOKEN.")
 
@@ -29,7 +29,7 @@ def upload(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Send an audit's report to a server; the same one again changes nothing. For stewards."""
-    with remote.at_server(server) as connection:
+    with ledgers.at_server(server) as connection:
         made = connection.upload_report(name or named(file), file, publish=publish)
         where = f"{connection.url}/reports/{made['id']}"
     if as_json:
@@ -44,7 +44,7 @@ def list_(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """List the reports that the token may see."""
-    with remote.at_server(server) as connection:
+    with ledgers.at_server(server) as connection:
         found = connection.reports()
     if as_json:
         output.print_json({"reports": found})
@@ -71,6 +71,3 @@ def _verdict(one: dict[str, Any]) -> str:
 
 def _seen(one: dict[str, Any]) -> str:
     return "stewards only" if one["published"] is None else "every analyst"
-
-
-__all__ = ["list_", "named", "register", "upload"]

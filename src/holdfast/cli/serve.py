@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from holdfast.cli import output
+from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter
-from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
     from holdfast.server.settings import Settings
@@ -133,6 +133,3 @@ def _show(settings: Settings, token: str | None, token_file: Path | None, as_jso
         output.facts("Holdfast server", rows)
         if shown and token_file is None:
             print(shown, flush=True)  # on a line of its own and never folded: whoever copies it must get all of it
-
-
-__all__ = ["register", "serve"]

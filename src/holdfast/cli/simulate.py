@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from holdfast import check
 from holdfast.bounds.registry import shown
 from holdfast.cli import output
-from holdfast.cli.picture import can_draw, draw
-from holdfast.cli.progress import progress_bar
+from holdfast.cli.output import can_draw, draw, progress_bar
+from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable, HoldfastError
 
 if TYPE_CHECKING:
-    from holdfast.experiments.analysts import Analyst
-    from holdfast.experiments.answerers import Design, Entry
-    from holdfast.experiments.simulation import Simulated
+    from holdfast.simulation.analysts import Analyst
+    from holdfast.simulation.answerers import Design, Entry
+    from holdfast.simulation.run import Simulated
 
 _COLUMNS = (
     "answerer",
@@ -56,23 +55,23 @@ def simulate(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Set an analyst on a holdout: how often every interval of a run held its truth, and how far off answers were."""
-    from holdfast.experiments.analysts import analyst as find_analyst
-    from holdfast.experiments.answerers import Design, answerer, answerers
-    from holdfast.experiments.processes import cores
+    from holdfast.simulation.analysts import analyst as find_analyst
+    from holdfast.simulation.answerers import Design, answerer, answerers
+    from holdfast.simulation.processes import cores
 
     if listing:
         _list(as_json)
         return
     asks = find_analyst(analyst)
     known = answerers()
-    check.choice("against", against, [*known, "all"])
+    arguments.choice("against", against, [*known, "all"])
     chosen = list(known.values()) if against == "all" else list(dict.fromkeys([answerer("naive"), known[against]]))
     failures = max(1, min(10, questions)) if failures is None else failures
     design = Design(n, questions, failures, confidence)
-    runs = check.whole("runs", runs, at_least=1, at_most=10**7)
-    seed = check.whole("seed", seed, at_least=0)
+    runs = arguments.whole("runs", runs, at_least=1, at_most=10**7)
+    seed = arguments.whole("seed", seed, at_least=0)
     large = runs * questions * len(chosen) >= _LARGE
-    workers = check.whole("workers", workers, at_least=0, at_most=1024) or (cores() if large else 1)
+    workers = arguments.whole("workers", workers, at_least=0, at_most=1024) or (cores() if large else 1)
     if plot is not None:
         can_draw(plot)
     with progress_bar(f"{analyst} analyst", shown=not as_json) as progress:
@@ -81,7 +80,7 @@ def simulate(
         raise GuaranteeUnavailable(left_out[against])
     title = f"{runs} analyses by the {analyst} analyst: {questions} questions about {n} rows, nominal {confidence:g}"
     if plot is not None:
-        from holdfast.experiments.simulation_plot import chart
+        from holdfast.simulation.run import chart
 
         draw(chart(found, title), plot)
     if as_json:
@@ -99,7 +98,7 @@ def simulate(
 def _run_all(
     asks: Analyst, chosen: list[Entry], design: Design, runs: int, seed: int, workers: int, progress: Any
 ) -> tuple[list[Simulated], dict[str, str]]:
-    from holdfast.experiments import simulation
+    from holdfast.simulation import run as simulation
 
     found: list[Simulated] = []
     left_out: dict[str, str] = {}
@@ -173,8 +172,8 @@ def _row(s: Simulated) -> list[str]:
 
 
 def _list(as_json: bool) -> None:
-    from holdfast.experiments.analysts import ANALYSTS
-    from holdfast.experiments.answerers import answerers
+    from holdfast.simulation.analysts import ANALYSTS
+    from holdfast.simulation.answerers import answerers
 
     listed: dict[str, Any] = {
         "analysts": [entry.to_dict() for entry in ANALYSTS.values()],

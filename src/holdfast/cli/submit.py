@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from holdfast.cli import output, remote
-from holdfast.cli.guard_input import open_sample, store_at
-from holdfast.errors import InvalidParameter
+from holdfast.cli import ledgers, output
+from holdfast.cli.ledgers import stewarded
 
 if TYPE_CHECKING:
-    from holdfast.guard.leaderboard import Leaderboard, Place
+    from holdfast.guard.leaderboard import Place
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
 _SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
@@ -46,21 +45,15 @@ def submit(
     name: str = typer.Option("", "--name", help="What the leaderboard calls it."),
     output_name: str = typer.Option(None, "--output", help="Of a model: the output that is the prediction."),
     entry: int = typer.Option(None, "--entry", help="Of a model: which entry of it, where it has several a row."),
-    analyst: str = typer.Option("analyst", "--analyst", help="Who submits."),
+    analyst: str = typer.Option(None, "--analyst", help="With a ledger: who submits; analyst by default."),
     key: str = typer.Option(None, "--key", help="Makes a retry the same submission: scored and paid once."),
     as_json: bool = _JSON,
 ) -> None:
     """Have predictions, or a model, scored against hidden labels. The same submission again is free."""
-    how: dict[str, Any] = {"guess": guess, "tolerance": tolerance, "name": name}
-    of_a_model: dict[str, Any] = {"output": output_name, "entry": entry}
-    if file.suffix.lower() != ".onnx" and any(value is not None for value in of_a_model.values()):
-        raise InvalidParameter("--output and --entry must be left out unless a model is submitted")
-    if remote.is_address(ledger):
-        remote.token_says_who(analyst)
-        with remote.connected(ledger, sample) as connection:
-            found: Any = connection.submit(file, board=board, key=key, **how, **of_a_model)
-    else:
-        found = _submit_here(ledger, sample, file, board, how, of_a_model, analyst, key)
+    with ledgers.analyst_guard(ledger, sample, analyst) as guard:
+        found = guard.submit(
+            file, board=board, guess=guess, tolerance=tolerance, name=name, output=output_name, entry=entry, key=key
+        )
     if as_json:
         output.print_json(found.to_dict())
     else:
@@ -75,18 +68,8 @@ def leaderboard(
     as_json: bool = _JSON,
 ) -> None:
     """Show who is where on a board, as far as the intervals tell."""
-    if remote.is_address(ledger):
-        with remote.connected(ledger, dataset) as connection:
-            found: Leaderboard = connection.leaderboard(board, every=every)
-    else:
-        from holdfast.guard.leaderboard import leaderboard as read
-        from holdfast.guard.scoring.board import chosen
-        from holdfast.guard.standing import Standing
-        from holdfast.guard.stewarding import find
-
-        with store_at(ledger) as store:
-            chain = find(store, dataset)
-            found = read(chain, chosen(chain.look(Standing.of).policy.boards, board).name, every=every)
+    with stewarded(ledger, dataset) as guard:
+        found = guard.leaderboard(board, every=every)
     if as_json:
         output.print_json(found.to_dict())
         return
@@ -96,41 +79,17 @@ def leaderboard(
     output.table(title, columns, [_row(place) for place in found.places])
 
 
-def _submit_here(
-    ledger: str,
-    sample: str,
-    file: Path,
-    board: str | None,
-    how: dict[str, Any],
-    of_a_model: dict[str, Any],
-    analyst: str,
-    key: str | None,
-) -> Any:
-    from holdfast.guard import Guard, score
-    from holdfast.guard.scoring.board import chosen
-    from holdfast.guard.scoring.files import predictions_in
-
-    with store_at(ledger) as store, open_sample(sample) as rows:
-        guard = Guard.open(store, rows)
-        policy = guard.policy
-        on = chosen(policy.boards, board)
-        if file.suffix.lower() == ".onnx":
-            from holdfast.guard.scoring.onnx.model import model_in
-
-            given: Any = model_in(file, rows.schema, rows.n, policy, **of_a_model)
-        else:
-            given = predictions_in(file, on, rows.schema)
-        return guard.ask(score(on.name, given, **how), analyst=analyst, key=key)
-
-
 def _show(found: Any) -> None:
+    from holdfast.guard.answer import submission_words
+
     details = found.details
     shown = "not shown" if found.value is None else f"{found.value:.6g}"
     rows: list[tuple[str, object]] = [(str(details["metric"]), shown)]
     if found.interval is not None:
         rows.append(("interval", f"[{found.interval[0]:.6g}, {found.interval[1]:.6g}]"))
-    if "improved" in details:
-        rows.append(("ladder", "beat the best so far" if details["improved"] else "did not beat the best so far"))
+    words = submission_words(details)
+    if words:
+        rows.append(("ladder" if "improved" in details else "model", words))
     else:
         rows.append(("guess", "stood" if found.passed else "corrected"))
     for who, left in found.remaining.items():
@@ -143,7 +102,5 @@ def _show(found: Any) -> None:
 def _row(place: Place) -> tuple[object, ...]:
     score = "" if place.value is None else f"{place.value:.6g}"
     ends = "" if place.interval is None else f"[{place.interval[0]:.4g}, {place.interval[1]:.4g}]"
-    return place.rank_text, score, ends, place.analyst, place.name, place.sequence
-
-
-__all__ = ["register"]
+    rank = place.rank_text if place.certified else f"{place.rank_text} (not certified)"
+    return rank, score, ends, place.analyst, place.name, place.sequence

@@ -7,13 +7,176 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from holdfast.cli import count_input, output, pairs, which
-from holdfast.cli.picture import can_draw, draw
+from holdfast.bounds.registry import shown
+from holdfast.cli import count_input, output
+from holdfast.cli.output import can_draw, draw, progress_bar
+from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 if TYPE_CHECKING:
+    from holdfast.inference.private_tests.all_pairs import AllPairs
     from holdfast.inference.private_tests.local.collected import Collected
+    from holdfast.inference.private_tests.planning import WhichTest
     from holdfast.inference.private_tests.result import TestResult
+
+
+# --- Pairs ------------------------------------------------------------------------------------------------------------
+# `holdfast test all-pairs`: independence of every pair of columns of a file at one total budget.
+
+
+def all_pairs(
+    files: list[Path] = typer.Argument(..., help="CSV or Parquet files with the same columns, read one after another."),  # noqa: B008
+    categories: Path = typer.Option(  # noqa: B008
+        ..., "--categories", help='JSON: columns and their declared categories, {"sex": ["Female", "Male"], ...}.'
+    ),
+    other: str = typer.Option(
+        None,
+        "--other",
+        help="The category that missing and undeclared values count in, in each column that declares it; a column "
+        "that does not refuses them.",
+    ),
+    rho: float = typer.Option(..., "--rho", help="The zCDP that all pairs together may spend."),
+    method: str = typer.Option("projected", "--method", help="As in `independence`, for Gaussian noise."),
+    alpha: float = typer.Option(0.05, "--alpha", help="The level of all pairs together, by Holm's method."),
+    merge: float = typer.Option(0.1, "--merge", help="The part of rho that finds rare categories to merge; 0: none."),
+    top: int = typer.Option(20, "--top", help="How many pairs to print; --json prints all."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Test the independence of every pair of columns, the whole run at one rho, p-values corrected by Holm's method."""
+    from holdfast.inference.private_tests import all_pairs as run
+
+    arguments.whole("top", top, at_least=1)
+    declared = count_input.declared(categories)
+    rest = {} if other is None else {name: other for name, known in declared.items() if other in known}
+    if other is not None and not rest:
+        raise InvalidParameter(f"--other must be a declared category of some column, got {other!r}")
+    with progress_bar("all pairs", shown=not as_json) as progress:
+        progress(0.0, "reading")
+        frame = count_input.columns(files, list(declared))
+        options: dict[str, Any] = {"method": method, "alpha": alpha, "merge": merge, "other": rest}
+        found = run(frame, declared, rho, progress=progress, **options)
+    if as_json:
+        output.print_json(found.to_dict())
+    else:
+        _show_pairs(found, top, rho)
+
+
+def _show_pairs(found: AllPairs, top: int, rho: float) -> None:
+    tested = "1 pair" if len(found.pairs) == 1 else f"{len(found.pairs)} pairs"
+    title = f"{tested} of {len(found.categories)} columns, {found.n} records, rho {rho:g} in all"
+    rows = []
+    for pair in found.pairs[:top]:
+        statistic = "" if pair.result.statistic is None else shown(pair.result.statistic)
+        effect = "" if pair.effect is None else f"{pair.effect:.3f}"
+        verdict = "dependent" if pair.reject else "inconclusive" if pair.result.inconclusive else "not rejected"
+        degrees = pair.result.details.get("degrees", "")
+        rows.append((pair.first, pair.second, effect, statistic, degrees, shown(pair.adjusted), verdict))
+    columns = ("first", "second", "Cramer's V", "statistic", "degrees", "adjusted p", "verdict")
+    output.table(title, columns, rows)
+    output.say(
+        f"{found.rejected} dependent, {found.inconclusive} inconclusive at {found.alpha:g}; {found.correction}, so "
+        f"any false rejection at all has probability {found.alpha:g} at most, as far as limit laws hold in their tails."
+    )
+    merged = sum(found.categories.values())
+    output.say(
+        f"Spent rho {shown(found.spent['rho'])}: {shown(found.rho_pair)} a pair, the rest to find rare categories; "
+        f"{merged} categories are left."
+    )
+
+
+# --- Which ------------------------------------------------------------------------------------------------------------
+# `holdfast test which`: every test for a setting, with its predicted power.
+
+
+def which(
+    n: int = typer.Option(..., "--n", help="Number of records."),
+    d: int = typer.Option(None, "--d", help="Goodness of fit with this many cells, uniform null."),
+    p0: str = typer.Option(None, "--p0", help="Goodness of fit with this null: 1/2,1/6,1/6,1/6."),
+    p1: str = typer.Option(None, "--p1", help="The alternative; the one that is hardest to see if not given."),
+    shape: str = typer.Option(None, "--shape", help="Independence in a table of this many rows and columns: 3,4."),
+    table: str = typer.Option(None, "--table", help="Independence with these probabilities: '0.26,0.24;0.24,0.26'."),
+    effect: float = typer.Option(0.1, "--effect", help="Cohen's w of the alternative: .1 small, .3 medium, .5 large."),
+    rho: float = typer.Option(None, "--rho", help="The zCDP to spend."),
+    epsilon: float = typer.Option(None, "--epsilon", help="The pure differential privacy to spend."),
+    alpha: float = typer.Option(0.05, "--alpha", help="The level."),
+    target: float = typer.Option(None, "--target", help="Also the records and the budget that this power needs."),
+    plot: Path = typer.Option(None, "--plot", help="Draw power against records: .svg, .png, .html or .json."),  # noqa: B008
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Which test for me: every applicable test with its power, before a record is touched and anything is spent."""
+    from holdfast.inference.private_tests import which_gof, which_independence
+
+    if plot is not None:
+        can_draw(plot)
+    goodness = d is not None or p0 is not None
+    if goodness == (shape is not None or table is not None):
+        raise InvalidParameter("give --d or --p0 for goodness of fit, or --shape or --table for independence")
+    count_input.one_budget(rho, epsilon)
+    shared: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "alpha": alpha, "target": target, "effect": effect}
+    with progress_bar("which test", shown=not as_json and target is not None) as progress:
+        shared["progress"] = progress
+        if goodness:
+            null = None if p0 is None else count_input.numbers("--p0", p0)
+            found = which_gof(n, d=d, p0=null, p1=None if p1 is None else count_input.numbers("--p1", p1), **shared)
+        else:
+            if p1 is not None:
+                raise InvalidParameter("--p1 is for goodness of fit; give --table for independence")
+            found = which_independence(
+                n, shape=_shape(shape), p=None if table is None else count_input.rows("--table", table), **shared
+            )
+    if plot is not None:
+        _draw(found, n, plot)
+    if as_json:
+        output.print_json(found.to_dict() | {"plot": None if plot is None else str(plot)})
+    else:
+        _show_which(found, plot)
+
+
+def _shape(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = count_input.numbers("--shape", text.replace("x", ","))
+    if len(found) != 2:
+        raise InvalidParameter(f"--shape must be two numbers, rows and columns, got {text!r}")
+    return found[0], found[1]  # type: ignore[return-value]
+
+
+def _draw(found: WhichTest, n: int, plot: Path) -> None:
+    from holdfast.inference.private_tests import power_chart
+
+    ns = sorted({max(2, round(n * 2.0**k)) for k in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)})
+    curves = {c.predicted.test: [c.predict(n=size) for size in ns] for c in found.candidates}
+    draw(power_chart(curves, found.question), plot)
+
+
+def _show_which(found: WhichTest, plot: Path | None) -> None:
+    columns = ["test", "trust", "power", "level", "cost", "run it with"]
+    if found.target is not None:
+        columns[3:3] = [f"n for {found.target:g}", "budget for it"]
+    rows = []
+    for c in found.candidates:
+        p = c.predicted
+        row: list[object] = [
+            p.test,
+            c.trust,
+            f"{p.power:.3f}",
+            p.level,
+            "not private" if p.cost is None else p.cost,
+            c.call,
+        ]
+        if found.target is not None:
+            row[3:3] = [c.n_needed or "", "" if c.budget_needed is None else shown(c.budget_needed)]
+        rows.append(row)
+    output.table(found.question, columns, rows)
+    for name, why in found.left_out:
+        output.say(f"{name} left out: {why}.")
+    for warning in dict.fromkeys(w for c in found.candidates for w in c.predicted.warnings):
+        output.say(f"Note: {warning}.")
+    if plot is not None:
+        output.say(f"The picture is in {plot}.")
+
+
+# --- Test -------------------------------------------------------------------------------------------------------------
 
 _FILE = typer.Argument(None, help="A CSV or Parquet file; without it, --counts.")
 _RHO = typer.Option(None, "--rho", help="Spend this much zCDP: Gaussian noise.")
@@ -29,7 +192,9 @@ _COLUMNS = typer.Option(None, "--columns", help="The two columns of the file: ro
 _CATEGORIES = typer.Option(
     None, "--categories", help="Its categories, declared: a,b,c. They are never read from the records."
 )
-_BOTH = typer.Option(None, "--categories", help="Categories of both columns, declared: 'a,b,c;x,y'.")
+_BOTH = typer.Option(
+    [], "--categories", metavar="A,B,C", help="The declared categories of each column, in order: once a column."
+)
 _OTHER = typer.Option(
     None, "--other", help="The declared category that missing and undeclared values count in; else they are refused."
 )
@@ -63,8 +228,8 @@ def register(app: typer.Typer) -> None:
     tests.command("gwas")(gwas)
     tests.command("local-gof")(local_gof)
     tests.command("local-independence")(local_independence)
-    tests.command("all-pairs")(pairs.all_pairs)
-    tests.command("which")(which.which)
+    tests.command("all-pairs")(all_pairs)
+    tests.command("which")(which)
     app.add_typer(tests, name="test")
 
 
@@ -80,8 +245,8 @@ def gof(
     method: str = typer.Option(
         None,
         "--method",
-        help="projected (the default with --rho), nonprojected, asymptotic, monte-carlo or monte-carlo-projected (the "
-        "default with --epsilon; its level is exact).",
+        help="projected (the default with --rho), nonprojected, asymptotic, monte-carlo, monte-carlo-projected (the "
+        "default with --epsilon; its level is exact) or cell-bounds (exact, for tiny levels).",
     ),
     alpha: float = _ALPHA,
     m: int = _REPLICATES,
@@ -103,15 +268,15 @@ def independence(
     file: Path = _FILE,
     counts: str = _TABLE,
     columns: str = _COLUMNS,
-    categories: str = _BOTH,
+    categories: list[str] = _BOTH,
     other: str = _OTHERS,
     rho: float = _RHO,
     epsilon: float = _EPSILON,
     method: str = typer.Option(
         None,
         "--method",
-        help="projected (the default with --rho), nonprojected, asymptotic, asymptotic-printed, monte-carlo or "
-        "monte-carlo-projected (the default with --epsilon).",
+        help="projected (the default with --rho), nonprojected, asymptotic, asymptotic-printed, monte-carlo, "
+        "monte-carlo-projected (the default with --epsilon) or cell-bounds (the only one whose level is exact).",
     ),
     alpha: float = _ALPHA,
     m: int = _REPLICATES,
@@ -135,7 +300,7 @@ def gwas(
     file: Path = _FILE,
     counts: str = typer.Option(None, "--counts", help="Genotypes by cases and controls: '50,30;25,35;25,35'."),
     columns: str = _COLUMNS,
-    categories: str = _BOTH,
+    categories: list[str] = _BOTH,
     other: str = _OTHERS,
     rho: float = typer.Option(..., "--rho", help="Spend this much zCDP."),
     method: str = typer.Option(
@@ -148,10 +313,10 @@ def gwas(
     as_json: bool = _JSON,
 ) -> None:
     """Test association of a genotype (3 rows) with a disease (cases, controls). Group sizes are public by design."""
-    from holdfast import check
+    from holdfast.core import arguments
     from holdfast.inference import private_tests as pt
 
-    check.choice("--method", method, ("projected", "output-perturbation"))
+    arguments.choice("--method", method, ("projected", "output-perturbation"))
     _before(plot)
     table = _table(file, counts, columns, categories, other)
     if table.shape != (3, 2):
@@ -202,7 +367,7 @@ def local_independence(
     answers: str = _ANSWERS,
     n: int = _PEOPLE,
     columns: str = _COLUMNS,
-    categories: str = _BOTH,
+    categories: list[str] = _BOTH,
     other: str = _OTHERS,
     rho: float = _RHO,
     epsilon: float = _EPSILON,
@@ -248,21 +413,19 @@ def _histogram(
     return tally(count_input.columns([file], [column])[column], declared, other=rest)
 
 
-def _table(
-    file: Path | None, counts: str | None, columns: str | None, categories: str | None, other: str | None
-) -> Any:
+def _table(file: Path | None, counts: str | None, columns: str | None, categories: list[str], other: str | None) -> Any:
     from holdfast.inference.private_tests import cross, table
 
     if counts is not None:
-        if file is not None or columns is not None or categories is not None or other is not None:
+        if file is not None or columns is not None or categories or other is not None:
             raise InvalidParameter("give --counts, or a file with --columns and --categories, not both")
         return table(count_input.rows("--counts", counts))
-    if file is None or columns is None or categories is None:
+    if file is None or columns is None or not categories:
         raise InvalidParameter("give --counts, or a file with --columns and --categories")
     names = count_input.words("--columns", columns)
-    declared = [count_input.words("--categories", part) for part in categories.split(";")]
+    declared = [count_input.words("--categories", part) for part in count_input.each_list(categories)]
     if len(names) != 2 or len(declared) != 2:
-        raise InvalidParameter("--columns must be two names, and --categories two lists with a semicolon between them")
+        raise InvalidParameter("--columns must be two names, and --categories must be given twice, once a column")
     rest = count_input.one_of_each("--other", other, declared)
     read = count_input.columns([file], names)
     return cross(
@@ -280,13 +443,13 @@ def _null(p0: str | None, cells: int) -> list[float]:
 
 
 def _randomizer(kind: str | None, cells: int, rho: float | None, epsilon: float | None) -> Any:
-    from holdfast import check
+    from holdfast.core import arguments
     from holdfast.inference.private_tests.local import make_randomizer, which_randomizer
     from holdfast.inference.private_tests.local.channel import KINDS
 
     count_input.one_budget(rho, epsilon)
     if kind is not None:
-        check.choice("--randomizer", kind, KINDS)
+        arguments.choice("--randomizer", kind, KINDS)
     else:
         kind = "gaussian" if epsilon is None else which_randomizer(cells, epsilon).winner
     return make_randomizer(kind, cells, epsilon=epsilon, rho=rho)

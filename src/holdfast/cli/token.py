@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from holdfast import check
-from holdfast.cli import output, remote
+from holdfast.cli import ledgers, output
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def issue(
     as_json: bool = _JSON,
 ) -> None:
     """Make a token. Its text is shown now and never again."""
-    check.choice("--role", role, ("analyst", "steward"))
+    arguments.choice("--role", role, ("analyst", "steward"))
     until = None if expires is None else _moment(expires)
-    with remote.at_server(server) as connection:
+    with ledgers.at_server(server) as connection:
         names = {found.id: found.name for found in (connection.guard(one) for one in guard)}
         made = connection.issue_token(role, name, expires=until, guards=list(names) or None)
     if as_json:
@@ -53,7 +53,7 @@ def issue(
 
 def list_(server: str = _SERVER, as_json: bool = _JSON) -> None:
     """List all tokens, without their texts."""
-    with remote.at_server(server) as connection:
+    with ledgers.at_server(server) as connection:
         found = connection.tokens()
         names = _names(connection)
     if as_json:
@@ -69,7 +69,7 @@ def revoke(
     as_json: bool = _JSON,
 ) -> None:
     """End a token at once. What it asked stays on the ledger."""
-    with remote.at_server(server) as connection:
+    with ledgers.at_server(server) as connection:
         names = _names(connection)  # first: a token that ends itself is told nothing afterwards
         ended = connection.revoke_token(token)
     if as_json:
@@ -94,6 +94,3 @@ def _facts(token: dict[str, Any], names: dict[str, str]) -> list[tuple[str, str]
     everything = "every guard" if token["role"] == "steward" else "every guard its name may ask"
     reached = everything if token["guards"] is None else ", ".join(names.get(one, one) for one in token["guards"])
     return [("role", token["role"]), ("reaches", reached), ("until", until), ("id", token["id"])]
-
-
-__all__ = ["register"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from holdfast.cli import output
+from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter, LedgerConflict
-from holdfast.extras import named_extras
 
 if TYPE_CHECKING:
     from holdfast.guard.ledger.receipts import Receipt
@@ -81,9 +81,9 @@ def _show(found: Verification, public_key: str | None) -> None:
             ("chain, totals, receipts", "as they were written" if found.ok else f"{len(found.findings)} findings"),
         ],
     )
+    if found.notes:
+        notes = [(note.dataset or "", note.sequence or "", note.what) for note in found.notes[:_SHOWN]]
+        output.table("Notes", ("ledger", "entry", "what should be known"), notes)
     if not found.ok:
         rows = [(f.dataset or "", f.sequence or "", f.what) for f in found.findings[:_SHOWN]]
         output.table("Findings", ("ledger", "entry", "what is wrong"), rows)
-
-
-__all__ = ["register", "verify"]

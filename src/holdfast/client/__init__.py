@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.lazy import lazy
+from holdfast.core.lazy import lazy
 
 _HOMES = {
     "Connection": "connection",
@@ -14,20 +14,18 @@ _HOMES = {
     "RemoteAnswer": "answers",
     "RemoteEstimate": "answers",
     "RemoteGuard": "remote_guard",
-    "RemoteLeaderboard": "submissions",
-    "RemoteSubmission": "submissions",
+    "RemoteLeaderboard": "remote_guard",
+    "RemoteSubmission": "remote_guard",
     "ServerUnavailable": "errors",
-    "check_receipt": "receipts",
+    "check_receipt": "answers",
     "connect": "connection",
 }
 
 if TYPE_CHECKING:
-    from holdfast.client.answers import RemoteAnswer, RemoteEstimate
+    from holdfast.client.answers import RemoteAnswer, RemoteEstimate, check_receipt
     from holdfast.client.connection import Connection, connect
     from holdfast.client.errors import NotAllowed, NotFound, ReceiptInvalid, ServerUnavailable
-    from holdfast.client.receipts import check_receipt
-    from holdfast.client.remote_guard import RemoteGuard
-    from holdfast.client.submissions import RemoteLeaderboard, RemoteSubmission
+    from holdfast.client.remote_guard import RemoteGuard, RemoteLeaderboard, RemoteSubmission
 
 __getattr__, __dir__ = lazy(__name__, _HOMES)
 

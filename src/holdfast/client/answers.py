@@ -1,17 +1,133 @@
-"""Answers and estimates from a server: the guard's own, with a display for notebooks."""
+"""What comes back from a server: answers, estimates, receipts, and how they look in a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import html
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.accounting import Cost
-from holdfast.client import display
-from holdfast.client.errors import odd
-from holdfast.errors import InvalidParameter
-from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.estimate import Estimate
+from holdfast.client.errors import ReceiptInvalid, odd
+from holdfast.core.extras import named_extras
+from holdfast.data.schema import Schema
+from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.guard.answer import GuardedAnswer, submission_words
+from holdfast.guard.estimates import Estimate
+from holdfast.guard.ledger.entry import canonical
+from holdfast.guard.ledger.receipts import Receipt, check_public
+from holdfast.guard.policy import Policy
+from holdfast.guard.questions import Question
+
+# --- Display ----------------------------------------------------------------------------------------------------------
+# How answers and guards look in a notebook: small tables and an interval drawn to scale, every text escaped.
+
+Row = tuple[str, str]
+_WIDE, _HIGH = 320, 28
+
+
+def card(title: str, rows: Iterable[tuple[object, object]], picture: str = "") -> str:
+    """A titled table. `picture` is markup of ours; everything else is escaped.
+
+    Examples
+    --------
+    >>> card("Answer", [("value", "<b>1</b>")])
+    '<div class="holdfast"><strong>Answer</strong><table><tr><th style="text-align:left">value</th>...&lt;b&gt;1...'
+    """
+    lines = "".join(
+        f'<tr><th style="text-align:left">{text(name)}</th><td style="text-align:left">{text(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f'<div class="holdfast"><strong>{text(title)}</strong>{picture}<table>{lines}</table></div>'
+
+
+def listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table with a head."""
+    return marked_listing(title, columns, ((text(cell) for cell in row) for row in rows))
+
+
+def marked_listing(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table with a head whose cells are markup of ours: whatever came from elsewhere went through `text`."""
+    head = "".join(f"<th>{text(column)}</th>" for column in columns)
+    lines = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="holdfast"><strong>{text(title)}</strong>'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
+    )
+
+
+def interval_picture(value: Any, interval: Any, low: float = 0.0, high: float = 1.0) -> str:
+    """An interval and its value on the range from `low` to `high`, or on a wider one that holds them."""
+    if not _pair(interval) or not _number(value):
+        return ""
+    low, high = min(low, interval[0], value), max(high, interval[1], value)
+    if not high > low:
+        return ""
+    left, right, middle = (_place(one, low, high) for one in (interval[0], interval[1], value))
+    words = text(f"{short(value)} in [{short(interval[0])}, {short(interval[1])}], on a scale from {low:g} to {high:g}")
+    return (
+        f'<svg role="img" aria-label="{words}" width="{_WIDE}" height="{_HIGH}" viewBox="0 0 {_WIDE} {_HIGH}">'
+        f'<line x1="6" y1="14" x2="{_WIDE - 6}" y2="14" stroke="currentColor" stroke-opacity="0.25"/>'
+        f'<line x1="{left:.1f}" y1="14" x2="{right:.1f}" y2="14" stroke="currentColor" stroke-width="4"/>'
+        f'<circle cx="{middle:.1f}" cy="14" r="5" fill="currentColor"/></svg>'
+    )
+
+
+def remaining_rows(remaining: Mapping[str, Any]) -> list[Row]:
+    """What is left, a line for each whose it is."""
+    rows = []
+    for who, left in remaining.items():
+        if isinstance(left, Mapping) and left:
+            parts = [f"{short(amount)} {name}" for name, amount in left.items() if _number(amount)]
+            rows.append((f"left ({who})", ", ".join(parts) or "no cap"))
+    return rows
+
+
+def short(value: Any) -> str:
+    """A number in few digits, anything else as its text.
+
+    Examples
+    --------
+    >>> short(0.123456789), short(1000000), short(None)
+    ('0.123457', '1,000,000', 'none')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if _number(value) else str(value)
+
+
+def interval_text(interval: Any) -> str:
+    """The two ends of an interval, to follow a number; nothing where there are none.
+
+    Examples
+    --------
+    >>> interval_text([0.25, 0.5]), interval_text(None)
+    (' in [0.25, 0.5]', '')
+    """
+    return f" in [{short(interval[0])}, {short(interval[1])}]" if _pair(interval) else ""
+
+
+def text(value: object) -> str:
+    """A text that is shown as it is and never read as markup."""
+    return html.escape(str(value), quote=True)
+
+
+def _place(value: float, low: float, high: float) -> float:
+    return 6 + (_WIDE - 12) * (value - low) / (high - low)
+
+
+def _pair(interval: Any) -> bool:
+    return isinstance(interval, (list, tuple)) and len(interval) == 2 and all(_number(end) for end in interval)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+# --- Answers ----------------------------------------------------------------------------------------------------------
+# Answers and estimates from a server: the guard's own, with a display for notebooks.
 
 
 @dataclass(frozen=True)
@@ -20,7 +136,7 @@ class RemoteAnswer(GuardedAnswer):
 
     Examples
     --------
-    >>> from holdfast.bounds.guarantee import Guarantee
+    >>> from holdfast.core.guarantee import Guarantee
     >>> answer = RemoteAnswer(0.81, [0.78, 0.84], Guarantee("transfer.interleaved"), sequence=3)
     >>> "0.81" in answer._repr_html_()
     True
@@ -28,20 +144,21 @@ class RemoteAnswer(GuardedAnswer):
 
     def _repr_html_(self) -> str:
         title = "Stored answer, free" if self.repeated else "Answer"
-        title += "" if self.passed is None else ": passed" if self.passed else ": failed"
+        words = submission_words(self.details) or ("passed" if self.passed else "failed")
+        title += "" if self.passed is None else f": {words}"
         rows: list[tuple[object, object]] = []
         if isinstance(self.value, Mapping):
             for label, one in self.value.items():
                 ends = self.interval.get(label) if isinstance(self.interval, Mapping) else None
-                rows.append((label, display.short(one) + display.ends(ends)))
+                rows.append((label, short(one) + interval_text(ends)))
         elif self.value is not None:
-            rows.append(("value", display.short(self.value) + display.ends(self.interval)))
+            rows.append(("value", short(self.value) + interval_text(self.interval)))
         if self.cost is not None:
             rows.append(("cost", "nothing" if self.repeated else str(self.cost)))
         if not self.repeated:  # what was left when it was stored may have been somebody else's
-            rows += display.remaining_rows(self.remaining)
+            rows += remaining_rows(self.remaining)
         rows += [("rests on", str(self.guarantee)), ("entry", self.sequence)]
-        return display.card(title, rows, display.interval_picture(self.value, self.interval))
+        return card(title, rows, interval_picture(self.value, self.interval))
 
 
 @dataclass(frozen=True)
@@ -56,7 +173,8 @@ class RemoteEstimate(Estimate):
 
     def _repr_html_(self) -> str:
         rows: list[tuple[object, object]] = [("would be", str(self))]
-        return display.card("Estimate", [*rows, *display.remaining_rows(self.remaining)])
+        rows += [("test", sentence) for sentence in self.test_sentences()]
+        return card("Estimate", [*rows, *remaining_rows(self.remaining)])
 
 
 def read_answer(plain: Any) -> RemoteAnswer:
@@ -72,9 +190,148 @@ def read_estimate(plain: Any) -> RemoteEstimate:
     try:
         cost = None if plain["cost"] is None else Cost.from_dict(plain["cost"])
         told = ("half_width", "admitted", "repeated", "reason", "remaining", "least_tolerance")
-        return RemoteEstimate(cost, **{name: plain[name] for name in told})
+        return RemoteEstimate(cost, **{name: plain[name] for name in told}, test=plain.get("test"))
     except (InvalidParameter, KeyError, TypeError):
         raise odd() from None
 
 
-__all__ = ["RemoteAnswer", "RemoteEstimate", "read_answer", "read_estimate"]
+# --- Receipts ---------------------------------------------------------------------------------------------------------
+# Receipts checked offline, against a public key that was pinned.
+
+
+def check_receipt(
+    answer: GuardedAnswer | Receipt | Mapping[str, Any], public_key: str, *, dataset: str | None = None
+) -> Receipt:
+    """Check a receipt without asking anybody: that the pinned key signed it, and that the answer is the signed one.
+
+    A receipt shows that the holder of the key recorded this answer at this place of a ledger. That the ledger still
+    says so, and that its arithmetic is right, is what `holdfast verify LEDGER --receipt FILE` checks.
+
+    Parameters
+    ----------
+    answer : GuardedAnswer, Receipt or mapping
+        An answer with its receipt, or a receipt, or either as plain data.
+    public_key : str
+        The key that must have signed, from a source that is not the server asked: 64 hexadecimal digits.
+    dataset : str, optional
+        The name of the ledger that it must be from.
+
+    Raises
+    ------
+    ReceiptInvalid
+        Something does not fit.
+
+    Examples
+    --------
+    >>> from holdfast.guard.ledger import Entry, Head, SigningKey
+    >>> key = SigningKey.generate()
+    >>> entry = Entry.following(
+    ...     Head(), dataset="d", time="2030-01-01T00:00:00+00:00", kind="answered", body={"answer": {"value": 0.5}}
+    ... )
+    >>> check_receipt(Receipt.of(entry, key), key.public).sequence
+    1
+    >>> check_receipt(Receipt.of(entry, key), "0" * 64)
+    Traceback (most recent call last):
+    ...
+    holdfast.client.errors.ReceiptInvalid: the receipt is signed by another key than the pinned one
+    """
+    pinned = check_public("public_key", public_key)
+    receipt, released, sequence = _parts(answer)
+    if receipt.public_key != pinned:
+        raise ReceiptInvalid("the receipt is signed by another key than the pinned one")
+    with named_extras("client"):
+        signed = receipt.is_signed()
+    if not signed:
+        raise ReceiptInvalid("the receipt's signature is wrong: it was changed, or forged")
+    if dataset is not None and receipt.dataset != dataset:
+        raise ReceiptInvalid("the receipt is about another data set")
+    if sequence is not None and receipt.sequence != sequence:
+        raise ReceiptInvalid("the answer names another entry than its receipt")
+    if released is not None and canonical("an answer", released) != canonical("an answer", receipt.answer):
+        raise ReceiptInvalid("the answer is not the one that the receipt was signed for")
+    return receipt
+
+
+def _parts(answer: Any) -> tuple[Receipt, Any, int | None]:
+    """The receipt, what was released beside it, and the entry that was named."""
+    if isinstance(answer, Receipt):
+        return answer, None, None
+    if isinstance(answer, Mapping) and isinstance(answer.get("receipt"), (Mapping, type(None))):
+        answer = GuardedAnswer.stored(answer, answer.get("sequence", 0), False, answer.get("receipt"))
+    if isinstance(answer, GuardedAnswer):
+        if answer.receipt is None:
+            raise ReceiptInvalid("the answer has no receipt")
+        return _read(answer.receipt), answer.released(), answer.sequence
+    return _read(answer), None, None
+
+
+def _read(plain: Any) -> Receipt:
+    try:
+        return Receipt.from_dict(plain)
+    except InvalidParameter as error:
+        raise ReceiptInvalid(str(error)) from None
+
+
+# --- Asked ------------------------------------------------------------------------------------------------------------
+# Which question an answer must be to: the digest that a guard knows it by, worked out here and not taken from there.
+#
+# A receipt is signed over the digest of its question. Without a look at it, whoever stands between could answer one
+# question with the signed answer to another.
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a question is bound to: the columns, the number of rows, and what the policy leaves open."""
+
+    schema: Schema
+    n: int
+    policy: Policy
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Standing:
+        """From what a guard says about itself."""
+        try:
+            return cls(Schema.from_dict(facts["schema"]), int(facts["n"]), Policy.stored(facts["policy"]))
+        except (InvalidParameter, KeyError, TypeError, ValueError, OverflowError):
+            raise ReceiptInvalid("what the server says about the guard cannot be read, so no answer fits it") from None
+
+    def digest(self, question: Mapping[str, Any]) -> str | None:
+        """The digest of a question; None where it cannot be worked out with what is installed here.
+
+        Examples
+        --------
+        >>> people = Standing(Schema({"age": "integer not null"}), 100, Policy())
+        >>> people.digest({"kind": "check", "expression": "age<40", "guess": 0.5}) == people.digest(
+        ...     {"kind": "check", "expression": "age < 40.0", "guess": 0.5}
+        ... )
+        True
+        """
+        try:
+            made = Question.from_dict(question)
+        except InvalidParameter:  # a kind that only a newer server has; the question is ours, so no server chose it
+            return None
+        try:
+            return made.bind(self.schema, self.n, self.policy).digest
+        except ModuleNotFoundError:  # expressions as text are read by the extra `tables`
+            return None
+        except HoldfastError:
+            raise ReceiptInvalid("the question does not fit the guard that is said to have answered it") from None
+
+
+class Asked:
+    """The questions of one guard, to be compared with receipts."""
+
+    def __init__(self, describe: Callable[[], Mapping[str, Any]]) -> None:
+        self._describe = describe
+        self._standing: Standing | None = None
+
+    def require(self, receipt: Receipt, question: Mapping[str, Any]) -> None:
+        """Refuse a receipt that is not to this question."""
+        standing = self._standing
+        if standing is not None and standing.digest(question) == receipt.question:
+            return
+        # Looked up anew: costs that a question leaves open are the policy's, which a steward may have overridden.
+        standing = self._standing = Standing.of(self._describe())
+        expected = standing.digest(question)
+        if expected is not None and expected != receipt.question:
+            raise ReceiptInvalid("the answer is signed, and to another question than was asked")

@@ -10,13 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
-from holdfast import check
-from holdfast.client import display
+from holdfast.client import answers
 from holdfast.client.errors import ReceiptInvalid, member, odd
 from holdfast.client.remote_guard import Asking, RemoteGuard
 from holdfast.client.wire import Wire
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
-from holdfast.guard.ledger.signing import check_public
+from holdfast.guard.ledger.receipts import check_public
 from holdfast.guard.policy import Policy
 
 TOKEN_VARIABLE = "HOLDFAST_TOKEN"
@@ -65,8 +65,8 @@ def connect(
     wire = Wire(
         url,
         given,
-        timeout=check.real("timeout", timeout, above=0),
-        patience=check.real("patience", patience, at_least=0),
+        timeout=arguments.real("timeout", timeout, above=0),
+        patience=arguments.real("patience", patience, at_least=0),
         insecure=insecure,
         ca=ca,
     )
@@ -118,10 +118,17 @@ class Connection(Asking):
 
     def guards(self) -> list[RemoteGuard]:
         """Every guard that the token reaches."""
+        return [self._made(facts) for facts in self.describe_all()]
+
+    def describe_all(self) -> list[dict[str, Any]]:
+        """What the token may see of every guard that it reaches, as plain data.
+
+        A guard whose ledger is damaged has its name, "damaged" as its `status`, and what is wrong under `problem`.
+        """
         listed = member(self._wire.get("/guards"), "guards")
-        if not isinstance(listed, list):
+        if not isinstance(listed, list) or not all(isinstance(facts, Mapping) for facts in listed):
             raise odd()
-        return [self._made(facts) for facts in listed]
+        return [dict(facts) for facts in listed]
 
     def guard(self, name: str | None = None) -> RemoteGuard:
         """A guard by its name or id; without one, the one that `connect` named, or the only one there is."""
@@ -271,10 +278,13 @@ class Connection(Asking):
 
     def _repr_html_(self) -> str:
         rows = []
-        for one in self._wire.get("/guards")["guards"]:
-            left = "; ".join(words for _, words in display.remaining_rows({"all": one["remaining"]}))
-            rows.append((one["name"], one["id"], display.short(one["n"]), one["status"], left or "no cap"))
-        return display.listing(f"Guards at {self.url}", ("name", "id", "rows", "status", "left"), rows)
+        for one in self.describe_all():
+            if one["status"] == "damaged":
+                rows.append((one["name"], one["id"], "", one["status"], one["problem"]))
+                continue
+            left = "; ".join(words for _, words in answers.remaining_rows({"all": one["remaining"]}))
+            rows.append((one["name"], one["id"], answers.short(one["n"]), one["status"], left or "no cap"))
+        return answers.listing(f"Guards at {self.url}", ("name", "id", "rows", "status", "left"), rows)
 
 
 def _segment(name: str, text: Any) -> str:
@@ -282,6 +292,3 @@ def _segment(name: str, text: Any) -> str:
     if not isinstance(text, str) or not text.replace("_", "").isalnum() or not text.isascii():
         raise InvalidParameter(f"{name} must be an id, as the server lists it")
     return text
-
-
-__all__ = ["TOKEN_VARIABLE", "Connection", "connect"]

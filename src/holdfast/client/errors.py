@@ -112,6 +112,3 @@ def member(found: Any, name: str) -> Any:
 def _clean(text: str) -> str:
     """One line that a terminal shows as it is, whoever wrote it."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:_LONGEST])
-
-
-__all__ = ["NotAllowed", "NotFound", "ReceiptInvalid", "ServerUnavailable", "error_of", "member", "odd"]

@@ -2,43 +2,216 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast import check
-from holdfast.client import display
-from holdfast.client.answers import RemoteAnswer, RemoteEstimate, read_answer, read_estimate
-from holdfast.client.asked import Asked as AskedHere
-from holdfast.client.errors import ServerUnavailable, error_of, member, odd
-from holdfast.client.receipts import check_receipt
-from holdfast.client.submissions import (
-    RemoteLeaderboard,
-    RemoteSubmission,
-    board_of,
-    body_of,
-    check_submission,
-    checked,
-    file_of,
-    read_leaderboard,
-    read_submission,
-)
+from holdfast.client import answers
+from holdfast.client.answers import Asked as AskedHere
+from holdfast.client.answers import RemoteAnswer, RemoteEstimate, check_receipt, read_answer, read_estimate
+from holdfast.client.errors import ReceiptInvalid, ServerUnavailable, error_of, member, odd
 from holdfast.client.wire import Wire
+from holdfast.core import arguments
+from holdfast.core.strict_json import to_canonical_json, to_json
+from holdfast.data.schema import column_words
 from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.guard.analyst import AnalystGuard, QuestionLike
+from holdfast.guard.answer import submission_words
+from holdfast.guard.leaderboard import Leaderboard, Place
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
+from holdfast.guard.scoring.board import Board, chosen
+from holdfast.guard.scoring.predictions import Predictions, columns_of, predictions
 
-Asked = Question | Mapping[str, Any]
+# --- Submissions ------------------------------------------------------------------------------------------------------
+# Submissions to a board of a server, and its leaderboard: what is sent, what comes back, how it looks.
+
+KINDS = {
+    ".csv": "text/csv",
+    ".parquet": "application/vnd.apache.parquet",
+    ".json": "application/json",
+    ".onnx": "application/onnx",
+}
+"""Files that can be submitted, by what their names end in."""
+_OWN = (
+    "board",
+    "metric",
+    "rule",
+    "name",
+    "analyst",
+    "time",
+    "predictions",
+    "count",
+    "guess",
+    "tolerance",
+    "improved",
+    "confirmed",
+)
+_IDENTITY = ("board", "metric", "rule", "predictions", "count", "guess", "tolerance", "analyst")
+
+
+@dataclass(frozen=True)
+class RemoteSubmission(RemoteAnswer):
+    """A `RemoteAnswer` to a submission.
+
+    Attributes
+    ----------
+    board, metric, rule, name, analyst, time
+        Where it was scored and how, what it is called, whose it is, and when.
+    predictions, count
+        The digest of the predictions or of the model, which the ledger keeps in their place, and how many there were.
+    guess, tolerance
+        What was checked, on a board of intervals.
+    improved : bool or None
+        On a ladder: whether it beat the best so far; of a repeat, whether nothing has beaten it since.
+    confirmed : bool or None
+        On a board of intervals: whether the guess stood.
+    """
+
+    board: str = ""
+    metric: str = ""
+    rule: str = ""
+    name: str = ""
+    analyst: str = ""
+    time: str = ""
+    predictions: str = ""
+    count: int = 0
+    guess: float | None = None
+    tolerance: float | None = None
+    improved: bool | None = None
+    confirmed: bool | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return super().to_dict() | {name: getattr(self, name) for name in _OWN}
+
+    def question_digest(self) -> str:
+        """The digest under which the ledger holds the submission, computed from what the server says it was."""
+        named = {name: getattr(self, name) for name in _IDENTITY}
+        return hashlib.sha256(to_canonical_json({"kind": "score", **named}).encode()).hexdigest()
+
+    def _repr_html_(self) -> str:
+        title = f"{self.name or 'Submission'} on {self.board}"
+        title += ": scored before, free" if self.repeated else ""
+        shown = (
+            "nothing" if self.value is None else f"{answers.short(self.value)}{answers.interval_text(self.interval)}"
+        )
+        rows: list[tuple[object, object]] = [(self.metric, shown)]
+        if self.confirmed is not None and self.details.get("finished") is not False:
+            rows.append(("guess", f"{answers.short(self.guess)}, " + ("stood" if self.confirmed else "corrected")))
+        words = submission_words(self.details)
+        if words:
+            rows.append((self.rule, words))
+        rows += answers.remaining_rows(self.remaining)
+        rows += [("rests on", str(self.guarantee)), ("entry", self.sequence)]
+        return answers.card(title, rows, answers.interval_picture(self.value, self.interval))
+
+
+@dataclass(frozen=True)
+class RemoteLeaderboard(Leaderboard):
+    """A `Leaderboard` that came over the wire; in a notebook each place has its interval drawn, all to one scale.
+
+    Examples
+    --------
+    >>> board = Board("income", key="id", label="rich", metric="accuracy")
+    >>> print(RemoteLeaderboard(board, 0.95, (), 0))
+    income (accuracy, intervals), 0 submissions
+    """
+
+    def _repr_html_(self) -> str:
+        low, high = self.board.range
+        rows = []
+        for place in self.places:
+            rows.append(
+                (
+                    answers.text(place.rank_text),
+                    answers.text(place.analyst),
+                    answers.text(place.name),
+                    answers.text(answers.short(place.value) + answers.interval_text(place.interval)),
+                    answers.interval_picture(place.value, place.interval, low, high),
+                )
+            )
+        title = f"{self.board.name}: {self.board.metric}, {self.submissions} submissions"
+        return answers.marked_listing(title, ("rank", "analyst", "submission", "score", ""), rows)
+
+
+def board_of(facts: Mapping[str, Any], name: str | None) -> Board:
+    """The board of a guard that is meant: by its name, or the only one."""
+    return chosen([Board.from_dict(one) for one in facts["policy"].get("boards") or ()], name)
+
+
+def checked(given: Any, keys: Any, board: Board, schema: Mapping[str, Any]) -> Predictions:
+    """Predictions in whatever form, checked as the guard checks them, before anything is sent."""
+    from holdfast.data.schema import Schema
+    from holdfast.guard.scoring.tally import prediction_kind
+
+    columns = Schema.from_dict(schema)
+    kind = prediction_kind(board, columns[board.label].kind)
+    return predictions(columns_of(given, keys, board.key), board.key, columns[board.key].kind, kind)
+
+
+def body_of(made: Predictions) -> bytes:
+    """Predictions as they are sent."""
+    return to_json({"keys": made.keys.tolist(), "predictions": made.values.tolist()}).encode()
+
+
+def file_of(path: str | Path) -> tuple[bytes, str]:
+    """A file as it is sent, and its media type."""
+    place = Path(path)
+    kind = KINDS.get(place.suffix.lower())
+    if kind is None:
+        raise InvalidParameter(f"the file must end in {', '.join(KINDS)}, got {place.name!r}")
+    return place.read_bytes(), kind
+
+
+def read_submission(plain: Any) -> RemoteSubmission:
+    """A submission as the server sent it."""
+    try:
+        found = RemoteSubmission.stored(plain, plain["sequence"], plain["repeated"], plain["receipt"])
+        return replace(found, **{name: plain[name] for name in _OWN})
+    except (InvalidParameter, KeyError, TypeError):
+        raise odd() from None
+
+
+def check_submission(found: RemoteSubmission, receipt_question: str | None, sent: Predictions | None) -> None:
+    """Refuse an answer to another submission than the one that was sent."""
+    if sent is not None and found.predictions != sent.digest:
+        raise ReceiptInvalid("the server scored other predictions than those that were sent")
+    if receipt_question != found.question_digest():
+        raise ReceiptInvalid("the receipt is about another submission")
+
+
+def read_leaderboard(plain: Any) -> RemoteLeaderboard:
+    """A leaderboard as the server sent it."""
+    try:
+        places = tuple(_place_of(one) for one in plain["places"])
+        board = Board.from_dict(plain["board"])
+        return RemoteLeaderboard(board, float(plain["confidence"]), places, int(plain["submissions"]))
+    except (InvalidParameter, KeyError, TypeError, ValueError, OverflowError):
+        raise odd() from None
+
+
+def _place_of(plain: Mapping[str, Any]) -> Place:
+    pairs = {name: None if plain[name] is None else tuple(plain[name]) for name in ("interval", "rank")}
+    return Place(**{**plain, **pairs, "tied": tuple(plain["tied"])})
+
+
+# --- Remote guard -----------------------------------------------------------------------------------------------------
+
 _PAGE = 500
+_LAST = 2**62
+"""A number that no entry has: what comes before it are the last ones."""
 Pin = Callable[[], str | None]
 """The key that must have signed every receipt; None where the server signs none."""
 
 
 class Asking(ABC):
-    """What an analyst does with a guard on a server."""
+    """What an analyst does with a guard on a server: an `AnalystGuard` whose analyst the token names."""
 
     _wire: Wire
     _pin: Pin
@@ -53,7 +226,7 @@ class Asking(ABC):
     def _path(self) -> str:
         """Where the guard is on the server."""
 
-    def ask(self, question: Asked, *, key: str | None = None) -> RemoteAnswer:
+    def ask(self, question: QuestionLike, *, key: str | None = None) -> RemoteAnswer:
         """Answer one question, as `Guard.ask` does. Whoever the token names is the analyst.
 
         Every question carries a key. If the connection is lost, it is asked again with the same key, and is answered
@@ -62,7 +235,7 @@ class Asking(ABC):
         Parameters
         ----------
         question : Question, or its plain data
-            See `hf.mean`, and `check`, `claim`, `compare`, `validate`, `histogram`, `select`, `test` in `hf.guard`.
+            Of any kind: `hf.mean`, and `hf.guard.KIND` for each of `hf.guard.Question.kinds()` (docs/questions.md).
         key : str, optional
             One of your own, for retries that outlive this process; by default a random one.
 
@@ -79,7 +252,7 @@ class Asking(ABC):
         found = self._wire.post(f"{self._path()}/ask", {"question": plain}, key=key or fresh_key())
         return self._checked(found, plain)
 
-    def ask_all(self, questions: Sequence[Asked], *, key: str | None = None) -> list[RemoteAnswer]:
+    def ask_all(self, questions: Sequence[QuestionLike], *, key: str | None = None) -> list[RemoteAnswer]:
         """Answer several questions that were chosen together, as `Guard.ask_all` does: all of them, or none.
 
         One `key` covers the batch; the server makes one for each question from it.
@@ -95,7 +268,7 @@ class Asking(ABC):
         return [self._checked(one, asked) for one, asked in zip(found, plain, strict=True)]
 
     def stream(
-        self, questions: Sequence[Asked], *, key: str | None = None
+        self, questions: Sequence[QuestionLike], *, key: str | None = None
     ) -> Iterator[tuple[int, RemoteAnswer | HoldfastError]]:
         """Ask questions one after the other; the index and the answer of each come as soon as it is durable.
 
@@ -110,7 +283,7 @@ class Asking(ABC):
         for event in self._wire.lines(f"{self._path()}/stream", {"questions": plain}, used):
             kind = member(event, "event")
             if kind == "answered":
-                index = _place(event, len(plain))
+                index = _index_of(event, len(plain))
                 yield index, self._checked(member(event, "answer"), plain[index])
                 seen += 1
             elif kind == "refused":
@@ -118,7 +291,7 @@ class Asking(ABC):
                 status = member(problem, "status")
                 if type(status) is not int:
                     raise odd()
-                yield _place(event, len(plain)), error_of(status, problem)
+                yield _index_of(event, len(plain)), error_of(status, problem)
                 seen += 1
             ended = ended or kind == "done"
         if not ended or seen < len(questions):
@@ -201,7 +374,7 @@ class Asking(ABC):
             yield from member(page, "submissions")
             following = page.get("next")
 
-    def estimate(self, question: Asked) -> RemoteEstimate:
+    def estimate(self, question: QuestionLike) -> RemoteEstimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
         return read_estimate(self._wire.post(f"{self._path()}/estimate", {"question": _plain(question)}, safe=True))
 
@@ -224,26 +397,30 @@ class Asking(ABC):
     @property
     def policy(self) -> Policy:
         """What is allowed now. An analyst sees no other analyst's share."""
-        return Policy.from_dict(self.describe()["policy"])
+        return Policy.stored(self.describe()["policy"])
 
-    def entries(self, first: int = 1) -> Iterator[dict[str, Any]]:
-        """Entries of the ledger in order, as plain data: your own, or all of them for a steward. Fetched in pages."""
+    def entries(self, first: int = 1, *, analyst: str | None = None) -> Iterator[dict[str, Any]]:
+        """Entries of the ledger in order, as plain data, fetched in pages.
+
+        They are your own; for a steward all of them, or those of one `analyst`.
+        """
         following: int | None = first
         while following is not None:
-            page = self._wire.get(f"{self._path()}/entries", first=following, limit=_PAGE)
+            page = self._wire.get(f"{self._path()}/entries", first=following, limit=_PAGE, analyst=analyst)
             yield from member(page, "entries")
             following = page.get("next")
 
-    def latest(self, number: int = 20) -> list[dict[str, Any]]:
-        """The last entries of the ledger, oldest first: your own, or all of them for a steward."""
-        number = check.whole("number", number, at_least=1)
+    def latest(self, number: int = 20, *, analyst: str | None = None) -> list[dict[str, Any]]:
+        """The last entries of the ledger, oldest first: your own; for a steward all, or those of one `analyst`."""
+        number = arguments.whole("number", number, at_least=1)
         found: list[dict[str, Any]] = []
-        end = int(member(self.describe(), "entries"))
-        while end >= 1 and len(found) < number:
-            first = max(1, end - _PAGE + 1)
-            page = self._wire.get(f"{self._path()}/entries", first=first, limit=end - first + 1)
-            found, end = [*member(page, "entries"), *found], first - 1
-        return found[-number:]
+        before: int | None = _LAST
+        while before is not None and len(found) < number:
+            limit = min(_PAGE, number - len(found))
+            page = self._wire.get(f"{self._path()}/entries", before=before, limit=limit, analyst=analyst)
+            found = [*member(page, "entries"), *found]
+            before = page.get("next")
+        return found
 
     def receipt(self, sequence: int) -> Receipt:
         """The receipt of an entry, checked against the pinned key."""
@@ -259,6 +436,13 @@ class Asking(ABC):
                 self._questions = AskedHere(self.describe)
             self._questions.require(receipt, question)
         return answer
+
+
+if TYPE_CHECKING:
+
+    def _has_all_verbs(guard: Asking) -> AnalystGuard:
+        """Have the type checker compare the verbs of the client with those of the protocol."""
+        return guard
 
 
 class RemoteGuard(Asking):
@@ -319,17 +503,17 @@ class RemoteGuard(Asking):
 
 def guard_card(facts: Mapping[str, Any]) -> str:
     """What a guard is and what is left, for a notebook."""
-    columns = ", ".join(f"{one['name']} {one['kind']}" for one in facts["schema"]["columns"])
+    columns = ", ".join(map(column_words, facts["schema"]["columns"]))
     rows: list[tuple[object, object]] = [
         ("status", facts["status"]),
-        ("rows", display.short(facts["n"])),
+        ("rows", answers.short(facts["n"])),
         ("columns", columns),
         ("confidence", facts["policy"]["confidence"]),
         ("questions allowed", ", ".join(facts["policy"]["kinds"])),
         ("answered", f"{facts['progress']['answered']}, {facts['progress']['failed']} failed"),
     ]
     left = {"all": facts["remaining"]} | dict(facts["analysts"])
-    return display.card(f"Guard {facts['name']}", [*rows, *display.remaining_rows(left)])
+    return answers.card(f"Guard {facts['name']}", [*rows, *answers.remaining_rows(left)])
 
 
 def fresh_key() -> str:
@@ -337,7 +521,7 @@ def fresh_key() -> str:
     return uuid.uuid4().hex
 
 
-def _plain(question: Asked) -> dict[str, Any]:
+def _plain(question: QuestionLike) -> dict[str, Any]:
     if not isinstance(question, (Question, Mapping)):
         raise InvalidParameter(
             f"a question must be one such as `hf.guard.check(...)`, or a mapping, got a {type(question).__name__}"
@@ -345,12 +529,9 @@ def _plain(question: Asked) -> dict[str, Any]:
     return question.to_dict() if isinstance(question, Question) else dict(question)
 
 
-def _place(event: Any, number: int) -> int:
+def _index_of(event: Any, number: int) -> int:
     """Which of the questions an event is about."""
     index = member(event, "index")
     if type(index) is not int or not 0 <= index < number:
         raise odd()
     return index
-
-
-__all__ = ["Asking", "RemoteGuard", "fresh_key", "guard_card"]

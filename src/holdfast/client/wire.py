@@ -18,9 +18,10 @@ from typing import Any
 
 from holdfast import __version__
 from holdfast.client.errors import ServerUnavailable, error_of
+from holdfast.core.copying import NoCopy
+from holdfast.core.extras import named_extras
+from holdfast.core.strict_json import to_json
 from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.extras import named_extras
-from holdfast.strict_json import to_json
 
 API = "/api/v1"
 _NOTHING_DONE = ("rate-limited", "overloaded")
@@ -32,7 +33,7 @@ _TOKEN = re.compile(r"[!-~]{1,16384}", re.ASCII)
 _IDLE_SECONDS = 3.0
 
 
-class Wire:
+class Wire(NoCopy):
     """A server's address, a token, and how patient to be. Safe to share between threads.
 
     Parameters
@@ -50,6 +51,8 @@ class Wire:
     ca : str, optional
         A file with certificates to trust instead of the usual ones.
     """
+
+    _not_copied = "a connection holds a token and is not pickled; connect again where it is needed"
 
     def __init__(
         self, url: str, token: str, *, timeout: float, patience: float, insecure: bool, ca: str | None = None
@@ -153,9 +156,6 @@ class Wire:
 
     def __repr__(self) -> str:
         return f"Wire({self.url!r})"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a connection holds a token and is not pickled; connect again where it is needed")
 
 
 def address(url: Any, insecure: bool = False) -> tuple[str, bool]:
@@ -264,6 +264,3 @@ def _keyed(error: HoldfastError, key: str | None) -> HoldfastError:
     if key is not None and isinstance(error, ServerUnavailable):
         error.key = key
     return error
-
-
-__all__ = ["API", "Wire", "address", "check_key"]

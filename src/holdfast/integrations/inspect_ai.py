@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from holdfast import check
+from holdfast.core import arguments
+from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter
-from holdfast.extras import named_extras
 from holdfast.integrations.reported_scores import GuardedScores
 
 with named_extras():
@@ -28,8 +28,9 @@ def _guarded(
 
     Inspect also computes metrics while samples still run, to show them; until all items have a score of every epoch it
     is NaN and nothing is asked. So it stays for a run with `limit`, in which samples failed, or with other `epochs`
-    than said here: a score is checked on the whole benchmark. An item's value is the mean over its epochs, whatever
-    reducer the task has.
+    than said here: a score is checked on the whole benchmark. Wherever it is NaN, the log has beside it a second metric
+    whose name says why, because a metric's value must be a number. An item's value is the mean over its epochs,
+    whatever reducer the task has.
 
     The log also holds every sample's own score. Who reads those to pick models leaves the guarantee;
     `eval(..., log_samples=False)` does not write them.
@@ -62,7 +63,7 @@ def _guarded(
             f"scores must be a GuardedScores, got a {type(scores).__name__}; a log says what was promised and does not "
             "hold the budget, so open it and evaluate again, which is free"
         )
-    epochs = check.whole("epochs", epochs, at_least=1)
+    epochs = arguments.whole("epochs", epochs, at_least=1)
     if scores.answers and epochs > 1:
         raise InvalidParameter("epochs must be 1 where the guard has the labels: answers have no mean")
     benchmark, number = scores, value_to_float() if to_float is None else to_float
@@ -72,15 +73,19 @@ def _guarded(
         for one in scores:
             items.setdefault(one.sample_id, []).append(one)
         # A part of the epochs has a mean for every item too; to ask about it would spend the budget while samples run.
-        if len(items) < benchmark.n or any(len(item) != epochs for item in items.values()):
-            return {name: math.nan}
+        done = sum(len(item) == epochs for item in items.values())
+        if done < max(benchmark.n, len(items)):
+            scored = "a score" if epochs == 1 else f"{epochs} scores, one an epoch"
+            why = f"{done} of {max(benchmark.n, len(items))} items have {scored}, and all must; nothing was asked"
+            return {name: math.nan, f"no {name}: {why}": float(done)}
         values = [
             item[0].score.answer or ""
             if benchmark.answers
             else math.fsum(number(one.score.value) for one in item) / epochs
             for item in items.values()
         ]
-        return benchmark.report(items, values, guess).numbers(name)
+        score = benchmark.report(items, values, guess)
+        return score.numbers(name) | ({f"no {name}: {score.refused}": math.nan} if score.refused else {})
 
     return guarded_mean
 

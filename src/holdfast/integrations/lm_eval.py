@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from holdfast.core.extras import require
 from holdfast.errors import InvalidParameter
-from holdfast.extras import require
 from holdfast.integrations.reported_scores import GuardedScores, ReportedScore
 
 require("lm_eval")  # tasks come from the caller, so nothing else here would notice
@@ -22,7 +23,8 @@ def guarded(scores: GuardedScores, guess: float | None = None) -> Callable[[Sequ
     """An aggregation for a task's `metric_list`, in the place of `mean`: the guarded mean.
 
     It gets one number a document, in the order of the documents, and no ids: their places stand for them. So all
-    runs must go over the same documents in the same order, in one process. `guard_task` needs no such care, and shows
+    runs must go over the same documents in the same order, in one process. Where the budget is used up it is NaN, and a
+    warning says so: there is room for a number and no more. `guard_task` needs no such care, and shows
     the interval besides. In a YAML file use `aggregation: !function my_module.my_aggregation`.
 
     Parameters
@@ -43,7 +45,10 @@ def guarded(scores: GuardedScores, guess: float | None = None) -> Callable[[Sequ
     _check(scores)
 
     def guarded_mean(items: Sequence[float]) -> float:
-        return scores.report(range(len(items)), items, guess).value
+        score = scores.report(range(len(items)), items, guess)
+        if score.refused:
+            warnings.warn(f"there is no score: {score.refused}", RuntimeWarning, stacklevel=2)
+        return score.value
 
     return guarded_mean
 

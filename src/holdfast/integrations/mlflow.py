@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.core.extras import named_extras
 from holdfast.errors import InvalidParameter
-from holdfast.extras import named_extras
 from holdfast.integrations.reported_scores import GuardedScores
 
 with named_extras():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from holdfast import check
+from holdfast.core import arguments
+from holdfast.core.extras import require
 from holdfast.data.values import Rows
 from holdfast.errors import BudgetExhausted, InvalidParameter
-from holdfast.extras import require
 from holdfast.holdout import ReusableHoldout
 from holdfast.mechanisms.answer import Answer
 
@@ -21,7 +21,8 @@ class HoldoutCallback:
     The trial's own value is the guess; it must come from training rows (a cross-validated accuracy, say). The answer is
     stored in the study's user attributes under `holdfast:<trial number>` and in `answers`. What the study may learn
     from it is up to the objective: Optuna itself goes on with the guesses. To let the sampler see guarded scores
-    only, return `HoldoutScorer(...)(model, X, y)` from the objective instead.
+    only, return `HoldoutScorer(...)(model, X, y)` from the objective instead. When the study is over, `close` gives
+    every checked trial exactly, with its interval.
 
     Parameters
     ----------
@@ -46,6 +47,9 @@ class HoldoutCallback:
     >>> study.optimize(lambda trial: 0.6 + trial.suggest_float("x", 0, 0.2), n_trials=10, callbacks=[callback])
     >>> callback.answers[study.best_trial.number].passed
     True
+    >>> exact = callback.close()
+    >>> exact[study.best_trial.number].half_width < callback.answers[study.best_trial.number].half_width
+    True
     """
 
     def __init__(
@@ -59,7 +63,7 @@ class HoldoutCallback:
         if not isinstance(holdout, ReusableHoldout):
             raise InvalidParameter(f"holdout must be a ReusableHoldout, got a {type(holdout).__name__}")
         self._holdout, self._values, self._tolerance = holdout, values, tolerance
-        self._when = check.choice("when", when, ("best", "all"))
+        self._when = arguments.choice("when", when, ("best", "all"))
         self._answers: dict[int, Answer] = {}
 
     @property
@@ -71,6 +75,13 @@ class HoldoutCallback:
     def answers(self) -> dict[int, Answer]:
         """Answers by trial number."""
         return dict(self._answers)
+
+    def close(self) -> dict[int, Answer]:
+        """End the run: every trial that was checked, exactly, with its interval. Nothing more can be asked."""
+        mine = {id(answer): number for number, answer in self._answers.items()}
+        before = self._holdout.transcript
+        exact = self._holdout.close()
+        return {mine[id(old)]: new for old, new in zip(before, exact, strict=True) if id(old) in mine}
 
     def __call__(self, study: Any, trial: Any) -> None:
         """Called by Optuna when a trial ends; trials without a value (pruned, failed) are left alone."""

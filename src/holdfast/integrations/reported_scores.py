@@ -1,37 +1,287 @@
-"""Scores that an evaluation harness reports: one value an item of a benchmark, told on only through a guard.
-
-The items of a benchmark are the hidden sample. Whoever picks models by their plain score on it fits the items; so
-a harness hands the per-item values over here and shows what comes back. The three harness modules beside this one
-are thin over `GuardedScores`.
-"""
+"""Who holds the budget of a benchmark: a reusable holdout of this process, or a guard, here or on a server."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from holdfast import check
+from holdfast.core import arguments
+from holdfast.core.copying import SharedOnCopy
+from holdfast.core.extras import named_extras
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.data.values import column, summarise
-from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.extras import named_extras
+from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter
 from holdfast.holdout import ReusableHoldout
-from holdfast.integrations.score_keepers import (
-    CHECKED,
-    LADDER,
-    GuardKeeper,
-    HoldoutKeeper,
-    Keeper,
-    ReportedScore,
-    answer_sheet,
-    boards,
+
+if TYPE_CHECKING:
+    from holdfast.guard.analyst import AnalystGuard
+
+
+# --- Score keepers ----------------------------------------------------------------------------------------------------
+
+FIRST_GUESS = 0.5
+"""What a holdout checks a score against before anything was shown, where no guess is given."""
+TRUSTED = (
+    "items drawn independently; how right each answer was as the harness says; models chosen by reported scores alone"
 )
-from holdfast.mechanisms.shared import Shared
+"""What intervals rest on where a guard has no labels of its own."""
+CHECKED, LADDER = "checked", "ladder"
+"""The boards of a benchmark that a guard keeps: scores that come with a guess, and scores that do not."""
+_ITEM, _RIGHT = "item", "right"
 
 
-class GuardedScores(Shared):
+@dataclass(frozen=True)
+class ReportedScore:
+    """What a harness may show of a score: numbers for its table, words for its log.
+
+    Attributes
+    ----------
+    value : float
+        The guess if it was confirmed, the corrected value if not; NaN where nothing was shown.
+    low, high : float
+        The interval. All intervals of one budget hold at once, with its confidence.
+    confirmed : bool or None
+        Whether the guess was confirmed; None where there was none.
+    improved : bool or None
+        Where there was no guess, on a ladder: whether the best score so far was beaten, and on a repeat whether nothing
+        has beaten it since. If not, only `high` is shown.
+    left : float
+        Questions that may still be asked; infinite without a cap, NaN where it is not known.
+    guarantee : mapping
+        The theorem, its parameters and the assumption.
+    refused : str
+        Why there is no number, where the keeper refused.
+    entry : int or None
+        The ledger's entry, where there is a ledger.
+
+    Examples
+    --------
+    >>> ReportedScore(0.8, 0.77, 0.83, confirmed=True, left=99).numbers("accuracy")
+    {'accuracy': 0.8, 'accuracy_low': 0.77, 'accuracy_high': 0.83, 'accuracy_confirmed': 1.0, 'accuracy_left': 99}
+    """
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    confirmed: bool | None = None
+    improved: bool | None = None
+    left: float = math.inf
+    guarantee: Mapping[str, Any] = field(default_factory=dict)
+    refused: str = ""
+    entry: int | None = None
+
+    @classmethod
+    def of(cls, answer: Any, left: float | None, *, falling: bool = False, trusted: bool = False) -> Self:
+        """Read an answer of a holdout, a guard or a server.
+
+        `falling` where it is about what is missing to 1; `trusted` where a guard takes the harness's word for values.
+        """
+        value, ends = answer.value, answer.interval or (math.nan, math.nan)
+        if falling:
+            value, ends = None if value is None else 1 - value, (1 - ends[1], 1 - ends[0])
+        improved = getattr(answer, "details", {}).get("improved")  # None but on a ladder
+        guarantee = answer.guarantee.to_dict()
+        return cls(
+            math.nan if value is None else float(value),
+            float(ends[0]),
+            float(ends[1]),
+            answer.passed if improved is None else None,
+            improved,
+            math.inf if left is None else left,
+            guarantee | {"assumption": TRUSTED} if trusted else guarantee,
+            "",
+            getattr(answer, "sequence", None),
+        )
+
+    @classmethod
+    def refusal(cls, error: HoldfastError) -> Self:
+        """No number, and why; nothing is left where the budget is used up, and else it is not known here.
+
+        Examples
+        --------
+        >>> ReportedScore.refusal(BudgetExhausted("all 500 questions were asked")).left
+        0.0
+        """
+        left = 0.0 if isinstance(error, BudgetExhausted) else math.nan
+        return cls(math.nan, left=left, refused=f"{type(error).__name__}: {error}")
+
+    def numbers(self, name: str) -> dict[str, float]:
+        """What fits into a table of numbers, under `name` and names made of it."""
+        found = {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+        for part, truth in (("confirmed", self.confirmed), ("improved", self.improved)):
+            if truth is not None:
+                found[f"{name}_{part}"] = float(truth)
+        if math.isfinite(self.left):
+            found[f"{name}_left"] = self.left
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: numbers that are none are None."""
+        numbers = {name: getattr(self, name) for name in ("value", "low", "high", "left")}
+        return {name: number if math.isfinite(number) else None for name, number in numbers.items()} | {
+            "confirmed": self.confirmed,
+            "improved": self.improved,
+            "guarantee": dict(self.guarantee),
+            "refused": self.refused,
+            "entry": self.entry,
+        }
+
+
+class Keeper(ABC):
+    """Who holds the budget of a benchmark of `n` items and answers for it."""
+
+    n: int
+    answers: bool = False
+    """Whether it takes a model's answers, which it compares with labels of its own, or how right they were."""
+
+    @abstractmethod
+    def ask(self, ids: Sequence[str], values: Any, guess: float | None) -> ReportedScore:
+        """Check the score of one value an item; ids are in order and each is there once."""
+
+    @abstractmethod
+    def promise(self) -> dict[str, Any]:
+        """What is promised, in plain public data."""
+
+
+class HoldoutKeeper(Keeper):
+    """A `ReusableHoldout` of this process."""
+
+    def __init__(self, holdout: ReusableHoldout, tolerance: float | None) -> None:
+        self.n, self._holdout, self._tolerance = holdout.n, holdout, tolerance
+
+    def ask(self, ids: Sequence[str], values: Any, guess: float | None) -> ReportedScore:
+        """`ReusableHoldout.check`, under a key that says what was asked; the best value so far is the guess if none is.
+
+        A guess may be any function of what was shown before, so that is one.
+        """
+        digest = hashlib.sha256(to_canonical_json([list(ids), values.tolist()]).encode()).hexdigest()
+        if guess is None:
+            told = [(entry["key"] or "").startswith(digest) for entry in self._holdout.state()["transcript"]]
+            if any(told):
+                return self._read(self._holdout.transcript[told.index(True)])
+            shown = [one.value for one in self._holdout.transcript if one.value is not None]
+            guess = max(shown, default=FIRST_GUESS)
+        key = f"{digest} {guess!r}"
+        return self._read(self._holdout.check(values, guess, self._tolerance, low=0, high=1, key=key))
+
+    def promise(self) -> dict[str, Any]:
+        """The plan."""
+        plan = self._holdout
+        return {"n": plan.n, "confidence": plan.confidence, "questions": plan.questions, "failures": plan.failures}
+
+    def _read(self, answer: Any) -> ReportedScore:
+        return ReportedScore.of(answer, answer.remaining["questions"])
+
+
+class GuardKeeper(Keeper):
+    """The guard of one analyst, with a board for scores that come with a guess and a ladder for others.
+
+    `boards` names them; either may be missing. `prefix` stands before an item's id to make its row's key.
+    """
+
+    def __init__(
+        self,
+        guard: AnalystGuard,
+        boards: Sequence[str],
+        *,
+        tolerance: float | None,
+        answers: bool,
+        prefix: str,
+    ) -> None:
+        facts = guard.describe()
+        self.n, self.answers = int(facts["n"]), answers
+        self._guard, self._tolerance, self._prefix = guard, tolerance, prefix
+        self._boards = {}
+        self._policy = guard.policy
+        for name in boards:
+            board = self._policy.board(name)
+            if not answers and board.metric not in ("accuracy", "mae"):
+                raise InvalidParameter(f"board must be one of accuracy or mae where values say how right, got {name!r}")
+            self._boards[board.rule] = board
+
+    def ask(self, ids: Sequence[str], values: Any, guess: float | None) -> ReportedScore:
+        """A `score` question: the guess is checked on the board of intervals, and without one the ladder is climbed."""
+        rule = "ladder" if guess is None else "intervals"
+        if rule not in self._boards:
+            raise InvalidParameter(
+                "guess must be given: the score on items of your own, which is checked here"
+                if guess is None
+                else "guess must be left out: this board is a ladder"
+            )
+        board = self._boards[rule]
+        falling = not self.answers and board.metric == "mae"
+        if guess is not None and falling:
+            guess = 1 - guess
+        keys = [self._prefix + one for one in ids]
+        sent = {"keys": keys, "predictions": self._predictions(values, board.metric)}
+        tolerance = None if guess is None else self._tolerance
+        answer = self._guard.submit(sent, board=board.name, guess=guess, tolerance=tolerance)
+        return ReportedScore.of(answer, _left(answer.remaining), falling=falling, trusted=not self.answers)
+
+    def _predictions(self, values: Any, metric: str) -> list[Any]:
+        if self.answers or metric == "mae":
+            return list(values.tolist())
+        summarise(values, n=self.n, binary=True, name="values")
+        return [value == 1 for value in values.tolist()]
+
+    def promise(self) -> dict[str, Any]:
+        """The policy, as far as it is about scores, and which rows they are about."""
+        policy = self._policy
+        caps = {"confidence": policy.confidence, "questions": policy.questions, "failures": policy.failures}
+        return {"n": self.n, **caps, "dataset": self._guard.dataset}
+
+
+def answer_sheet(ids: Sequence[object], prefix: str = "", *, graded: bool = False) -> dict[str, list[Any]]:
+    """The rows of a benchmark whose harness is trusted to say how right a model was: each item, labelled as right.
+
+    Examples
+    --------
+    >>> answer_sheet([1, 2], "sums/")
+    {'item': ['sums/1', 'sums/2'], 'right': [True, True]}
+    """
+    return {_ITEM: [f"{prefix}{one}" for one in ids], _RIGHT: [1.0 if graded else True for _ in ids]}
+
+
+def boards(*, graded: bool = False, step: float | None = None) -> list[Any]:
+    """The boards for an answer sheet: "checked" for scores that come with a guess, "ladder" for others.
+
+    Examples
+    --------
+    >>> [(board.name, board.metric, board.rule) for board in boards()]
+    [('checked', 'accuracy', 'intervals'), ('ladder', 'accuracy', 'ladder')]
+    """
+    from holdfast.guard.scoring.board import Board
+
+    ends = {"metric": "mae", "low": 0.0, "high": 1.0} if graded else {"metric": "accuracy"}
+    common: dict[str, Any] = {"key": _ITEM, "label": _RIGHT, **ends}
+    return [
+        Board(CHECKED, rule="intervals", **common),
+        Board(LADDER, rule="ladder", step=step, best="board", **common),
+    ]
+
+
+def _left(remaining: Mapping[str, Any]) -> float | None:
+    """Questions that this analyst may still ask."""
+    found = remaining.get("yours", {}).get("questions")
+    return None if found is None else float(found)
+
+
+# --- Reported scores --------------------------------------------------------------------------------------------------
+# Scores that an evaluation harness reports: one value an item of a benchmark, told on only through a guard.
+#
+# The items of a benchmark are the hidden sample. Whoever picks models by their plain score on it fits the items; so a
+# harness hands the per-item values over here and shows what comes back. The three harness modules beside this one are
+# thin over `GuardedScores`.
+
+
+class GuardedScores(SharedOnCopy):
     """The scores of models on one benchmark, each checked before it is told.
 
     `report` takes one value in [0, 1] for each item, by the item's id, and a guess of the score that did not come from
@@ -42,9 +292,9 @@ class GuardedScores(Shared):
 
     Parameters
     ----------
-    keeper : ReusableHoldout, Guard or RemoteGuard
-        Who holds the budget: a plan in this process, or a guard with boards, here or on a server (`hf.connect`). `open`
-        makes a guard on a ledger.
+    keeper : ReusableHoldout or AnalystGuard
+        Who holds the budget: a plan in this process, or a guard with boards. `guard.for_analyst("ann")` gives it for a
+        guard of this process, `hf.connect` for one on a server. `open` makes a guard on a ledger.
     board : str or sequence of str
         For a guard, its boards: one of intervals, a ladder, or both.
     guess : float, optional
@@ -55,8 +305,6 @@ class GuardedScores(Shared):
     answers : bool
         For a guard that has the labels: values are a model's answers, which it compares with them. By default values
         say how right the answers were, and the guard trusts the harness.
-    analyst : str, optional
-        For a guard of this process: who asks.
     ids : iterable, optional
         The ids of all items; a report with others is then refused from the first one on. To a guard an id that none of
         its rows has is nothing, and an item without a value is wrong.
@@ -74,36 +322,36 @@ class GuardedScores(Shared):
     True
     """
 
-    _not_pickled = (
+    _not_copied = (
         "guarded scores are not pickled: a copy in another process would spend the same budget twice; "
         "GuardedScores.open the same ledger there"
     )
 
     def __init__(
         self,
-        keeper: Any,
+        keeper: ReusableHoldout | AnalystGuard,
         *,
         board: str | Sequence[str] = (CHECKED, LADDER),
         guess: float | None = None,
         tolerance: float | None = None,
         answers: bool = False,
-        analyst: str | None = None,
         ids: Iterable[object] | None = None,
         prefix: str = "",
     ) -> None:
-        tolerance = None if tolerance is None else check.real("tolerance", tolerance, above=0)
+        tolerance = None if tolerance is None else arguments.real("tolerance", tolerance, above=0)
         if isinstance(keeper, ReusableHoldout):
-            if answers or analyst is not None or prefix:
-                raise InvalidParameter("answers, analyst and prefix must be left out with a holdout: it has no rows")
+            if answers or prefix:
+                raise InvalidParameter("answers and prefix must be left out with a holdout: it has no rows")
             self._keeper: Keeper = HoldoutKeeper(keeper, tolerance)
-        elif hasattr(type(keeper), "ask") and hasattr(type(keeper), "policy"):
+        elif hasattr(type(keeper), "submit"):
             named = [board] if isinstance(board, str) else list(board)
-            self._keeper = GuardKeeper(
-                keeper, named, analyst=analyst, tolerance=tolerance, answers=answers, prefix=prefix
-            )
+            self._keeper = GuardKeeper(keeper, named, tolerance=tolerance, answers=answers, prefix=prefix)
         else:
-            raise InvalidParameter(f"keeper must be a ReusableHoldout or a guard, got a {type(keeper).__name__}")
-        self._guess = None if guess is None else check.real("guess", guess, at_least=0, at_most=1)
+            raise InvalidParameter(
+                "keeper must be a ReusableHoldout or the guard of one analyst, which `guard.for_analyst(name)` and "
+                f"`hf.connect` give, got a {type(keeper).__name__}"
+            )
+        self._guess = None if guess is None else arguments.real("guess", guess, at_least=0, at_most=1)
         self._ids = None if ids is None else tuple(sorted(_names(ids)))
         if self._ids is not None and len(self._ids) != self.n:
             raise InvalidParameter(f"ids must name all items, {self.n} in all, got {len(self._ids)}")
@@ -123,7 +371,7 @@ class GuardedScores(Shared):
         step: float | None = None,
         guess: float | None = None,
         tolerance: float | None = None,
-        analyst: str | None = None,
+        analyst: str = "analyst",
     ) -> Self:
         """Scores whose budget is a ledger, which all processes and users of it share: begin it, or go on with it.
 
@@ -143,16 +391,19 @@ class GuardedScores(Shared):
         graded : bool
             Values are numbers in [0, 1]; by default 0 or 1.
         step : float, optional
-            By how much a score without a guess must beat the best so far to be shown; by default 0.01.
-        guess, tolerance, analyst
+            Scores without a guess are rounded to steps of this length, and shown if, so rounded, they beat the best so
+            far; by default 0.01.
+        guess, tolerance
             As in the constructor.
+        analyst : str
+            Who asks.
 
         Examples
         --------
         >>> scores = GuardedScores.open(None, "sums", range(1000), questions=200)
         >>> score = scores.report(range(1000), [i % 4 > 0 for i in range(1000)])     # no guess: the ladder
         >>> score.value, score.improved
-        (0.755, True)
+        (0.745, True)
         >>> scores.report(range(1000), [i % 4 > 1 for i in range(1000)]).improved
         False
         """
@@ -171,8 +422,8 @@ class GuardedScores(Shared):
             boards=tuple(boards(graded=graded, step=step)),
         )
         sample = table(answer_sheet(names, prefix, graded=graded), engine="numpy", row_key="item")
-        guard = Guard.open(ledger, sample, policy)
-        return cls(guard, guess=guess, tolerance=tolerance, analyst=analyst, ids=names, prefix=prefix)
+        guard = Guard.open(ledger, sample, policy).for_analyst(analyst)
+        return cls(guard, guess=guess, tolerance=tolerance, ids=names, prefix=prefix)
 
     @property
     def n(self) -> int:
@@ -212,7 +463,7 @@ class GuardedScores(Shared):
         InvalidParameter
             Other ids than before, a wrong number of them, or values outside [0, 1]. Nothing is spent.
         """
-        guess = self._guess if guess is None else check.real("guess", guess, at_least=0, at_most=1)
+        guess = self._guess if guess is None else arguments.real("guess", guess, at_least=0, at_most=1)
         names, found = self._matched(_names(ids), list(values))
         try:
             return self._keeper.ask(names, found, guess)
@@ -257,4 +508,7 @@ def _names(ids: Iterable[object]) -> list[str]:
     return names
 
 
-__all__ = ["GuardedScores", "ReportedScore"]
+__all__ = [
+    "GuardedScores",
+    "ReportedScore",
+]

@@ -1,6 +1,6 @@
 """scikit-learn over a reusable holdout: a scorer for `scoring=`, and a search that scores through the holdout."""
 
-from holdfast.extras import named_extras
+from holdfast.core.extras import named_extras
 from holdfast.integrations.sklearn.metric import Metric, RowMetric, StatisticMetric, metric
 from holdfast.integrations.sklearn.scorer import HoldoutScorer
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from holdfast import check
+from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.holdout import ReusableHoldout
-from holdfast.holdout.metrics.auc import auc
-from holdfast.holdout.metrics.f1 import f1
-from holdfast.holdout.metrics.precision_recall import precision, recall
-from holdfast.holdout.procedure import Procedure
+from holdfast.holdout.intervals.procedure import Procedure
+from holdfast.holdout.metrics.classification import auc, f1, precision, recall
 from holdfast.mechanisms.answer import Answer
+
+# --- Metric -----------------------------------------------------------------------------------------------------------
 
 Array = npt.NDArray[Any]
 
@@ -66,6 +66,15 @@ class Metric(ABC):
     def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
         """Check `guess` on the holdout's rows."""
 
+    @abstractmethod
+    def finalist(self, evidence: Any) -> Any:
+        """What a final or a batch of the holdout compares: one value a row, or a metric with its own interval."""
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What the holdout is told about the values of finalists."""
+        return {}
+
     def signed(self, value: float) -> float:
         """A score for scikit-learn: greater is better."""
         return value if self.greater_is_better else -value
@@ -106,6 +115,15 @@ class RowMetric(Metric):
         """Their mean, moved into the range that was declared."""
         return min(max(float(np.mean(evidence)), self.low), self.high)
 
+    def finalist(self, evidence: Any) -> Any:
+        """The per-row values."""
+        return evidence
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The range, and whether values are 0/1."""
+        return {"low": self.low, "high": self.high, "binary": self.binary}
+
     def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
         """Check a guess of the mean."""
         return holdout.check(evidence, guess, tolerance, low=self.low, high=self.high, binary=self.binary)
@@ -144,6 +162,10 @@ class StatisticMetric(Metric):
         """The statistic on these rows."""
         return float(self.plain(evidence[:, 0], evidence[:, 1]))
 
+    def finalist(self, evidence: Any) -> Any:
+        """The statistic with its interval."""
+        return self.procedure(evidence[:, 0], evidence[:, 1])
+
     def ask(self, holdout: ReusableHoldout, evidence: Array, guess: float, tolerance: float | None) -> Answer:
         """Check a guess of the statistic; by default within three times what a mean over all rows could certify."""
         if tolerance is None:
@@ -159,6 +181,7 @@ def metric(name: str, bound: float | None = None) -> Metric:
     name : str
         "accuracy"; "brier" (two classes); "log-loss", "absolute-error" and "squared-error", whose per-row values are
         clipped to `[0, bound]`; "roc-auc", "f1", "precision", "recall" (two classes, the last one is positive).
+        scikit-learn's names of these, such as "accuracy_score" or "neg_log_loss", are understood.
     bound : float, optional
         The largest per-row loss, for the three that have no bound of their own.
 
@@ -167,7 +190,7 @@ def metric(name: str, bound: float | None = None) -> Metric:
     >>> metric("log-loss", bound=5).high, metric("accuracy").greater_is_better
     (5.0, True)
     """
-    check.choice("metric", name, tuple(sorted([*_PLAIN, *_CLIPPED])))
+    name = arguments.metric(name, tuple(sorted([*_PLAIN, *_CLIPPED])))
     if name in _PLAIN:
         if bound is not None:
             raise InvalidParameter(f"bound must be None for {name}, which has its own range, got {bound}")
@@ -176,7 +199,7 @@ def metric(name: str, bound: float | None = None) -> Metric:
         raise InvalidParameter(
             f"bound must be given for {name}: metric({name!r}, bound=...) clips each row's loss to it"
         )
-    bound = check.real("bound", bound, above=0)
+    bound = arguments.real("bound", bound, above=0)
     return RowMetric(name, 0.0, bound, False, partial(_CLIPPED[name], bound=bound))
 
 
@@ -253,4 +276,43 @@ _CLIPPED: dict[str, Callable[..., Array]] = {
     "squared-error": _squared_error,
 }
 
-__all__ = ["Array", "Metric", "RowMetric", "StatisticMetric", "metric"]
+
+# --- Overlap ----------------------------------------------------------------------------------------------------------
+# Do two tables lie in the same memory? Then rows of one are rows of the other.
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Whether two tables share memory, as slices of one table do; False where that cannot be seen.
+
+    It catches the mistake that is easy to make: a guess or a fit on the very array, frame or slice that is held out.
+    Rows that were copied (picked by a list, shuffled, split by `train_test_split`) leave no trace, so False proves
+    nothing.
+
+    Examples
+    --------
+    >>> table = np.zeros((6, 2))
+    >>> overlap(table, table[4:]), overlap(table[:4], table[4:]), overlap(table, table.copy())
+    (True, False, False)
+    """
+    if a is b:
+        return True
+    first, second = _memory(a), _memory(b)
+    if first is None or second is None:
+        return False
+    most: Any = 10_000  # numpy's types know the two special values only
+    try:
+        return np.shares_memory(first, second, max_work=most)
+    except np.exceptions.TooHardError:
+        return False
+
+
+def _memory(table: Any) -> npt.NDArray[Any] | None:
+    """An array in the table's own memory: itself, a frame's first column, or the entries of a sparse matrix."""
+    if hasattr(table, "iloc"):
+        try:
+            table = np.asarray(table.iloc[:, 0] if getattr(table, "ndim", 1) == 2 else table)
+        except (TypeError, ValueError, IndexError):
+            return None
+    elif hasattr(table, "tocsr"):
+        table = getattr(table, "data", None)
+    return table if isinstance(table, np.ndarray) else None

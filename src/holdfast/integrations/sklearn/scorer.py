@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
+from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
-from holdfast.errors import InvalidParameter
+from holdfast.core.copying import SharedOnCopy
+from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable
 from holdfast.holdout import ReusableHoldout
-from holdfast.integrations.sklearn.metric import Metric, metric
-from holdfast.integrations.sklearn.overlap import overlap
+from holdfast.integrations.sklearn.metric import Metric, metric, overlap
 from holdfast.mechanisms.answer import Answer
-from holdfast.mechanisms.shared import Shared
 
 
-class HoldoutScorer(Shared):
+class HoldoutScorer(SharedOnCopy):
     """Score estimators on guarded rows: the score on the rows that scikit-learn hands over is only the guess.
 
     Called as `scorer(estimator, X, y)`, as `GridSearchCV`, `cross_val_score` and others call what they get as
     `scoring=`. The score on `X, y` is the guess; it is checked on the holdout; what is returned is the answer's
     value: the guess if it passed, the corrected value if not. Once the planned questions or failures are used up it
-    raises `BudgetExhausted`, which searches with `error_score=nan` record as a missing score.
+    raises `BudgetExhausted`, which searches with `error_score=nan` record as a missing score. When nothing more is to
+    be asked, `close` gives every score exactly, with its interval.
 
-    The scorer is one budget. `copy.deepcopy` and `sklearn.base.clone` return the same object, threads may share it,
-    and it is not pickled: a copy in another process would spend the same confidence twice. `n_jobs` with processes
-    is what `ReusableHoldoutSearch` is for.
+    The scorer is one budget. `copy.deepcopy` and `sklearn.base.clone` return the same object, and threads may share it.
+    With `n_jobs` it may travel to other processes: there it computes the values of the rows and asks this process,
+    which alone has the budget. It is not for storing: what is read back after this process has ended answers nothing.
 
     Parameters
     ----------
@@ -47,12 +49,12 @@ class HoldoutScorer(Shared):
     >>> search = GridSearchCV(LogisticRegression(), {"C": [0.01, 1]}, scoring=scorer, cv=4).fit(X[:2000], y[:2000])
     >>> len(scorer.answers), scorer.answers[0].passed
     (8, True)
+    >>> exact = scorer.close()
+    >>> exact[0].half_width < scorer.answers[0].half_width
+    True
     """
 
-    _not_pickled = (
-        "a HoldoutScorer is not pickled: a copy in another process would spend the same confidence twice; "
-        "use n_jobs=1, threads (joblib.parallel_config('threading')) or ReusableHoldoutSearch"
-    )
+    _not_copied = "a {name} travels to other processes of this machine, and is not for storing"
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class HoldoutScorer(Shared):
         self._X, self._y = X_holdout, y_holdout
         self._answers: list[Answer] = []
         self._lock = threading.Lock()
+        self._desk: _Desk | None = None
 
     @property
     def holdout(self) -> ReusableHoldout:
@@ -85,25 +88,99 @@ class HoldoutScorer(Shared):
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """The guarded score of a fitted estimator, greater is better."""
-        if overlap(X, self._X):
-            raise InvalidParameter("X must not share rows with X_holdout: a guess must not come from the holdout")
-        answer = self.ask(estimator, self._metric.point(self._metric.evidence(estimator, X, y)))
+        guess, evidence = evidence_of(self._metric, estimator, X, y, self._X, self._y)
+        answer = self._ask(evidence, guess)
         return float("nan") if answer.value is None else self._metric.signed(answer.value)
 
     def ask(self, estimator: Any, guess: float) -> Answer:
         """Check a guess of this estimator's metric that you have from elsewhere, and return the whole answer."""
-        evidence = self._metric.evidence(estimator, self._X, self._y)
+        return self._ask(self._metric.evidence(estimator, self._X, self._y), guess)
+
+    def _ask(self, evidence: Any, guess: float) -> Answer:
         with self._lock:
             answer = self._metric.ask(self._holdout, evidence, guess, self._tolerance)
             self._answers.append(answer)
         return answer
 
+    def close(self) -> tuple[Answer, ...]:
+        """End the run: every score that was asked for, exactly, with its interval. Nothing more can be asked."""
+        with self._lock:
+            mine = {id(answer): at for at, answer in enumerate(self._answers)}
+            before = self._holdout.transcript
+            exact = self._holdout.close()
+            found = {mine[id(old)]: new for old, new in zip(before, exact, strict=True) if id(old) in mine}
+            return tuple(found[at] for at in sorted(found))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        with self._lock:
+            if self._desk is None:
+                self._desk = _Desk(self)
+            return ScorerElsewhere, (self._desk.address, self._desk.key, self._metric, self._X, self._y)
+
     def __repr__(self) -> str:
         return f"HoldoutScorer({self._holdout!r}, metric={self._metric.name!r})"
 
 
+class ScorerElsewhere:
+    """A `HoldoutScorer` in another process: it computes what the rows say and asks the process that has the budget."""
+
+    def __init__(self, address: Any, key: bytes, chosen: Metric, X: Any, y: Any) -> None:
+        self._address, self._key, self._metric, self._X, self._y = address, key, chosen, X, y
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """The guarded score of a fitted estimator, greater is better."""
+        guess, evidence = evidence_of(self._metric, estimator, X, y, self._X, self._y)
+        try:
+            with Client(self._address, authkey=self._key) as line:
+                line.send((evidence, guess))
+                told = line.recv()
+        except (OSError, EOFError):
+            raise LedgerUnavailable(
+                "the process that has this scorer's budget has ended: a HoldoutScorer is not for storing"
+            ) from None
+        if isinstance(told, Exception):
+            raise told
+        return float("nan") if told is None else self._metric.signed(told)
+
+
+class _Desk:
+    """Answers copies of a scorer in other processes of this machine, one connection after the other."""
+
+    def __init__(self, scorer: HoldoutScorer) -> None:
+        self.key = secrets.token_bytes(32)
+        self._scorer = scorer
+        self._listener = Listener(authkey=self.key)
+        self.address = self._listener.address
+        threading.Thread(target=self._serve, name="holdfast-scorer", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                line = self._listener.accept()
+            except (OSError, EOFError):
+                return
+            except Exception:  # somebody without the key
+                continue
+            with line:
+                self._answer(line)
+
+    def _answer(self, line: Connection[Any, Any]) -> None:
+        try:
+            evidence, guess = line.recv()
+            told: Any = self._scorer._ask(evidence, guess).value
+        except HoldfastError as error:
+            told = error
+        except (EOFError, OSError, TypeError, ValueError):
+            return
+        line.send(told)
+
+
+def evidence_of(chosen: Metric, estimator: Any, X: Any, y: Any, X_holdout: Any, y_holdout: Any) -> tuple[float, Any]:
+    """The guess on the rows that were handed over, and what the holdout's rows say. The latter is secret."""
+    if overlap(X, X_holdout):
+        raise InvalidParameter("X must not share rows with X_holdout: a guess must not come from the holdout")
+    return chosen.point(chosen.evidence(estimator, X, y)), chosen.evidence(estimator, X_holdout, y_holdout)
+
+
 def _resolve(which: str | Metric) -> Metric:
     return which if isinstance(which, Metric) else metric(which)
-
-
-__all__ = ["HoldoutScorer"]

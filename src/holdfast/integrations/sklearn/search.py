@@ -1,13 +1,17 @@
-"""A search over parameters that scores every candidate through one reusable holdout."""
+"""A search over parameters that ends with one certified final on held-out rows."""
 
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from numbers import Integral
+from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv, train_test_split
@@ -17,13 +21,187 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from holdfast import check
-from holdfast.errors import BudgetExhausted, InvalidParameter
+from holdfast.core import arguments
+from holdfast.errors import InvalidParameter
 from holdfast.holdout import ReusableHoldout
-from holdfast.integrations.sklearn.candidate import GUESSES, Fitted, Job, Rows
-from holdfast.integrations.sklearn.metric import Metric, metric
-from holdfast.integrations.sklearn.overlap import overlap
-from holdfast.integrations.sklearn.results import Scored, lower_end, results
+from holdfast.holdout.final import FinalResult, split_of
+from holdfast.integrations.sklearn.metric import Array, Metric, metric, overlap
+
+# --- Candidate --------------------------------------------------------------------------------------------------------
+# One candidate of a search: fitted, guessed and evaluated on the holdout's rows, next to each other in one worker.
+
+GUESSES = ("validation", "train", "cross-validation")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Features and labels of one part of the data."""
+
+    X: Any
+    y: Any
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted:
+    """What a worker hands back. `evidence` is about the holdout's rows and therefore secret; no repr shows it."""
+
+    estimator: Any
+    guess: float
+    evidence: Array | None
+    fit_time: float
+    score_time: float
+    error: str | None = None
+
+
+def _failed(start: float, error: str) -> Fitted:
+    return Fitted(None, float("nan"), None, time.perf_counter() - start, 0.0, error)
+
+
+@dataclass(frozen=True)
+class Job:
+    """How every candidate of a search is fitted, guessed and evaluated."""
+
+    fit: Rows
+    validation: Rows | None
+    holdout: Rows
+    metric: Metric
+    guess: str | Callable[[Any, Any, Any], float] | None
+    cv: Any
+    fit_params: dict[str, Any]
+    raise_errors: bool
+
+    def run(self, estimator: Any) -> Fitted:
+        """Fit one candidate; an error in its fit or its score is recorded unless it is to be raised."""
+        start = time.perf_counter()
+        try:
+            estimator.fit(self.fit.X, self.fit.y, **self.fit_params)
+        except Exception as error:
+            if self.raise_errors:
+                raise
+            # The fit has not seen the holdout: its words may be shown.
+            return _failed(start, f"{type(error).__name__}: {error}")
+        fitted = time.perf_counter()
+        try:
+            guess = self._guess(estimator)
+            evidence = self.metric.evidence(estimator, self.holdout.X, self.holdout.y)
+        except Exception as error:
+            if self.raise_errors:
+                raise
+            # These words may quote a row of the holdout: only the kind of error is kept.
+            return _failed(start, f"{type(error).__name__} while scoring")
+        return Fitted(estimator, guess, evidence, fitted - start, time.perf_counter() - fitted)
+
+    def _guess(self, estimator: Any) -> float:
+        if self.guess is None:
+            return math.nan
+        if callable(self.guess):
+            return arguments.real("guess", float(self.guess(estimator, self.fit.X, self.fit.y)))
+        if self.guess == "cross-validation":
+            return self._cross_validated(estimator)
+        rows = self.fit if self.guess == "train" or self.validation is None else self.validation
+        return arguments.real("guess", self.metric.point(self.metric.evidence(estimator, rows.X, rows.y)))
+
+    def _cross_validated(self, estimator: Any) -> float:
+        from sklearn.model_selection import cross_val_score
+
+        scores = cross_val_score(
+            estimator, self.fit.X, self.fit.y, scoring=self.metric.score, cv=self.cv, params=self.fit_params or None
+        )
+        return self.metric.signed(float(np.mean(scores)))
+
+
+# --- Results ----------------------------------------------------------------------------------------------------------
+# The results of a search as scikit-learn lays them out, with what was certified and what failed.
+
+
+@dataclass(frozen=True, repr=False)
+class Line:
+    """One candidate of a search. What it showed on the holdout is secret until the run ends."""
+
+    params: Mapping[str, Any]
+    round: int
+    fitted: Fitted
+
+    @property
+    def name(self) -> str:
+        """What it is called: the same for the same parameters, in whatever order they are given."""
+        return ", ".join(f"{key}={value!r}" for key, value in sorted(self.params.items())) or "as it is"
+
+    @property
+    def refused(self) -> str:
+        """Why it has no score; empty where it has one."""
+        return "" if self.fitted.evidence is not None else f"fit failed: {self.fitted.error}"
+
+
+def results(
+    chosen: Metric, lines: Sequence[Line], best: int, final: FinalResult | None, failed: float
+) -> dict[str, Any]:
+    """The results as scikit-learn's searches lay them out. Scores are shown once the run has ended."""
+    columns: dict[str, Any] = {
+        "mean_fit_time": np.array([line.fitted.fit_time for line in lines]),
+        "mean_score_time": np.array([line.fitted.score_time for line in lines]),
+    }
+    for name in sorted({name for line in lines for name in line.params}):
+        column: npt.NDArray[Any] = np.empty(len(lines), dtype=object)
+        column[:] = [line.params.get(name) for line in lines]
+        columns[f"param_{name}"] = np.ma.MaskedArray(column, mask=[name not in line.params for line in lines])
+    score = np.full(len(lines), math.nan)
+    low, high = score.copy(), score.copy()
+    if final is not None:
+        for at, line in enumerate(lines):
+            evidence = line.fitted.evidence
+            score[at] = failed if evidence is None else chosen.signed(chosen.point(evidence))
+            ends = (final.interval or {}).get(line.name) or (final.winner_interval if at == best else None)
+            if ends is not None:
+                low[at], high[at] = sorted(chosen.signed(end) for end in ends)
+    return columns | {
+        "params": [dict(line.params) for line in lines],
+        "round": np.array([line.round for line in lines]),
+        "guess": np.array([chosen.signed(line.fitted.guess) for line in lines]),
+        "mean_test_score": score,
+        "holdout_low": low,
+        "holdout_high": high,
+        "refused": np.array([line.refused for line in lines], dtype=object),
+        "rank_test_score": _ranks(score),
+    }
+
+
+def _ranks(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    """1 for the greatest score; ties share the smaller rank; what has no score comes last."""
+    known = np.where(np.isnan(scores), -math.inf, scores)
+    return (np.searchsorted(np.sort(-known), -known, side="left") + 1).astype(np.int32)
+
+
+def narrow(grid: Mapping[str, Any] | Sequence[Mapping[str, Any]], winner: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """A finer grid around a winner: for each number the middles between it and its neighbours; all else stays.
+
+    Numbers that are all positive and spread over a factor of ten or more are halved on a logarithmic scale.
+
+    Examples
+    --------
+    >>> narrow({"depth": [2, 4, 8], "C": [0.01, 1.0, 100.0]}, {"depth": 4, "C": 1.0})
+    {'depth': [3, 4, 6], 'C': [0.1, 1.0, 10.0]}
+    """
+    grids = [grid] if isinstance(grid, Mapping) else list(grid)
+    found: dict[str, list[Any]] = {}
+    for name, value in winner.items():
+        listed = [one.get(name, ()) for one in grids]
+        values = [v for one in listed if hasattr(one, "__iter__") for v in one]
+        tried: list[Any] = sorted({v for v in values if isinstance(v, Real) and not isinstance(v, bool)})
+        if value not in tried or len(tried) < 2:
+            found[name] = [value]
+            continue
+        place = tried.index(value)
+        around = [tried[at] for at in (place - 1, place + 1) if 0 <= at < len(tried)]
+        wide = tried[0] > 0 and tried[-1] >= 10 * tried[0]
+        middles = [math.sqrt(value * other) if wide else (value + other) / 2 for other in around]
+        if all(isinstance(v, Integral) for v in tried):
+            middles = [round(middle) for middle in middles]
+        found[name] = sorted({*middles, value})
+    return found
+
+
+# --- Search -----------------------------------------------------------------------------------------------------------
 
 
 def _has(name: str) -> Callable[[Any], bool]:
@@ -41,20 +219,26 @@ def _one_a_row(value: Any, rows: int) -> bool:
 def _share_or_count(name: str, size: Any, rows: int) -> float | int:
     """A share of the rows, or their number: scikit-learn would complain about its own `test_size` instead."""
     if isinstance(size, Integral) and not isinstance(size, bool):
-        return check.whole(name, size, at_least=1, at_most=max(rows - 1, 1))
+        return arguments.whole(name, size, at_least=1, at_most=max(rows - 1, 1))
     try:
-        return check.probability(name, size)
+        return arguments.probability(name, size)
     except InvalidParameter as error:
         raise InvalidParameter(f"{error}; a whole number of type int counts rows") from None
 
 
-class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
-    """Search a grid, or random draws from distributions, and believe every score.
+Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Refine = Callable[[int, dict[str, Any]], Grid]
 
-    Rows are split once: a part to fit on, a part for guesses, and the holdout. Every candidate is fitted, its score is
-    guessed without the holdout, and the guess is checked on the holdout; all intervals hold at once with the
-    confidence. The winner is the candidate with the greatest certified lower end, and `best_estimator_` is the very
-    model that was certified, not a refit.
+
+class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
+    """Search a grid, random draws, or several rounds of them, and report one number that holds.
+
+    Rows are split once: a part to fit on, and the holdout. A search of one round fits every candidate and ends with one
+    final on the holdout: the winner is the candidate with the best score there, its interval holds for whatever
+    candidate won, and `loss_at_most_` bounds what the choice may have lost. Nothing is spent on the way, so this is
+    never wider than Bonferroni. With several rounds, each shows its winner's name alone, the next grid follows from it,
+    and the final is between the winners. `best_estimator_` is the very model that was certified, not a refit. The
+    result does not depend on the order of the grid.
 
     Parameters
     ----------
@@ -63,29 +247,33 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
     param_grid : dict or list of dict
         A grid as for `GridSearchCV`; with `n_iter`, lists or distributions as for `RandomizedSearchCV`.
     n_iter : int, optional
-        Number of random draws. Without it every point of the grid is tried.
+        Number of random draws a round. Without it every point of the grid is tried.
+    rounds : int
+        How many rounds of search. After the first each has the grid that `refine` gives.
+    refine : callable, optional
+        `refine(round, winner) -> grid` for the rounds after the first, numbered from 2; `winner` are the parameters
+        that won the round before. By default a finer grid around the winner.
     metric : str or Metric
         "accuracy", another name of `holdfast.integrations.sklearn.metric`, or an own metric.
     guess : str or callable
-        Where guesses come from: "validation" (a part of the training rows, kept out of the fit), "train" (the rows of
-        the fit: poor for models that memorise), "cross-validation", or `guess(estimator, X, y) -> float`.
+        With several rounds: where scores come from that say who is expected to win. "validation" (a part of the
+        training rows, kept out of the fit), "train", "cross-validation", or `guess(estimator, X, y) -> float`. A search
+        of one round needs none.
     holdout_size : float or int
-        Rows for the holdout, unless `fit` is given the holdout. A share or a number.
+        Rows for the holdout, unless `fit` is given the holdout. A part or a number.
     validation_size : float or int
-        Rows of the rest for guesses, with `guess="validation"`.
+        Rows of the rest for guesses, with several rounds and `guess="validation"`.
     confidence : float
-        Probability that every interval of the search holds.
-    failures : int, optional
-        Failed guesses that the plan pays for; without it a series does.
-    tolerance : float, optional
-        What a pass certifies; by default the holdout's own choice.
+        Probability that everything the search says holds.
+    claims : str, list or mapping
+        What the final claims, as for `ReusableHoldout.final`: "winner", "intervals", "ranks", or parts of several.
     holdout : ReusableHoldout, optional
-        An earlier plan to go on with, when its rows are given to `fit`. By default a new plan with one question a
-        candidate.
+        An earlier plan to go on with, when its rows are given to `fit`. Then every round is a batch of that plan, and
+        `finish` ends it. By default a new plan, which `fit` ends.
     cv : int, splitter or iterable, optional
         For `guess="cross-validation"`.
     n_jobs : int, optional
-        Candidates at a time. Workers fit and predict; only this process asks the holdout, in the candidates' order.
+        Candidates at a time. Workers fit and predict; only this process asks the holdout.
     error_score : float or "raise"
         The score of a candidate whose fit failed.
     random_state : int, RandomState or None
@@ -94,15 +282,21 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     cv_results_ : dict of arrays
-        `params`, `param_*`, `guess`, `mean_test_score` (the guarded score, NaN where refused), `holdout_low`,
-        `holdout_high`, `holdout_passed`, `refused` (why, or empty), `tied_with_best` (intervals overlap),
-        `rank_test_score`, `mean_fit_time`, `mean_score_time`.
-    best_estimator_, best_index_, best_params_, best_score_, best_interval_
-        The honest winner.
-    answers_ : list of Answer or None
-        One entry a candidate.
+        `params`, `param_*`, `round`, `guess`, `mean_test_score` (exact, once the run has ended), `holdout_low`,
+        `holdout_high` (where an interval was claimed), `refused` (why there is no score, or empty), `rank_test_score`,
+        `mean_fit_time`, `mean_score_time`.
+    best_estimator_, best_index_, best_params_, best_score_
+        The winner, and its exact score on the holdout.
+    best_interval_ : tuple or None
+        Holds the winner's score in the population; None before the run has ended, or where it was not claimed.
+    loss_at_most_ : float or None
+        By how much the truly best candidate of the final can be better than the winner.
+    ranks_ : dict or None
+        The best and the worst rank of each finalist, where ranks were claimed.
+    result_ : FinalResult or None
+        Everything that the final showed.
     holdout_ : ReusableHoldout
-        The plan and what is left of it. It does not travel with a pickle; `holdout_.state()` hands it over.
+        The plan. It does not travel with a pickle; `holdout_.state()` hands it over.
 
     Examples
     --------
@@ -118,16 +312,17 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self,
         estimator: Any,
-        param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        param_grid: Grid,
         *,
         n_iter: int | None = None,
+        rounds: int = 1,
+        refine: Refine | None = None,
         metric: str | Metric = "accuracy",
         guess: str | Callable[[Any, Any, Any], float] = "validation",
         holdout_size: float | int = 0.3,
         validation_size: float | int = 0.25,
         confidence: float = 0.95,
-        failures: int | None = None,
-        tolerance: float | None = None,
+        claims: Any = "winner",
         holdout: ReusableHoldout | None = None,
         cv: Any = None,
         n_jobs: int | None = None,
@@ -137,13 +332,14 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.param_grid = param_grid
         self.n_iter = n_iter
+        self.rounds = rounds
+        self.refine = refine
         self.metric = metric
         self.guess = guess
         self.holdout_size = holdout_size
         self.validation_size = validation_size
         self.confidence = confidence
-        self.failures = failures
-        self.tolerance = tolerance
+        self.claims = claims
         self.holdout = holdout
         self.cv = cv
         self.n_jobs = n_jobs
@@ -151,7 +347,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, X_holdout: Any = None, y_holdout: Any = None, **fit_params: Any) -> Self:
-        """Fit every candidate and ask the holdout about each.
+        """Fit every candidate, and end with a final on the holdout unless a plan to go on with was given.
 
         Parameters
         ----------
@@ -166,50 +362,70 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         Notes
         -----
         Without `X_holdout` every call draws a split and a plan of its own, and its confidence is for that call alone.
-        Several searches of one data set whose grids follow each other's results are one analysis: hold rows out once,
-        give them to every `fit` and go on with one plan (`holdout=`).
+        Several searches of one data set whose grids follow each other's results are one analysis: use rounds, or hold
+        rows out once, give them to every `fit` and go on with one plan (`holdout=`).
 
         """
-        self._check(y)
+        rounds = self._check(y)
         y = column_or_1d(y, warn=True)
         type_of_target(y, input_name="y", raise_unknown=True)
-        candidates, job = self._candidates(), self._prepare(X, y, X_holdout, y_holdout, fit_params)
+        batches = rounds > 1 or self.holdout is not None
+        job = self._prepare(X, y, X_holdout, y_holdout, fit_params, batches)
         plan = self.holdout
         if plan is None:
-            # One plan for grids of any size: more failures than candidates cannot come.
-            failures = (
-                None
-                if self.failures is None
-                else min(check.whole("failures", self.failures, at_least=0), len(candidates))
-            )
-            plan = ReusableHoldout(len(job.holdout.y), len(candidates), self.confidence, failures)
-        scored: list[Scored] = []
-        asked = plan.asked
-        best: tuple[float, int, Any] | None = None
-        for params, fitted in zip(candidates, self._fit_all(job, candidates), strict=True):
-            line = self._ask(plan, job, params, fitted, strict=plan.asked == asked)
-            low = lower_end(job.metric, line.answer)
-            if low is not None and (best is None or low > best[0]):
-                best = (low, len(scored), fitted.estimator)
-            scored.append(line)
-        self._report_failed_fits(scored)
-        if best is None:
-            raise BudgetExhausted(
-                f"no candidate of {len(candidates)} has a certified score: {scored[0].refused or 'no answer'}; "
-                "plan more failures, more rows or better guesses"
-            )
-        self._publish(job.metric, scored, best, plan)
+            plan = ReusableHoldout(len(job.holdout.y), confidence=self.confidence, final=1.0)
+        lines: list[Line] = []
+        winners: list[Line] = []
+        grid: Grid = self.param_grid
+        for number in range(1, rounds + 1):
+            found = self._round(job, grid, number, {line.name for line in lines})
+            lines += found
+            scored = [line for line in found if line.fitted.evidence is not None]
+            if not scored:
+                break
+            if batches:
+                winners.append(_winner(plan, job.metric, scored))
+                grid = self._next_grid(number + 1, winners[-1].params, grid) if number < rounds else grid
+            else:
+                winners = scored
+        self._report_failed_fits(lines)
+        self._lines, self._winners, self._job_metric = lines, winners, job.metric
+        self.metric_, self.holdout_, self.n_candidates_ = job.metric, plan, len(lines)
+        self._publish(winners[-1] if batches else None, None)
+        return self if self.holdout is not None else self.finish()
+
+    def finish(self) -> Self:
+        """End the plan with a final between the winners of the rounds; `fit` does that for a plan of its own."""
+        check_is_fitted(self, "holdout_")
+        chosen = self._job_metric
+        finalists = {
+            line.name: chosen.finalist(line.fitted.evidence) for line in sorted(self._winners, key=lambda one: one.name)
+        }
+        final = self.holdout_.final(
+            finalists,
+            self.claims,
+            greater_is_better=chosen.greater_is_better,
+            **chosen.declared,
+        )
+        winner = next(line for line in self._winners if line.name == final.winner)
+        self._publish(winner, final)
         return self
 
-    def _check(self, y: Any) -> None:
+    def _check(self, y: Any) -> int:
         if not callable(self.guess):
-            check.choice("guess", self.guess, GUESSES)
+            arguments.choice("guess", self.guess, GUESSES)
+        split_of(self.claims)
+        if self.refine is not None and not callable(self.refine):
+            raise InvalidParameter(f"refine must be a function, got a {type(self.refine).__name__}")
         if self.holdout is not None and not isinstance(self.holdout, ReusableHoldout):
             raise InvalidParameter(f"holdout must be a ReusableHoldout or None, got a {type(self.holdout).__name__}")
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")  # scikit-learn's own words
+        return arguments.whole("rounds", self.rounds, at_least=1)
 
-    def _prepare(self, X: Any, y: Any, X_holdout: Any, y_holdout: Any, fit_params: dict[str, Any]) -> Job:
+    def _prepare(
+        self, X: Any, y: Any, X_holdout: Any, y_holdout: Any, fit_params: dict[str, Any], guesses: bool
+    ) -> Job:
         chosen = self.metric if isinstance(self.metric, Metric) else metric(self.metric)
         if (X_holdout is None) != (y_holdout is None):
             raise InvalidParameter("X_holdout and y_holdout must be given together")
@@ -224,7 +440,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             raise InvalidParameter(f"y_holdout must have the holdout's {self.holdout.n} rows, got {rows}")
         chosen.check_labels(y)  # here and not while scoring, where errors may quote guarded rows
         validation = None
-        if self.guess == "validation":
+        if guesses and self.guess == "validation":
             X, X_guess, y, y_guess, fit_params = self._split(X, y, "validation_size", fit_params)
             validation = Rows(X_guess, y_guess)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
@@ -233,11 +449,28 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             validation,
             Rows(X_holdout, y_holdout),
             chosen,
-            self.guess,
+            self.guess if guesses else None,
             cv,
             fit_params,
             self.error_score == "raise",
         )
+
+    def _round(self, job: Job, grid: Grid, number: int, known: set[str]) -> list[Line]:
+        """The candidates of one round, fitted; those that were tried before are not tried again."""
+        drawn = self.n_iter is not None and number == 1
+        if drawn:
+            draws = arguments.whole("n_iter", self.n_iter, at_least=1)
+            tried = list(ParameterSampler(grid, draws, random_state=self.random_state))
+        else:
+            tried = list(ParameterGrid(grid))
+        unfitted = Fitted(None, math.nan, None, 0.0, 0.0)
+        fresh = {Line(params, number, unfitted).name: params for params in tried}
+        fresh = {name: params for name, params in fresh.items() if name not in known}
+        fitted = self._fit_all(job, list(fresh.values()))
+        return [Line(params, number, one) for params, one in zip(fresh.values(), fitted, strict=True)]
+
+    def _next_grid(self, number: int, winner: Mapping[str, Any], grid: Grid) -> Grid:
+        return narrow(grid, winner) if self.refine is None else self.refine(number, dict(winner))
 
     def _split(self, X: Any, y: Any, name: str, fit_params: dict[str, Any]) -> Any:
         """Rows for the first part and for the second, and the first part of what `fit` gets one entry a row of."""
@@ -249,12 +482,6 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         )
         return *parts[:4], fit_params | dict(zip(per_row, parts[4::2], strict=True))
 
-    def _candidates(self) -> list[Mapping[str, Any]]:
-        if self.n_iter is None:
-            return list(ParameterGrid(self.param_grid))
-        draws = check.whole("n_iter", self.n_iter, at_least=1)
-        return list(ParameterSampler(self.param_grid, draws, random_state=self.random_state))
-
     def _fit_all(self, job: Job, candidates: Sequence[Mapping[str, Any]]) -> Iterator[Fitted]:
         base = clone(self.estimator)
         made = (clone(base).set_params(**clone(dict(params), safe=False)) for params in candidates)
@@ -263,25 +490,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         )
         return run
 
-    def _ask(self, plan: ReusableHoldout, job: Job, params: Mapping[str, Any], fitted: Fitted, strict: bool) -> Scored:
-        answer, refused = None, ""
-        if fitted.evidence is None:
-            refused = f"fit failed: {fitted.error}"
-        else:
-            try:
-                answer = job.metric.ask(plan, fitted.evidence, fitted.guess, self.tolerance)
-                refused = "" if answer.value is not None else "failures used up"
-            except BudgetExhausted as error:
-                refused = str(error)
-            except InvalidParameter as error:
-                # Say wrong input at once; but once answers are paid for, a tolerance that failures have made too small
-                # must not throw them away.
-                if strict or job.raise_errors:
-                    raise
-                refused = str(error)
-        return Scored(params, fitted.guess, answer, refused, fitted.fit_time, fitted.score_time)
-
-    def _report_failed_fits(self, scored: Sequence[Scored]) -> None:
+    def _report_failed_fits(self, scored: Sequence[Line]) -> None:
         failed = [line.refused for line in scored if line.refused.startswith("fit failed")]
         if len(failed) == len(scored):
             kind = TypeError if failed[0].startswith("fit failed: TypeError") else ValueError
@@ -290,21 +499,23 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             text = f"{len(failed)} of {len(scored)} candidates failed; the first: {failed[0]}"
             warnings.warn(text, FitFailedWarning, stacklevel=3)
 
-    def _publish(
-        self, chosen: Metric, scored: list[Scored], best: tuple[float, int, Any], plan: ReusableHoldout
-    ) -> None:
-        self.metric_, self.holdout_ = chosen, plan
-        _, self.best_index_, self.best_estimator_ = best
-        self.answers_ = [line.answer for line in scored]
-        failed_score = math.nan if self.error_score == "raise" else float(self.error_score)
-        self.cv_results_ = results(chosen, scored, self.best_index_, failed_score)
-        self.best_params_ = dict(scored[self.best_index_].params)
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self.best_interval_ = (
-            float(self.cv_results_["holdout_low"][self.best_index_]),
-            float(self.cv_results_["holdout_high"][self.best_index_]),
-        )
-        self.n_candidates_ = len(scored)
+    def _publish(self, winner: Line | None, final: FinalResult | None) -> None:
+        """What the search shows: the winner's name before the run has ended, and everything after that."""
+        best = self._lines.index(winner) if winner is not None else 0
+        failed = math.nan if self.error_score == "raise" else float(self.error_score)
+        self.cv_results_ = results(self._job_metric, self._lines, best, final, failed)
+        self.result_ = final
+        self.best_interval_ = self.loss_at_most_ = self.ranks_ = None
+        if winner is None:
+            return
+        self.best_index_, self.best_estimator_ = best, winner.fitted.estimator
+        self.best_params_ = dict(winner.params)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        if final is not None:
+            if final.winner_interval is not None:
+                low, high = sorted(self._job_metric.signed(end) for end in final.winner_interval)
+                self.best_interval_ = low, high
+            self.loss_at_most_, self.ranks_ = final.loss_at_most, final.ranks
 
     def score(self, X: Any, y: Any = None) -> float:
         """The plain score of the winner on rows of your own; no guarantee, no cost."""
@@ -362,8 +573,10 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickled search predicts and reports; its budget stays here, because a copy would spend it twice.
+        # What candidates showed on the holdout stays here too, while the run has not ended.
         state = dict(super().__getstate__())
-        state.pop("holdout_", None)
+        for name in ("holdout_", "_lines", "_winners"):
+            state.pop(name, None)
         return state
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -385,4 +598,13 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-__all__ = ["ReusableHoldoutSearch"]
+def _winner(plan: ReusableHoldout, chosen: Metric, lines: Sequence[Line]) -> Line:
+    """The winner of a round: the only thing that the round shows."""
+    ordered = sorted(lines, key=lambda line: line.name)
+    if len(ordered) == 1:
+        return ordered[0]
+    candidates = {line.name: chosen.finalist(line.fitted.evidence) for line in ordered}
+    guesses = {line.name: line.fitted.guess for line in ordered if not math.isnan(line.fitted.guess)}
+    range_ = {name: value for name, value in chosen.declared.items() if name != "binary"}
+    answer = plan.best(candidates, guesses, greater_is_better=chosen.greater_is_better, **range_)
+    return next(line for line in ordered if line.name == answer.value)

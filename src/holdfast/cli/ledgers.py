@@ -1,0 +1,299 @@
+"""The ledger or the server that a command means, and what the guard's commands read from options and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable
+
+if TYPE_CHECKING:
+    from holdfast.client import Connection, RemoteGuard
+    from holdfast.data.sample import Sample
+    from holdfast.guard.analyst import AnalystGuard
+    from holdfast.guard.leaderboard import Leaderboard
+    from holdfast.guard.ledger.ledger import Ledger
+    from holdfast.guard.ledger.store import Store
+    from holdfast.guard.policy import Policy
+    from holdfast.guard.state import Status
+
+
+# --- Guard input ------------------------------------------------------------------------------------------------------
+# What the guard's commands read: policies, samples, stores and questions' options.
+
+_ROWS = (".csv", ".parquet")
+
+
+def refuse_swapped(ledger: str, sample: str | None) -> None:
+    """Refuse a file of rows in the ledger's place, before anything is opened or made.
+
+    Examples
+    --------
+    >>> refuse_swapped("a.db", "b.csv")
+    >>> refuse_swapped("b.csv", "a.db")
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: the arguments look swapped: the ledger comes first, then the rows, ...
+    """
+    if sample is not None and Path(ledger).suffix.lower() in _ROWS and Path(sample).suffix.lower() not in _ROWS:
+        raise InvalidParameter(
+            f"the arguments look swapped: the ledger comes first, then the rows, as in {sample} {ledger}"
+        )
+
+
+def store_at(where: str, *, create: bool = False) -> Store:
+    """Open a store, or say what is missing."""
+    from holdfast.guard.ledger.opening import open_store
+
+    try:
+        return open_store(where, create=create)
+    except LedgerUnavailable as error:
+        if create or "://" in where or (Path(where).exists() and Path(where).stat().st_size):
+            raise
+        raise LedgerUnavailable(f"{error}; `holdfast guard open LEDGER SAMPLE` begins one") from None
+
+
+def open_sample(where: str, row_key: str | None = None) -> Sample:
+    """Open a file of rows, or say what is missing."""
+    from holdfast.data.tables import table
+
+    return table(where, row_key=row_key)
+
+
+def read_policy(path: Path) -> dict[str, Any]:
+    """A policy file: one JSON object."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, UnicodeDecodeError):
+        raise InvalidParameter(f"--policy must be a file with one JSON object, {path.name} is not") from None
+    if not isinstance(found, dict):
+        raise InvalidParameter(f"--policy must be a file with one JSON object, {path.name} is not")
+    return found
+
+
+def policy_of(path: Path | None, options: dict[str, Any], analysts: Sequence[str]) -> Policy | None:
+    """The policy of a file and of options that were given; None where neither was, for a sample that has one."""
+    from holdfast.guard.policy import Policy
+
+    plain = {} if path is None else read_policy(path)
+    for name, value in options.items():
+        if value is not None:
+            plain[name] = cost_of(f"--{name}", value) if name in ("privacy", "spend") else value
+    if analysts:
+        plain["analysts"] = dict(_share(text) for text in analysts)
+    return Policy.from_dict(plain) if plain or path is not None else None
+
+
+def cost_of(name: str, text: str) -> dict[str, Any]:
+    """`pure-dp:0.1` or `zcdp:0.01` as plain data.
+
+    Examples
+    --------
+    >>> cost_of("--spend", "pure-dp:0.1")
+    {'kind': 'pure-dp', 'epsilon': 0.1}
+    """
+    from holdfast.inference.after_looking.spent import parse
+
+    try:
+        return parse(text).to_dict()
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{name}: {error}") from None
+
+
+def _share(text: str) -> tuple[str, float]:
+    name, equals, share = text.rpartition("=")
+    try:
+        if equals and name:
+            return name, float(share)
+    except ValueError:
+        pass
+    raise InvalidParameter(f"--analyst must be NAME=SHARE, got {text!r}")
+
+
+# --- Remote -----------------------------------------------------------------------------------------------------------
+# What commands do with the address of a server in the place of a ledger. The token comes from HOLDFAST_TOKEN.
+
+
+def is_address(where: str) -> bool:
+    """Whether this is a server's address.
+
+    Examples
+    --------
+    >>> is_address("https://holdfast.example.org"), is_address("ledger.db"), is_address("postgresql://host/db")
+    (True, False, False)
+    """
+    return where.lower().startswith(("http://", "https://"))
+
+
+def connected(where: str, guard: str | None = None) -> Connection:
+    """A connection that means the guard of that name, or the only one that the token reaches."""
+    from holdfast.client import connect
+
+    return connect(where, guard=guard)
+
+
+def at_server(where: str) -> Connection:
+    """A connection to what must be a server."""
+    if not is_address(where):
+        raise InvalidParameter(f"SERVER must be an address such as https://holdfast.example.org, got {where[:60]!r}")
+    return connected(where)
+
+
+@contextmanager
+def analyst_guard(
+    where: str, sample: str | None, analyst: str | None, public_key: str | None = None
+) -> Iterator[AnalystGuard]:
+    """Open the guard that an analyst's command means: of a ledger and a file of rows, or of a server.
+
+    Parameters
+    ----------
+    where : str
+        The ledger, or the address of a server.
+    sample : str or None
+        The file with the rows; with a server the guard's name, which may be missing where there is one guard.
+    analyst : str or None
+        Who asks, "analyst" by default. With a server it must be None, because the token says who asks.
+    public_key : str or None
+        With a server: the key that must sign its receipts.
+    """
+    if is_address(where):
+        if analyst is not None:
+            raise InvalidParameter("--analyst must be left out with a server: the token says who asks")
+        from holdfast.client import connect
+
+        with connect(where, guard=sample, public_key=public_key) as connection:
+            yield connection.guard()
+        return
+    if sample is None:
+        raise InvalidParameter("the file with the rows must be given after the ledger")
+    if public_key is not None:
+        raise InvalidParameter("--public-key must be left out with a ledger, which has its own key")
+    refuse_swapped(where, sample)
+    from holdfast.guard.guard import DEFAULT_ANALYST, Guard
+
+    with store_at(where) as store, open_sample(sample) as rows:
+        yield Guard.open(store, rows).for_analyst(DEFAULT_ANALYST if analyst is None else analyst)
+
+
+def open_guard(
+    where: str, name: str, file: str, row_key: str | None, policy: Any, allow_overlap: str | None
+) -> tuple[dict[str, Any], bool]:
+    """Send a file of rows to a server and put it behind a guard of that name.
+
+    Returns what may be shown of the guard, and whether the row key is a running number.
+    """
+    with connected(where) as connection:
+        sample = connection.upload_sample(name, file, row_key=row_key)
+        try:
+            guard = connection.create_guard(name, sample["id"], policy, allow_overlap)
+            return guard.describe(), bool(sample.get("row_key_numbered"))
+        except HoldfastError:  # so that the next attempt finds the name free; rows that a guard has stay
+            with suppress(HoldfastError):
+                connection.remove_sample(sample["id"])
+            raise
+
+
+# --- Stewarded --------------------------------------------------------------------------------------------------------
+# The guard that a steward's command means: a chain of a ledger in reach, or a guard of a server. Both act alike.
+
+
+class Stewarded(Protocol):
+    """What the commands need of a guard."""
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that may be shown."""
+
+    def set_status(self, status: Status, reason: str) -> None:
+        """Pause, open again or close for good."""
+
+    def override(self, policy: Policy, reason: str) -> None:
+        """Put another policy in place."""
+
+    def latest(self, number: int, analyst: str | None) -> list[dict[str, Any]]:
+        """The last entries, or those of one analyst, oldest first."""
+
+    def leaderboard(self, board: str | None, *, every: bool) -> Leaderboard:
+        """Who is where on a board, or the only one; `every` submission, not the best of each analyst."""
+
+
+class _Chain:
+    """A chain of a ledger in reach."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def describe(self) -> dict[str, Any]:
+        from holdfast.guard.stewarding import describe
+
+        return describe(self._ledger)
+
+    def set_status(self, status: Status, reason: str) -> None:
+        from holdfast.guard.stewarding import set_status
+
+        set_status(self._ledger, status, reason)
+
+    def override(self, policy: Policy, reason: str) -> None:
+        from holdfast.guard.stewarding import override
+
+        override(self._ledger, policy, reason)
+
+    def latest(self, number: int, analyst: str | None) -> list[dict[str, Any]]:
+        return [entry.to_dict() for entry in self._ledger.page(number, newest=True, analyst=analyst)]
+
+    def leaderboard(self, board: str | None, *, every: bool) -> Leaderboard:
+        from holdfast.guard.leaderboard import leaderboard
+        from holdfast.guard.scoring.board import chosen
+        from holdfast.guard.state import GuardState
+
+        name = chosen(self._ledger.look(GuardState.of).policy.boards, board).name
+        return leaderboard(self._ledger, name, every=every)
+
+
+class _Served:
+    """A guard of a server."""
+
+    def __init__(self, guard: RemoteGuard) -> None:
+        self._guard = guard
+        self._acts = {"paused": guard.pause, "open": guard.resume, "closed": guard.close}
+
+    def describe(self) -> dict[str, Any]:
+        return self._guard.describe()
+
+    def set_status(self, status: Status, reason: str) -> None:
+        self._acts[status](reason)
+
+    def override(self, policy: Policy, reason: str) -> None:
+        self._guard.override(policy, reason)
+
+    def latest(self, number: int, analyst: str | None) -> list[dict[str, Any]]:
+        return self._guard.latest(number, analyst=analyst)
+
+    def leaderboard(self, board: str | None, *, every: bool) -> Leaderboard:
+        return self._guard.leaderboard(board, every=every)
+
+
+@contextmanager
+def stewarded(where: str, name: str | None) -> Iterator[Stewarded]:
+    """The guard of that name, or the only one there is."""
+    if is_address(where):
+        with connected(where, name) as connection:
+            yield _Served(connection.guard())
+        return
+    from holdfast.guard.stewarding import find
+
+    with store_at(where) as store:
+        yield _Chain(find(store, name))
+
+
+def described(where: str) -> list[dict[str, Any]]:
+    """What may be shown of every guard there is; of a damaged one its name, and what is wrong."""
+    if is_address(where):
+        with connected(where) as connection:
+            return connection.describe_all()
+    from holdfast.guard.stewarding import list_all
+
+    with store_at(where) as store:
+        return list_all(store)
