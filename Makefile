@@ -50,12 +50,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Holdfast needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv --upgrade-deps $(VENV)
 
-$(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[plots,server]'
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml papers/pyproject.toml constraints.txt
+	$(INSTALL) -e '.[plots,server]' -e papers
 	@touch $@
 
-$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[plots,test,bench,docs]'
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml papers/pyproject.toml constraints.txt
+	$(INSTALL) -e '.[plots,test,bench,docs]' -e papers
 	@touch $@ $(VENV)/.run
 
 clean:

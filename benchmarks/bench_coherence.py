@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import wasserstein_distance
 
 from benchmarks.timing import LIMIT, Row, at_least, at_most, best_of
-from holdfast.bounds.coherence import sharp
+from holdfast.bounds.coherence import group_size
 from holdfast.coherence import Audit, GroupPlan, Target, curators, learners, run
 from holdfast.coherence.distance import Partition, group_distances
 from holdfast.coherence.planner import plan_epsilon
@@ -143,7 +143,7 @@ def _workers() -> Row:
         people,
         curators.Clear(),
         learners.Linkage(),
-        Target("ill", equals=1),
+        Target("ill = 1"),
         GroupPlan(columns=["sex"]),
         splits=20,
         seed=1,
@@ -158,7 +158,7 @@ def _workers() -> Row:
 
 def _planner() -> Row:
     def plan() -> None:
-        sharp._log_pointwise.cache_clear()
+        group_size._log_pointwise.cache_clear()
         plan_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000, "sharp", "finite")
 
     return at_most("largest epsilon by every route, sharp included", 1, best_of(plan, repeats=9), LIMIT, PLAN)

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 from benchmarks.timing import Row, at_least, best_of
-from holdfast.experiments.dwork_analyst import Setting
-from holdfast.experiments.dwork_data import DataSample
-from holdfast.experiments.dwork_law import LawSample
-from holdfast.experiments.dwork_runs import Maker, repeat
-from holdfast.experiments.registry import silent
+from holdfast_papers.dwork.analyst import Setting
+from holdfast_papers.dwork.data import DataSample
+from holdfast_papers.dwork.law import LawSample
+from holdfast_papers.dwork.runs import Maker, repeat
+from holdfast_papers.registry import silent
 
 FASTER = 50.0
 """How many times faster a repetition by exact law is claimed to be."""
@@ -21,7 +21,7 @@ MOST_MEMORY = 2 * 2**30
 _MEMORY = """
 import resource
 from benchmarks.bench_dwork import repetition
-from holdfast.experiments.dwork_data import DataSample
+from holdfast_papers.dwork.data import DataSample
 for seed in (1, 2):
     repetition(DataSample, seed)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

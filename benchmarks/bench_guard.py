@@ -18,16 +18,17 @@ from benchmarks.bench_ledger import CLIENTS, CONSTANT, LEAST, MILLION, _bare_pos
 from benchmarks.timing import DISK, LIMIT, Row, at_most, best_of, by_clients
 from holdfast.accounting import PureDP
 from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.one_question.means import MEAN_FAMILIES
 from holdfast.data.statistics import UNIT
 from holdfast.guard import Guard, Policy, mean
-from holdfast.guard.belief import Belief
+from holdfast.guard.error_budget import GuardBudget
 from holdfast.guard.ledger.entry import Entry, Head
-from holdfast.guard.ledger.signing import SigningKey, head_message
-from holdfast.guard.ledger.store import Store, open_store
-from holdfast.guard.progress import Progress
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.receipts import SigningKey, head_message
+from holdfast.guard.ledger.store import Store
 from holdfast.guard.questions import Question
-from holdfast.holdout.families import MEAN_FAMILIES
-from holdfast.holdout.mean_interval import MeanInterval
+from holdfast.guard.state import Progress
+from holdfast.holdout.intervals.mean import MeanInterval
 
 _ROWS = 1000
 _ROUNDS, _EACH, _BATCH = 4, 30, 64
@@ -179,9 +180,9 @@ def _entries(dataset: str, head: Head, count: int, last: list[Entry]) -> Iterato
 
 def _share() -> Row:
     """A concentrated cap's share is computed before the lock; inside it is looked up."""
-    belief = Belief(100_000, Policy(privacy=ZCDP(1e-6), spend=ZCDP(1e-8)))
+    budget = GuardBudget(100_000, Policy(privacy=ZCDP(1e-6), spend=ZCDP(1e-8)))
     start = time.perf_counter()
-    belief.log_share(Progress(5, 5))
+    budget.log_share(Progress(5, 5))
     first = time.perf_counter() - start
-    again = best_of(lambda: belief.log_share(Progress(5, 5)), 5, 100)
+    again = best_of(lambda: budget.log_share(Progress(5, 5)), 5, 100)
     return Row("a share inside the ledger's lock", again, "computed before it", first, "under 1 ms", again < 1e-3)

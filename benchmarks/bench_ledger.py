@@ -15,8 +15,9 @@ from tests.services.postgres import running
 from benchmarks.timing import DISK, LIMIT, Row, at_most, by_clients, per_call
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.ledger import Ledger
-from holdfast.guard.ledger.signing import SigningKey, head_message
-from holdfast.guard.ledger.store import Store, open_store
+from holdfast.guard.ledger.opening import open_store
+from holdfast.guard.ledger.receipts import SigningKey, head_message
+from holdfast.guard.ledger.store import Store
 from holdfast.guard.ledger.transaction import Transaction
 
 LEAST = 0.3
@@ -81,7 +82,7 @@ def _ask(ledger: Ledger) -> None:
             transaction.put_account(name, {"spent": spent + 1})
         transaction.append("answered", _BODY, analyst="ann", key=key, question=question)
 
-    ledger.submit(work, keys=[("ann", key)], questions=[question])
+    ledger.submit(work, keys=[("ann", key)], questions=[(None, question)])
 
 
 def _bare_sqlite(path: Path) -> Callable[[], None]:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy import integrate
 
 from benchmarks.timing import LIMIT, Row, at_least, at_most, best_of
-from holdfast.bounds.chi_square_mixture import mixture_sf
+from holdfast.bounds.numerics.chi_square import mixture_sf
 from holdfast.inference import private_tests as pt
-from holdfast.inference.private_tests import mc_indep
+from holdfast.inference.private_tests import independence_tests
 
 ONE_TAIL = 1e-3
 """Seconds that one tail of 20 different weights may take."""
@@ -77,7 +77,10 @@ def _goodness_of_fit() -> list[Row]:
     noisy = pt.simulate_noisy(_N, _P0, law, TESTS, rng)
     few = [pt.NoisyCounts(row, _N, law) for row in noisy[:_LOOPED]]
     measured = []
-    methods: list[tuple[pt.gof_methods.Method, float]] = [("projected", VECTORISED), ("asymptotic", VECTORISED_TAILS)]
+    methods: list[tuple[pt.goodness_of_fit.Method, float]] = [
+        ("projected", VECTORISED),
+        ("asymptotic", VECTORISED_TAILS),
+    ]
     for method, factor in methods:
         ours = best_of(lambda m=method: pt.gof_batch(noisy, _N, _P0, law, method=m))  # type: ignore[misc]
         loop = best_of(lambda m=method: [pt.gof(one, _P0, method=m) for one in few], 3) * TESTS / _LOOPED  # type: ignore[misc]
@@ -89,7 +92,7 @@ def _independence() -> list[Row]:
     """MCIndep with m = 999 on one 2 by 2 table; the loop draws, denoises and ranks one replicate at a time."""
     noisy = pt.NoisyCounts(np.array([[2510.0, 2480.0], [2530.0, 2490.0]]), 10_000, pt.gaussian(0.00125))
     rng = np.random.default_rng(0)
-    ours = best_of(lambda: mc_indep.independence(noisy, rng=rng), repeats=10, number=5)
+    ours = best_of(lambda: independence_tests.monte_carlo_independence(noisy, rng=rng), repeats=10, number=5)
     theirs = best_of(lambda: _bootstrap_loop(noisy.values, noisy.n, 800**0.5, 999, rng), repeats=5)
     return [at_least("MCIndep: 2 by 2, m = 999", REPLICATES, ours, "one replicate at a time", theirs)]
 

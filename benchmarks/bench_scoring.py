@@ -11,7 +11,7 @@ import pandas as pd
 from benchmarks.timing import Row, at_most, best_of
 from holdfast.data import table
 from holdfast.guard import Board, Policy, score
-from holdfast.guard.questions.submission import Scored
+from holdfast.guard.questions.score import Scored
 
 ROWS = 1_000_000
 SLOWER = 1.5

@@ -10,7 +10,8 @@ from typing import Any
 from generated import escape, replace
 
 from holdfast.bounds import Theorem, catalogue
-from holdfast.bounds.registry import Parameter, shown
+from holdfast.bounds.parameters import Parameter
+from holdfast.bounds.registry import shown
 from holdfast.errors import HoldfastError
 
 HEAD = """# Theorem catalogue
@@ -129,9 +130,9 @@ def _section(entry: Theorem, found: Example | None) -> list[str]:
             shown(value) if choice == "value" else f"{choice} {shown(value)}" for choice, value in found.values.items()
         )
         lines.append(f"- **For example:** {escape(_at(found))}: {told}")
-    lines += ["", "| option | kind | default | meaning |", "|---|---|---|---|"]
+    lines += ["", "| option | allowed | default | meaning |", "|---|---|---|---|"]
     for p in entry.parameters:
-        kind = ", ".join(p.choices) or p.kind
+        allowed = ", ".join(p.choices) or escape(p.allowed)
         default = "required" if p.required else str(p.default)
-        lines.append(f"| `{p.option}` | {kind} | {default} | {escape(p.help)} |")
+        lines.append(f"| `{p.option}` | {allowed} | {default} | {escape(p.help)} |")
     return [*lines, ""]

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 from generated import escape, replace
 
-from holdfast.cli.examples import EXAMPLES
+from holdfast.cli.examples import examples
 from holdfast.cli.main import build
 
 HEAD = """# Command line
@@ -36,7 +36,7 @@ def write_cli_page(path: Path) -> None:
     for words, command in commands().items():
         lines += [f"{'#' * (2 + words.count(' '))} `holdfast {words}`", "", *_about(command), ""]
         lines += _table(command)
-        lines += ["```text", *(f"holdfast {line}" for line in EXAMPLES[words]), "```", ""] if words in EXAMPLES else []
+        lines += ["```text", *(f"holdfast {line}" for line in examples(words)), "```", ""] if examples(words) else []
     replace(path, "\n".join(lines))
 
 

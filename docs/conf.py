@@ -9,11 +9,14 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 gc.set_threshold(50_000, 20, 20)  # pages are millions of objects that stay; looking for garbage took a seventh
 
+import generated  # noqa: E402
 from api_pages import write_api_pages  # noqa: E402
+from architecture_diagrams import write_architecture_diagrams  # noqa: E402
 from catalogue_page import write_catalogue_page  # noqa: E402
 from cli_page import write_cli_page  # noqa: E402
-from house_diagrams import write_house_diagrams  # noqa: E402
+from questions_page import write_questions_page  # noqa: E402
 from settings_page import write_settings_page  # noqa: E402
+from workflow_pictures import write_workflow_pictures  # noqa: E402
 
 from holdfast import __version__  # noqa: E402
 
@@ -41,10 +44,15 @@ napoleon_use_param = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 
-write_catalogue_page(HERE / "catalogue.md")
-write_api_pages(HERE / "api")
-write_cli_page(HERE / "cli.md")
-write_settings_page(HERE / "settings.md")
+if not generated.written:  # a second build in one process, as `tools/docs` makes it, would write the same again
+    write_catalogue_page(HERE / "catalogue.md")
+    write_api_pages(HERE / "api")
+    write_cli_page(HERE / "cli.md")
+    write_settings_page(HERE / "settings.md")
+    write_architecture_diagrams(HERE)
+    write_workflow_pictures(HERE)
+    write_questions_page(HERE / "questions.md")
+    generated.written = True
 
 
 def _skip(app, what, name, found, skip, options):
@@ -62,6 +70,3 @@ def _mark_tracebacks(app, page, template, context, doctree):
 def setup(app):
     app.connect("autodoc-skip-member", _skip)
     app.connect("html-page-context", _mark_tracebacks)
-
-
-write_house_diagrams(HERE)

@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+written = False
+"""Whether this process has written them all."""
+
 
 def replace(path: Path, text: str) -> None:
     if path.exists() and path.read_text() == text:

@@ -49,7 +49,7 @@ def test_extras_that_prose_and_messages_name_are_there() -> None:
 
 
 def test_variables_are_listed_and_read() -> None:
-    source = "\n".join(path.read_text() for path in (ROOT / "src").glob("**/*.py"))
+    source = "\n".join(path.read_text() for src in ("src", "papers") for path in (ROOT / src).glob("**/*.py"))
     read = {name for name in re.findall(r"\bHOLDFAST_[A-Z_]+\b", source) if not name.startswith("HOLDFAST_SERVER_")}
     assert read == set(re.findall(r"^\| `(HOLDFAST_[A-Z]+)`", INSTALL, flags=re.MULTILINE))
 
@@ -72,7 +72,7 @@ def test_limits_are_the_defaults() -> None:
     assert len(rows) > 8
     for row in rows:
         names = re.findall(r"`(\w+)`", row[0])
-        told = [float(number) * (1 << 20 if "MiB" in row[1] else 1) for number in re.findall(r"\d+", row[1])]
+        told = [float(number) * (1 << 20 if "MiB" in row[1] else 1) for number in re.findall(r"\d+(?:\.\d+)?", row[1])]
         assert told == [Settings.model_fields[name].default for name in names], row[0]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.experiments.real_reuse_data import folder
+from holdfast_papers.real_data import folder
 
 ROOT = Path(__file__).parent.parent
 NAMES = sorted(path.stem for path in (ROOT / "docs" / "notebooks").glob("*.py"))

@@ -16,9 +16,10 @@ import pytest
 
 import holdfast as hf
 from holdfast.accounting import PureDP
-from holdfast.bounds.guarantee import Guarantee
 from holdfast.bounds.registry import catalogue
 from holdfast.cli.main import run
+from holdfast.core.guarantee import Guarantee
+from holdfast.core.strict_json import to_json
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.holdout import GaussianThresholdout, MedianMechanism, RejectionCompressor
 from holdfast.inference import (
@@ -35,7 +36,6 @@ from holdfast.inference import (
     products,
 )
 from holdfast.noise import Seeded
-from holdfast.strict_json import to_json
 
 N = 3571
 #: Its mean is a number that nothing public is near to.
@@ -230,7 +230,7 @@ def test_there_is_one_copy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     again = subject.again or type(it).from_state
     state = it.state()
     assert again(json.loads(json.dumps(state))).state() == state
-    monkeypatch.setattr("holdfast.mechanisms.one_copy.os.getpid", lambda: -1)
+    monkeypatch.setattr("holdfast.core.copying.os.getpid", lambda: -1)
     with pytest.raises(QuestionRefused, match="fork"):
         subject.ask(it)
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import subprocess
 import sys
+import venv
 import zipfile
 from functools import cache
 from importlib.machinery import SourceFileLoader
@@ -73,6 +75,20 @@ def test_without_an_extra_it_imports_and_its_commands_work(base: Path, tmp_path:
     check.try_base(base, tmp_path)
 
 
+def test_reproduce_says_how_to_install_the_papers_and_then_lists_them(base: Path, tmp_path: Path) -> None:
+    done = subprocess.run([base.parent / "holdfast", "reproduce", "all"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pip install holdfast-papers" in done.stderr
+    wheel, _ = check.build(tmp_path / "papers", "--no-isolation", source=ROOT / "papers")
+    # The environment is shared by this file's tests: the papers are put on the path of this one alone.
+    with zipfile.ZipFile(wheel) as papers:
+        papers.extractall(tmp_path / "site")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); sys.argv[0] = 'holdfast'\n"
+    program += "from holdfast.cli.main import main; main()"
+    said = check.run([base, "-c", program, "reproduce", "--json"], tmp_path)
+    assert len(json.loads(said)["experiments"]) > 40
+
+
 def test_a_missing_extra_is_named(base: Path, tmp_path: Path) -> None:
     done = subprocess.run([base.parent / "holdfast", "serve"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
@@ -97,7 +113,7 @@ def test_an_extra_brings_what_its_part_needs(extra: str, base: Path, tmp_path: P
 
 
 def _empty(place: Path) -> Path:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+    venv.create(place, symlinks=True, with_pip=False)
     return place / "bin" / "python"
 
 
@@ -139,8 +155,14 @@ def _applies(one: Requirement, extra: str) -> bool:
 def _fill(site: Path, names: set[str]) -> None:
     """Link the files of distributions that are installed where the tests run."""
     for name in names:
-        found = importlib.metadata.distribution(name)
-        for file in {path.parts[0] for path in found.files or () if path.parts[0] not in ("..", "__pycache__")}:
-            source, target = Path(str(found.locate_file(file))), site / file
-            if source.exists() and not target.exists():
-                target.symlink_to(source)
+        for source in _tops(name):
+            if not (site / source.name).exists():
+                (site / source.name).symlink_to(source)
+
+
+@cache
+def _tops(name: str) -> tuple[Path, ...]:
+    """The files and folders of a distribution that lie in `site-packages` itself."""
+    found = importlib.metadata.distribution(name)
+    names = {path.parts[0] for path in found.files or () if path.parts[0] not in ("..", "__pycache__")}
+    return tuple(path for path in (Path(str(found.locate_file(top))) for top in names) if path.exists())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.main import run
-from holdfast.experiments.registry import select
+from holdfast_papers.registry import select
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 

@@ -12,9 +12,9 @@ import polars as pl
 
 from holdfast.coherence import Audit, curators, learners, run
 from holdfast.coherence.planner import plan_epsilon, protected_groups
-from holdfast.coherence.significance import significance
-from holdfast.coherence.verdict import verdict
-from holdfast.experiments.acs_data import DISABILITY, LENS, TARGET, load_acs
+from holdfast.coherence.significance import assess
+from holdfast.coherence.verdict import judge
+from holdfast_papers.coherence.acs_data import DISABILITY, LENS, TARGET, load_acs
 
 alt.renderers.enable("svg")
 people = load_acs()
@@ -31,7 +31,7 @@ print(f"{len(people[DISABILITY]):,} people; the statement is 'has a cognitive di
 # %%
 def show(curator, lens):  # the curator makes the release; the lens is what the stranger knows of a person
     audit = Audit(people, curator, learners.Linkage(), TARGET, lenses={"known": lens}, splits=12, seed=3)
-    found = verdict(significance(run(audit), permutations=999), alpha=0.2)
+    found = judge(assess(run(audit), permutations=999), alpha=0.2)
     print(f"{curator.name}: {found.outcome}")
     for one in found.findings[:3]:
         print(

@@ -89,7 +89,7 @@ print(alternatives(n=n, candidates=features, epsilon=0.02))
 # at all of them, keeps one, and tests it. Whichever it is, it was one of thirteen, and the correction is the same:
 
 # %%
-from holdfast.experiments.real_reuse_data import data_file
+from holdfast_papers.real_data import data_file
 
 lines = [line.split() for line in data_file("german-credit", "german.data").read_text().splitlines()]
 coded = [i for i in range(20) if lines[0][i].startswith("A")]

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 import holdfast as hf
-from holdfast.experiments.real_reuse_data import load_cifar, load_mmlu
 from holdfast.guard.leaderboard import leaderboard
+from holdfast_papers.real_data import load_cifar, load_mmlu
 
 alt.renderers.enable("svg")
 cifar = load_cifar()

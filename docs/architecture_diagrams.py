@@ -1,7 +1,7 @@
-"""Draws the layers of the house and the way of a question; a test holds both to the code.
+"""Draws the layers and the walk of a question; a test holds both to the code.
 
 The layers are read from the import contract in pyproject.toml, which CI enforces. The steps of a question name the
-functions that take them; `tests/test_house.py` follows a real question and compares.
+functions that take them; `tests/test_architecture.py` follows a real question and compares.
 """
 
 import tomllib
@@ -12,16 +12,16 @@ ROOT = Path(__file__).parent.parent
 
 STEPS = (
     ("holdfast.guard.guard.Guard.ask", "a question comes in", "guard"),
-    ("holdfast.guard.settling.bind", "checked against the schema and the policy; no row was touched", "guard"),
-    ("holdfast.guard.settling.looked_up", "answered before? then the stored answer, free", "guard"),
-    ("holdfast.guard.settling.admit", "the filters say whether its cost still fits; else it is refused", "accounting"),
+    ("holdfast.guard.pipeline.bind", "checked against the schema and the policy; no row was touched", "guard"),
+    ("holdfast.guard.pipeline.find_answer", "answered before? then the stored answer, free", "guard"),
+    ("holdfast.guard.pipeline.admit", "the filters say whether its cost still fits; else it is refused", "accounting"),
     ("holdfast.data.sample.Sample.measure", "the exact statistic, in whole numbers; secret", "data"),
     ("holdfast.guard.ledger.ledger.Ledger.submit", "alone on the ledger, with others who wait", "guard"),
-    ("holdfast.guard.settling.settle", "let in again, by what is true now, and charged", "guard"),
-    ("holdfast.guard.questions.looks.Look.settle", "a holdout or a mechanism makes the answer", "holdout"),
+    ("holdfast.guard.pipeline.settle", "let in again, by what is true now, and charged", "guard"),
+    ("holdfast.guard.questions.noiseless.Look.settle", "a holdout or a mechanism makes the answer", "holdout"),
     ("holdfast.guard.ledger.transaction.Transaction.append", "answer and cost go into one entry", "guard"),
-    ("holdfast.guard.ledger.sql_backend.SQLBackend.commit", "durable: the disk has it", "guard"),
-    ("holdfast.guard.guard.Guard._released", "released, with a signed receipt", "guard"),
+    ("holdfast.guard.ledger.sql.SQLBackend.commit", "durable: the disk has it", "guard"),
+    ("holdfast.guard.pipeline.release", "released, with a signed receipt", "guard"),
 )
 """The functions that a new question passes, in order, what each does, and the package that does the work."""
 
@@ -49,7 +49,7 @@ def layers_svg() -> str:
             x = column * (wide + GAP)
             parts.append(f'<rect class="box" x="{x:.1f}" y="{y}" width="{wide:.1f}" height="{ROW}" rx="6"/>')
             parts.append(f'<text x="{x + wide / 2:.1f}" y="{y + 27}" text-anchor="middle">{escape(name)}</text>')
-    return _svg("Layers of the house, highest first", len(rows) * (ROW + GAP) - GAP, parts)
+    return _svg("Layers, highest first", len(rows) * (ROW + GAP) - GAP, parts)
 
 
 def way_svg() -> str:
@@ -66,12 +66,12 @@ def way_svg() -> str:
         parts.append(f'<text class="small" x="{WIDTH - 14}" y="{y + 19}" text-anchor="end">{escape(package)}</text>')
         if place:
             parts.append(f'<path class="line" d="M 24 {y - GAP} V {y}"/>')
-    return _svg("The way of a question through the house", len(STEPS) * (ROW + GAP) - GAP, parts)
+    return _svg("The walk of a question", len(STEPS) * (ROW + GAP) - GAP, parts)
 
 
-def write_house_diagrams(folder: Path) -> None:
+def write_architecture_diagrams(folder: Path) -> None:
     """Both pictures, beside the page that shows them."""
-    for name, text in (("house-layers.svg", layers_svg()), ("house-way.svg", way_svg())):
+    for name, text in (("architecture-layers.svg", layers_svg()), ("architecture-walk.svg", way_svg())):
         path = folder / name
         if not path.is_file() or path.read_text() != text:
             path.write_text(text)
