@@ -132,7 +132,7 @@ def test_infeasible_is_status_3_in_plain_words(model: Any, capsys: pytest.Captur
     caught = capsys.readouterr()
     assert json.loads(caught.out)["feasible"] is False
     assert caught.err.startswith("holdfast: 1,000 records of this model do not certify 0.1: the certified holdout")
-    assert "would need about 19,426 records; Algorithm 1 needs 5,851,719 records" in caught.err
+    assert "would need about 17,375 records; Algorithm 1 needs 5,851,719 records" in caught.err
     assert caught.err.count("\n") == 1
 
 

@@ -45,12 +45,19 @@ def test_half_width_is_what_the_holdout_asks_for(model: Any) -> None:
     found = overview(model, questions=50, confidence=0.9, failures=3).holdout
     holdout = DependentHoldout(dependent_rows(model)[0], 50, 0.9, 3)
     assert found is not None
-    assert found.half_width == pytest.approx(holdout.least_tolerance(), rel=1e-6)
     assert found.effective_n == pytest.approx(model.effective_n(), rel=1e-9)
     assert found.after_failures > found.half_width
-    # a real run that fails as often as it may, at once, ends no wider than planned
+    # passes cost a little, so that the last of the planned checks has the half-width that is reported
+    column = [0.5] * model.n
+    assert holdout.least_tolerance() < found.half_width
+    answers = holdout.check_batch([column] * 49, [0.5] * 49)
+    assert all(answer.passed for answer in answers)
+    assert found.half_width == pytest.approx(holdout.least_tolerance(), rel=1e-6)
+    # a real run that fails as often as it may, at once and by a little, ends no wider than planned
+    holdout = DependentHoldout(dependent_rows(model)[0], 50, 0.9, 3)
     for _ in range(3):
-        holdout.check([0.5] * model.n, guess=0.0, tolerance=0.4)
+        holdout.check(column, guess=0.5 - 2.5 * holdout.least_tolerance())
+    assert holdout.failed == 3
     assert holdout.least_tolerance() <= found.after_failures * (1 + 1e-9)
 
 

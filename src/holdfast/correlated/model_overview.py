@@ -166,10 +166,11 @@ class Privacy:
 class Holdout:
     """What the certified holdout for dependent rows (`DependentHoldout`) reaches.
 
-    `half_width` is the least tolerance of a check while nothing has failed, for values in [0, 1]; `after_failures` that
-    of the last question after all planned failures. `needed` is how many independent rows the records must be worth for
-    the wanted tolerance after all failures, and `records` about how many records of this kind that takes; infinite
-    where all depend on each other as one block, of which more are worth no more.
+    `half_width` is the least tolerance of the last planned check if none has failed before it, for values in [0, 1];
+    earlier checks have a little less. `after_failures` is that of the last check after all planned failures, each of
+    which was off by a little: it showed the cell next to what passes. `needed` is how many independent rows the records
+    must be worth for the wanted tolerance after all failures, and `records` about how many records of this kind that
+    takes; infinite where all depend on each other as one block, of which more are worth no more.
     """
 
     effective_n: float
@@ -208,7 +209,7 @@ class Overview:
     >>> found.description, found.n, found.refusal
     ('400 independent blocks of at most 5 records, 2000 in all', 2000, '')
     >>> round(found.holdout.effective_n), round(found.holdout.half_width, 4)
-    (400, 0.1141)
+    (400, 0.1087)
     """
 
     description: str
@@ -320,7 +321,7 @@ def overview(
     >>> round(found.privacy.epsilon_dp, 6), found.privacy.quilt.size, round(found.privacy.noise_scale, 4)
     (0.075242, 11, 13.2904)
     >>> round(found.holdout.effective_n), found.holdout.rule, round(found.holdout.half_width, 4)
-    (10000, 'stationary chain by its gap', 0.0255)
+    (10000, 'stationary chain by its gap', 0.0245)
     >>> found.run.n > 10**6, found.refusal
     (True, '')
     """

@@ -65,7 +65,7 @@ def test_questions_of_every_kind() -> None:
     assert holdout.compare(ones, np.zeros(4000), margin=0.5).passed
     wide = holdout.check(10 * ones.astype(float), 7.5, low=0.0, high=10.0)
     assert wide.passed
-    assert wide.half_width == pytest.approx(2 * 10 * _share_width(holdout, rows, back=1), rel=1e-3)
+    assert wide.half_width == pytest.approx(2.5 * 10 * _share_width(holdout, rows, back=1), rel=1e-3)
     assert [answer.passed for answer in holdout.check_batch([ones, ~ones], [0.75, 0.25])] == [True, True]
     assert holdout.least_tolerance() == pytest.approx(_share_width(holdout, rows), rel=1e-6)
 

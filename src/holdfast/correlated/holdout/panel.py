@@ -86,7 +86,7 @@ class Panel(NoCopy):
     Panel(2000 public rows, 2000 holdout rows worth 500 independent ones: 0 of 20 questions asked)
     >>> answer = panel.ask("ill")
     >>> answer.passed, answer.value, [round(end, 3) for end in answer.interval]
-    (True, 0.25, [0.095, 0.405])
+    (True, 0.25, [0.053, 0.447])
     """
 
     _not_copied = "a Panel holds guarded rows and is not pickled; hand it over with state() and from_state()"

@@ -142,7 +142,7 @@ class DependentHoldout(ReusableHoldout):
     >>> holdout = DependentHoldout(DependentRows.blocks([4] * 1000), questions=100)
     >>> answer = holdout.check([1, 1, 1, 0] * 1000, guess=0.74)
     >>> answer.passed, round(answer.half_width, 4)
-    (True, 0.1215)
+    (True, 0.1536)
     >>> print(answer.guarantee.assumption)
     1000 independent blocks of 4 rows, any dependence inside; the holdout was not used before
     """
