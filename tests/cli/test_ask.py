@@ -49,6 +49,8 @@ def said(capsys: Any) -> Any:
         ("claim", ["age", "--at-least", "40", "--low", "0", "--high", "100"]),
         ("compare", ["age < 60", "age < 40", "--margin", "0.05"]),
         ("compare", ["age < 60", "age < 40", "--guess", "0.2"]),
+        ("compare", ["age < 60", "age < 40"]),
+        ("best", ["--candidate", "young=age < 40", "--candidate", "old=age > 60", "--guess", "young=0.3"]),
         ("validate", ["age > 17", "--at-least", "0.5"]),
         ("histogram", ["sex", "--categories", "f,m"]),
         ("histogram", ["age", "--edges", "18,40,65"]),
@@ -242,3 +244,59 @@ def test_a_test_that_can_reject_nothing(place: list[str], capsys: Any) -> None:
     assert said(capsys)["details"]["rejected"] is False
     assert run([*words, "--json"]) == 0
     assert said(capsys)["repeated"]
+
+
+def _checked(place: list[str], capsys: Any) -> list[dict[str, Any]]:
+    """Two checks, one of which fails."""
+    found = []
+    for words in (["age < 40", "--guess", "0.3"], ["old", "--guess", "0.9"]):
+        assert run(["ask", "check", *place, *words, "--json"]) == 0
+        found.append(said(capsys))
+    assert [one["passed"] for one in found] == [True, False]
+    return found
+
+
+FINALISTS = ["--candidate", "young=age < 40", "--candidate", "old=old"]
+
+
+@pytest.mark.parametrize("end", [["close"], ["final", *FINALISTS]])
+def test_the_end_reveals_every_check(place: list[str], capsys: Any, end: list[str]) -> None:
+    """With exact values, within what was shown before; and then nothing more is answered."""
+    checks = _checked(place, capsys)
+    rows = pl.read_parquet(place[1])
+    exact = [float((rows["age"] < 40).mean()), float(rows["old"].mean())]
+    assert run(["ask", end[0], *place, *end[1:], "--json"]) == 0
+    revealed = said(capsys)["details"]["revealed"]
+    for line, before, value in zip(revealed, checks, exact, strict=True):
+        assert line["value"] == pytest.approx(value, abs=1e-12)
+        assert before["interval"][0] <= line["interval"][0] <= value <= line["interval"][1] <= before["interval"][1]
+    assert run(["ask", end[0], *place, *end[1:]]) == 0
+    assert "Stored answer, free" in capsys.readouterr().out
+    for words in (["check", "age < 50", "--guess", "0.4"], ["mean", "age < 50"], ["final", "--candidate", "a=old"]):
+        assert run(["ask", words[0], *place, *words[1:]]) == 3
+        assert "exact values were shown" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("claims", "shown"),
+    [
+        ("intervals", r"young +0\.\d+ in \[0\.\d+, 0\.\d+\]"),
+        ("winner", r"winner +young, in \[0\.\d+, 0\.\d+\]\n +below the best by +at most 0"),
+        ("ranks", r"winner +young\n[\s\S]*rank of old +1 to 2\n +rank of young +1 to 2"),
+    ],
+)
+def test_a_final_shows_what_was_claimed(place: list[str], capsys: Any, claims: str, shown: str) -> None:
+    _checked(place, capsys)
+    assert run(["ask", "final", *place, *FINALISTS, "--claims", claims]) == 0
+    told = capsys.readouterr().out
+    assert re.search(shown, told), told
+    assert re.search(r"rows +4,000", told)
+    assert len(re.findall(r"entry \d exactly", told)) == 2
+
+
+def test_a_final_names_what_can_be_claimed(place: list[str], capsys: Any) -> None:
+    assert run(["ask", "final", *place, *FINALISTS, "--claims", "everything"]) == 2
+    assert "claims must be one of intervals, winner, ranks" in capsys.readouterr().err
+    assert run(["ask", "final", "--help"]) == 0
+    assert "--claims [intervals|winner|ranks]" in capsys.readouterr().out
+    assert run(["ask", "close", *place]) == 0  # the refusal has changed nothing

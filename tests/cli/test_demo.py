@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.cli import demo
 from holdfast.cli.main import run
-from holdfast.server.demo import serving
+from holdfast.server.demo import analysts, serving
 
 
 def test_once_plays_the_tour_and_says_where_its_files_are(
@@ -25,10 +25,23 @@ def test_once_plays_the_tour_and_says_where_its_files_are(
         assert part in said
     assert (tmp_path / "filter-comparison" / "table.csv").exists()
     assert (tmp_path / "filter-comparison" / "plot.svg").exists()
-    assert "Greg's best rule was right for 75% of his own 60 rows. The guard says 45% to 65%" in said
+    assert "Greg's best rule was right for 75% of his own 60 rows. The guard says 42% to 63%" in said
+    assert "The winner of 60 candidates is certified" in said
+    ended = said.partition("5. The end of the run")[2]
+    assert "customers who are gone   0.226 to 0.358     0.295 in 0.27 to 0.32" in ended
+    assert "exact values were shown" in _refused(tmp_path / "demo" / "ledger.db", capsys)
     assert len((tmp_path / "demo" / "answers.csv").read_text().splitlines()) == 40
     assert f"`holdfast verify {tmp_path / 'demo' / 'ledger.db'}`" in " ".join(said.split())
     assert run(["verify", str(tmp_path / "demo" / "ledger.db")]) == 0
+
+
+def _refused(ledger: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said to somebody who asks after the end."""
+    rows = ledger.parent / "rows.csv"
+    rows.write_text(analysts.rows_csv())
+    capsys.readouterr()
+    assert run(["ask", "check", str(ledger), str(rows), "age < 30", "--guess", "0.2", "--analyst", "ann"]) == 3
+    return capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

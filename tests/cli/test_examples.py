@@ -18,6 +18,8 @@ from holdfast_papers.registry import select
 ROOT = Path(__file__).parent.parent.parent
 ELSEWHERE = {"demo", "mcp", "reproduce", "serve"}
 """They run until they are stopped, or for long; tests of their own run them."""
+ENDS = {"ask close": "close.db", "ask final": "final.db"}
+"""They end a run: each has a ledger of its own here."""
 
 
 def _every() -> dict[str, object]:
@@ -72,6 +74,9 @@ def test_examples_run(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
         run(shlex.split("guard open ledger.db rows.csv --questions 500 --privacy pure-dp:0.05 --spend pure-dp:0.005"))
         == 0
     )
+    for ledger in ENDS.values():
+        assert run(shlex.split(f"guard open {ledger} rows.csv --questions 500")) == 0
+        assert run(shlex.split(f'ask check {ledger} rows.csv "age < 50" --guess 0.4')) == 0
     assert run(shlex.split("guard open board.db rows.csv --policy board.json")) == 0
     assert run(shlex.split("submit board.db rows.csv predictions.csv --guess 1")) == 0
     last = ["guard pause", "guard resume", "guard override", "guard close"]
@@ -84,6 +89,7 @@ def test_examples_run(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
             typed += " --splits 5" if words == "audit" else ""
             if words == "guard open":  # each as the first of its ledger
                 typed = typed.replace("ledger.db", f"ledger-{place}.db")
+            typed = typed.replace("ledger.db", ENDS.get(words, "ledger.db"))
             status = run(shlex.split(typed))
             told = capsys.readouterr()
             assert status in ((0, 1, 2, 3) if words == "audit" else (0,)), (line, told.err)

@@ -80,7 +80,7 @@ def test_the_plan_reads_on_a_narrow_terminal(
     lines = _lines(capsys)
     table = lines[: next(i for i, line in enumerate(lines) if line.startswith("Use "))]
     assert max(map(len, table)) <= columns
-    assert all(word in " ".join(table).split() for word in ("thresholdout-tightened", "0.0255", "adaptive", "nothing"))
+    assert all(word in " ".join(table).split() for word in ("thresholdout-tightened", "0.0245", "adaptive", "nothing"))
 
 
 @pytest.mark.parametrize("arguments", ["bound", "plan --n 10000 --questions 1000", "--help", "bound --json"])

@@ -126,7 +126,9 @@ def _field_parameter(field: Field) -> inspect.Parameter:
     default = ... if field.required else [] if given.repeated else field.default
     if given.argument:
         return _parameter(field.name, annotation, typer.Argument(default, help=given.help))
-    option = typer.Option(default, field.option, help=given.help, metavar=given.metavar)
+    choices = getattr(given, "choices", {})
+    metavar = given.metavar or (f"[{'|'.join(choices)}]" if choices else None)
+    option = typer.Option(default, field.option, help=given.help, metavar=metavar)
     return _parameter(field.name, annotation, option)
 
 
@@ -226,8 +228,12 @@ def _show(found: Any, estimate: bool) -> None:
 def _ended(details: Any) -> list[tuple[str, object]]:
     """What the end of a run claims about its winner and ranks, and every earlier answer with its exact interval."""
     rows: list[tuple[str, object]] = []
-    if details.get("winner_interval") is not None:
-        rows.append(("interval of the winner", _ends(details["winner_interval"])))
+    if "winner" in details:
+        ends = details.get("winner_interval")
+        rows.append(("winner", details["winner"] if ends is None else f"{details['winner']}, in {_ends(ends)}"))
+        if details.get("loss_at_most") is not None:
+            rows.append(("below the best by", f"at most {details['loss_at_most']:.4g}"))
+        rows.append(("rows", f"{details['n']:,}"))
     for label, (first, last) in (details.get("ranks") or {}).items():
         rows.append((f"rank of {label}", str(first) if first == last else f"{first} to {last}"))
     for line in details.get("revealed") or ():
@@ -239,7 +245,12 @@ def _ended(details: Any) -> list[tuple[str, object]]:
 
 def _plain(details: Any) -> list[tuple[str, Any]]:
     """Details in one line each; the table of a test is in the JSON form."""
-    shown = [(name, value) for name, value in details.items() if isinstance(value, (str, int, float, bool))]
+    ended = ("winner", "loss_at_most", "claims", "n") if "winner" in details else ()
+    shown = [
+        (name, value)
+        for name, value in details.items()
+        if isinstance(value, (str, int, float, bool)) and name not in ended
+    ]
     test = details.get("test")
     if test:
         shown += [("test", f"{test['test']}: p = {test['p_value']}, alone")]

@@ -7,7 +7,9 @@ import signal
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,7 +17,11 @@ from holdfast.bounds.registry import catalogue
 from holdfast.cli import output, reproduce
 from holdfast.cli.output import progress_bar
 
+if TYPE_CHECKING:
+    from holdfast.server.demo.playing import Played
+
 PLAN = ("plan", "--n", "10000", "--questions", "1000", "--failures", "10")
+FIXED_LIST = ("plan", "--workflow", "fixed", "--n", "3000", "--candidates", "60")
 ATTACK = ("simulate", "--analyst", "adversarial", "--against", "all", "--runs", "20")
 FIGURE = ("reproduce", "dwork-figure-2", "--quick", "--brief")
 PEOPLE = (
@@ -38,7 +44,8 @@ def demo(
 ) -> None:
     """The web page over a guarded sample with two analysts at work; with --once or --terminal, a tour in the terminal.
 
-    The tour: a plan, an attack on everything that answers, the figure that began it all, and the two analysts.
+    The tour: two plans, an attack on everything that answers, the figure that began it all, the two analysts, and the
+    end of their run.
     """
     if not (once or terminal):
         try:
@@ -57,6 +64,8 @@ def demo(
 def _tour(out: Path) -> int:
     output.say("1. A plan: 10,000 held-out rows and 1,000 questions, each asked after seeing the last answer.")
     status = _play(PLAN)
+    output.say("\nA list of models that is fixed in advance needs no guesses. It is one final, which ends the run:")
+    status = status or _play(FIXED_LIST)
     output.say(
         "\n2. An attack: an analyst asks about 300 features that mean nothing, then about the vote that the answers "
         "suggest. Coverage is the share of her analyses in which every interval held."
@@ -99,11 +108,38 @@ def _play_analysts(out: Path) -> None:
         f"Greg's best rule was right for {best.step.believed:.0%} of his own 60 rows. The guard says "
         f"{best.interval[0]:.0%} to {best.interval[1]:.0%}; it is a coin, so the truth is 50%."
     )
+    output.say(
+        "\n5. The end of the run: `close` shows every check with its exact value and the interval that was certified "
+        "all along. Nothing more can be asked of these rows."
+    )
+    exact = _close(ledger, [one for one in played if one.outcome in ("stands", "corrected")])
+    rows = [(one.step.analyst, one.step.about, one.cells()[3], end) for one, end in (*exact[:4], *exact[-4:])]
+    output.table("The first and the last checks", ("analyst", "asked about", "while they asked", "at the end"), rows)
     playing.write(played, out / "demo" / "answers.csv")
     output.say(
         f"All {len(played)} questions: {out / 'demo' / 'answers.csv'}. "
         f"The ledger: {ledger}; `holdfast verify {ledger}` checks it."
     )
+
+
+def _close(ledger: Path, checks: Sequence[Played]) -> list[tuple[Played, str]]:
+    """End the run of the demo's guard: each check, and in words what the end shows of it."""
+    from holdfast.data.tables import table
+    from holdfast.guard import Guard, close
+    from holdfast.server.demo import analysts
+
+    with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as place:
+        file = Path(place) / "customers.csv"
+        file.write_text(analysts.rows_csv())
+        guard = Guard.open(ledger, table(str(file), row_key=analysts.ROW_KEY))
+        try:
+            revealed = guard.ask(close(), analyst="ann").details["revealed"]
+        finally:
+            guard.shut()
+    return [
+        (one, f"{line['value']:.3g} in {line['interval'][0]:.3g} to {line['interval'][1]:.3g}")
+        for one, line in zip(checks, revealed, strict=True)
+    ]
 
 
 def _serve(port: int) -> None:
