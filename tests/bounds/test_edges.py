@@ -42,6 +42,7 @@ EXCLUDED: dict[str, list[tuple[str, Any]]] = {
     "filter.renyi-curve": [("epsilons", [0])],
     "generalisation.approx-dp": [("n", 1)],
     "generalisation.pure-dp-tail-by-max-information": [("method", "paper")],
+    "holdout.error-allocation": [("failures", 10**18)],
     "holdout.guess-and-check-share": [("failures", 10**18), ("counts", [1]), ("questions", 1)],
     "holdout.guess-and-check-width": [("failures", 10**18), ("questions", 1)],
     "holdout.median-size": [("questions", 10**18)],
@@ -171,6 +172,7 @@ TOGETHER: list[tuple[str, dict[str, Any], dict[str, list[Any]], dict[str, list[A
         {"budget_delta": [0, 0.36787944117144233]},
         {},
     ),
+    ("holdout.error-allocation", {"beta": 0.05, "spending": 0.5, "checks": 3}, {"failures": [4]}, {"failures": [3]}),
     ("holdout.guess-and-check-share", {"beta": 0.05, "question": 3}, {"failures": [3]}, {}),
     ("holdout.guess-and-check-width", {"n": 1000, "beta": 0.05, "question": 3}, {"failures": [3]}, {}),
     (

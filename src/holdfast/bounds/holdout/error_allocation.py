@@ -168,5 +168,7 @@ def error_allocation(
     >>> f"{error_allocation(0.05, 0.5, checks=1000, failures=1, log_shown=-1.42, questions=1000):.2g}"
     '1.5e-06'
     """
+    if failures > checks:
+        raise InvalidParameter(f"failures must be at most the checks, {checks}, got {failures}")
     course = log_course_weight(checks, failures, pass_prior(questions, expected_failures))
     return down(math.exp(math.log(beta) + math.log(spending) + course + log_shown), 16)
