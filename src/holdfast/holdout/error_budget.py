@@ -213,14 +213,16 @@ class ErrorBudget:
         return max(0.0, turns - course.staked)
 
     def questions_left(self, course: Course) -> float:
-        """How many questions may still be asked at the spending of their turn; infinite without a plan."""
+        """How many questions may still be asked at the spending of their turn; infinite without a plan.
+
+        It is 0 exactly where `spending` is.
+        """
+        if self.spending(course) <= 0:
+            return 0
         if self.questions is None:
             return math.inf
-        if not self.explore:
-            return 0
-        if not course.staked:
-            return max(0, self.questions - course.asked)
-        return max(0, math.floor(self.left(course) / self.explore * self.questions + 1e-6))
+        turns = max(0, self.questions - course.asked)
+        return turns if not course.staked else min(turns, math.floor(self.left(course) / self._equal_turn))
 
     def final_spending(self, course: Course) -> float:
         """The part of beta that one terminal batch may spend on the rows that were explored.

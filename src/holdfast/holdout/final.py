@@ -115,11 +115,12 @@ class Finalists:
     def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
         """The interval of one finalist at a share."""
         if self.ones is not None:
-            share = log_share if alike else unlike_rows(log_share)
+            share = log_share if alike else _unlike(log_share, side)
             found = clopper_pearson(int(self.ones[index]), self.n, share, side)
             return found.low, found.high
         assert self.columns is not None
-        return self._bets(self.columns[index], self.low, self.high, alike).interval(log_share, side)
+        low, high = self._bets(self.columns[index], self.low, self.high, alike).interval(log_share, side)
+        return min(low, high), max(low, high)  # limits by betting can cross: then they missed
 
     def gap_at_most(self, better: int, worse: int, log_share: float, alike: bool) -> float:
         """An upper limit of how much larger the mean of `better` is than that of `worse`."""
@@ -159,6 +160,12 @@ class Finalists:
         return f"Finalists({self.count} of {self.n} rows)"
 
 
+def _unlike(log_share: float, side: Side) -> float:
+    """The share for rows that are not alike: each tail has to be below one quarter, so a larger share is not used."""
+    most = math.log(0.5) if side == "both" else math.log(0.25)
+    return unlike_rows(min(log_share, most - 1e-9))
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class MetricFinalists(Finalists):
     """Finalists that bring their own intervals: AUC, F1, a group's rate. Secret until the final shows them."""
@@ -171,8 +178,8 @@ class MetricFinalists(Finalists):
         first = procedures[0]
         if any((one.low, one.high, one.n) != (first.low, first.high, first.n) for one in procedures):
             raise InvalidParameter("candidates must be metrics of one range on the same rows")
-        if any(getattr(one, "value", None) is None for one in procedures):
-            raise InvalidParameter("candidates must have a value: a metric without rows to speak of has none")
+        if not all(hasattr(one, "value") for one in procedures):
+            raise InvalidParameter("candidates must be metrics with a value, as those of holdfast.holdout.metrics")
         return cls(first.n, first.low, first.high, False, procedures=tuple(procedures))
 
     @property
@@ -182,8 +189,9 @@ class MetricFinalists(Finalists):
 
     @property
     def means(self) -> Array:
-        """The value of each."""
-        return np.array([float(getattr(one, "value")) for one in self.procedures])  # noqa: B009
+        """The value of each; NaN for one without rows to speak of, which is no error: errors say nothing about rows."""
+        values = (getattr(one, "value", None) for one in self.procedures)
+        return np.array([math.nan if value is None else float(value) for value in values])
 
     def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
         """Its own interval."""
@@ -210,7 +218,7 @@ class FinalResult:
     Attributes
     ----------
     values : mapping
-        The exact value of each finalist on the rows.
+        The exact value of each finalist on the rows; NaN for a metric that these rows say nothing about.
     winner : str
         The finalist with the best value; the first of equals.
     interval : mapping or None
@@ -261,7 +269,7 @@ class FinalResult:
         if self.loss_at_most is not None:
             lines[0] += f", at most {self.loss_at_most:.3g} below the truly best one"
         wide = max(len(name) for name in self.values)
-        for name in sorted(self.values, key=lambda one: -self.values[one]):
+        for name in sorted(self.values, key=lambda one: (math.isnan(self.values[one]), -self.values[one])):
             text = f"  {name:<{wide}}  {self.values[name]:.6g}"
             if self.interval is not None:
                 text += f" in [{self.interval[name][0]:.4g}, {self.interval[name][1]:.4g}]"
@@ -274,7 +282,7 @@ class FinalResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
-            "values": dict(self.values),
+            "values": {name: None if math.isnan(value) else value for name, value in self.values.items()},
             "winner": self.winner,
             "interval": None if self.interval is None else {name: list(ends) for name, ends in self.interval.items()},
             "winner_interval": None if self.winner_interval is None else list(self.winner_interval),
@@ -322,7 +330,7 @@ def decide_final(
     """
     count, means = finalists.count, finalists.means
     at = {name: log_level + math.log(part) - 1e-12 for name, part in claims.items()}
-    best = int(np.argmax(means if greater_is_better else -means))
+    best = best_of(means, greater_is_better)
     interval: dict[str, tuple[float, float]] | None = None
     if "intervals" in at:
         share = at["intervals"] - math.log(count)
@@ -348,6 +356,18 @@ def decide_final(
     return FinalResult(
         values, names[best], interval, winner_interval, loss, ranks, better, dict(claims), finalists.n, guarantee
     )
+
+
+def best_of(means: Array, greater_is_better: bool) -> int:
+    """The place of the best value, the first of equals; one without a value is never better than another.
+
+    Examples
+    --------
+    >>> best_of(np.array([0.4, math.nan, 0.7, 0.7]), True), best_of(np.array([math.nan, 0.4]), False)
+    (2, 1)
+    """
+    signed = means if greater_is_better else -means
+    return int(np.argmax(np.where(np.isnan(signed), -np.inf, signed)))
 
 
 def _winner_interval(

@@ -109,7 +109,8 @@ def check_winner(
     A message says whether the guess stands, or in which cell the winner's mean is. What is shown holds the interval of
     every mean with that message.
     """
-    family = question.mean_family(question.chosen(guess, log_share, rows.binary))
+    # The family of the batch, not of the winner's own column: limits must be the same function for all candidates.
+    family = question.mean_family(question.chosen(guess, log_share, question.binary))
     if family is None:
         raise InvalidParameter("show must be name here: the interval of the winner must be a function of its mean")
     interval = question.interval(family)
@@ -435,7 +436,7 @@ def comparison_risk(
     --------
     >>> rows = np.array([1.0] * 60 + [-1.0] * 30 + [0.0] * 910)
     >>> round(comparison_risk(rows, 1000, 0.0, True, math.log(0.001)), 3)
-    0.531
+    0.511
     """
     others = len(differences)
     spread = float(np.std(differences, ddof=1)) if others > 1 else 0.0

@@ -136,9 +136,9 @@ def most_true(weights: Array, better: npt.NDArray[np.bool_]) -> float:
     Examples
     --------
     >>> better = np.zeros((3, 3), dtype=np.bool_)
-    >>> better[0, 1] = True                            # the third is not equal to both: 4, where 5 are not rejected
-    >>> most_true(1.0 - np.eye(3), better)
-    4.0
+    >>> better[0, 1] = True                       # 5 are not rejected, of which 4 can be true: the third is not equal
+    >>> round(most_true(1.0 - np.eye(3), better), 9)                      # to both of the others
+    4.5
     """
     count = len(weights)
     left = float(weights[~better].sum())

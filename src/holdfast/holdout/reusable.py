@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from holdfast.holdout.final import (
     Finalists,
     FinalResult,
     MetricFinalists,
+    best_of,
     decide_final,
     pair_weights,
     split_of,
@@ -555,6 +557,8 @@ class ReusableHoldout(Run):
             question.guess(guess, tolerance, show, grid, side, guess_rows)
             for guess in arguments.reals("guesses", guesses)
         ]
+        if asked:
+            self._run.open(len(asked))
         rows = [question.read(self._explored(values, "holdout_values"), "holdout_values") for values in holdout_values]
         if len(rows) != len(asked):
             raise InvalidParameter(f"guesses must have one entry a question, {len(rows)}, got {len(asked)}")
@@ -762,17 +766,20 @@ class ReusableHoldout(Run):
         ('b', True, [0.6, 0.88])
         """
         shows_value = arguments.choice("show", show, ("name", "value")) == "value"
-        names, scores, rows = self._scores(candidates, low, high, binary)
+        names = _names(candidates, 2)
         expected = _by_guess(names, guesses, greater_is_better)
         described: dict[str, Any] = {"kind": "best", "candidates": names, "greater_is_better": greater_is_better}
         described["expected"] = [names[index] for index in expected]
-        checked = self._winner_guesses(names, guesses, rows, low, high) if shows_value else {}
+        checked = self._winner_guesses(names, guesses, low, high) if shows_value else {}
         described |= {"show": show, "guesses": checked} if shows_value else {}
         known = self._run.stored(described, key)
         if known is not None:
             return known
         self._run.open(int(shows_value))
-        winner = int(np.argmax(scores if greater_is_better else -scores))
+        scores, rows = self._scores(candidates, low, high, binary)
+        if shows_value and not rows:
+            raise InvalidParameter("show must be name for metrics: check the winner with check_metric, or ask final")
+        winner = best_of(scores, greater_is_better)
         weight = log_winner_weight(expected.index(winner) + 1, len(names))
 
         def decide(log_share: float) -> Outcome:
@@ -796,13 +803,10 @@ class ReusableHoldout(Run):
         self,
         names: Sequence[str],
         guesses: Mapping[str, float] | None,
-        rows: Sequence[Summary],
         low: float | None,
         high: float | None,
     ) -> dict[str, float]:
         """A guess for each candidate, within the range: whichever wins is checked against its own."""
-        if not rows:
-            raise InvalidParameter("show must be name for metrics: check the winner with check_metric, or ask final")
         missing = [name for name in names if guesses is None or name not in guesses]
         if missing:
             raise InvalidParameter(f"guesses must have one for each candidate to show values; {missing[0]!r} has none")
@@ -859,27 +863,34 @@ class ReusableHoldout(Run):
         ('depth 5', [0.815, 0.847], 0.0)
         """
         split = split_of(claims)
-        if self._split is None or self._phase >= len(self._split.reserved):
-            self._run._check_owner()
-            if self._run.ended:
-                raise BudgetExhausted(ENDED)
-        finalists, names = self._read_finalists(candidates, low, high, binary)
+        phase = self._phase
+        self._final_level(phase)
+        names = _names(candidates, 1)
+        finalists, known = self._read_finalists(candidates, low, high, binary, "ranks" in split)
+        known = known if other is None else self._other_rows(other, names, low, high)
+        with self._run.deciding():
+            log_level = self._final_level(phase)
+            weights = None if known is None or "ranks" not in split else pair_weights(known, finalists.n, log_level)
+            guarantee = self._run.guarantee(log_level, "final", self._run.course)
+            result = decide_final(
+                finalists, names, log_level, split, guarantee, greater_is_better=greater_is_better, weights=weights
+            )
+            self._phase += 1
+            return dataclass_replace(result, revealed=self._run.reveal())
+
+    def _final_level(self, phase: int) -> float:
+        """`ln` of the level of the final of this phase; an error where none may be asked."""
+        self._run._check_owner()
+        phases = 0 if self._split is None else len(self._split.reserved)
+        if phase != self._phase or (phase >= phases if phases else self._run.ended):
+            raise BudgetExhausted(ENDED)
         budget, course = self._run.budget, self._run.course
-        spending = budget.reserve_spending if self._split is not None else budget.final_spending(course)
+        spending = budget.reserve_spending if phases else budget.final_spending(course)
         if spending <= 0:
             raise BudgetExhausted(
                 "nothing of the failure probability is left for a final: plan one with final= when the holdout is made"
             )
-        log_level = budget.log_beta + np.log(spending) - 1e-12
-        if self._split is None:
-            log_level += budget.log_prior(course)
-        weights = self._pair_weights(candidates, names, other, split, log_level, finalists.n)
-        guarantee = self._run.guarantee(float(log_level), "final", course)
-        result = decide_final(
-            finalists, names, float(log_level), split, guarantee, greater_is_better=greater_is_better, weights=weights
-        )
-        self._phase += 1
-        return dataclass_replace(result, revealed=self._run.reveal())
+        return budget.log_beta + math.log(spending) - 1e-12 + (0.0 if phases else budget.log_prior(course))
 
     def close(self) -> tuple[Answer, ...]:
         """End the run, and show every earlier answer with the exact value and the exact interval of its own share.
@@ -986,28 +997,33 @@ class ReusableHoldout(Run):
 
     def _scores(
         self, candidates: Mapping[str, Any], low: float | None, high: float | None, binary: bool
-    ) -> tuple[list[str], npt.NDArray[np.float64], list[Summary]]:
-        """The names and exact values of several candidates, with their sums where they are columns. Secret."""
-        if isinstance(candidates, Mapping) and any(isinstance(one, Procedure) for one in candidates.values()):
-            metrics = MetricFinalists.of([self._metric(one).procedure for one in candidates.values()])
-            return [str(name) for name in candidates], metrics.means, []
-        names, columns, whole = self._columns(candidates, low, high, binary=binary, least=2)
+    ) -> tuple[npt.NDArray[np.float64], list[Summary]]:
+        """The exact values of several candidates, with their sums where they are columns. Secret."""
+        if any(isinstance(one, Procedure) for one in candidates.values()):
+            return MetricFinalists.of([self._metric(one).procedure for one in candidates.values()]).means, []
+        rows = None if self._split is None else self._split.explored
+        columns, whole, _ = self._columns(candidates, low, high, binary, rows)
         lowest, highest = self._range(low, high)
         sums = [
-            summarise(column, n=len(column), low=lowest, high=highest, binary=whole, name=name)
-            for name, column in zip(names, columns, strict=True)
+            summarise(column, n=len(column), low=lowest, high=highest, binary=whole, name=str(name))
+            for name, column in zip(candidates, columns, strict=True)
         ]
-        return names, np.array([one.mean for one in sums]), sums
+        return np.array([one.mean for one in sums]), sums
 
     def _read_finalists(
-        self, candidates: Mapping[str, Any], low: float | None, high: float | None, binary: bool
-    ) -> tuple[Finalists, list[str]]:
-        """The finalists and their names: columns of one value a row, or metrics that bring their own intervals."""
-        if isinstance(candidates, Mapping) and any(isinstance(one, Procedure) for one in candidates.values()):
-            procedures = [self._metric(one).procedure for one in candidates.values()]
-            return MetricFinalists.of(procedures), [str(name) for name in candidates]
-        names, columns, declared = self._columns(candidates, low, high, binary=binary, rows=self._final_rows())
-        return self._finalists(np.stack(columns), *self._range(low, high), declared), names
+        self, candidates: Mapping[str, Any], low: float | None, high: float | None, binary: bool, ranks: bool
+    ) -> tuple[Finalists, npt.NDArray[np.float64] | None]:
+        """Columns of one value a row, or metrics that bring their own intervals.
+
+        For ranks also the columns on the rows that this final does not test and that were read before, if any.
+        """
+        if any(isinstance(one, Procedure) for one in candidates.values()):
+            return MetricFinalists.of([self._metric(one).procedure for one in candidates.values()]), None
+        before = None
+        if ranks and self._split is not None:
+            before = np.concatenate([self._split.explored, *self._split.reserved[: self._phase]])
+        columns, declared, known = self._columns(candidates, low, high, binary, self._final_rows(), before)
+        return self._finalists(columns, *self._range(low, high), declared), known
 
     def _final_rows(self) -> npt.NDArray[np.intp] | None:
         """The rows that the next final reads; None for all."""
@@ -1022,50 +1038,46 @@ class ReusableHoldout(Run):
         candidates: Mapping[str, Rows],
         low: float | None,
         high: float | None,
-        *,
-        binary: bool = False,
-        least: int = 1,
-        rows: npt.NDArray[np.intp] | None = None,
-    ) -> tuple[list[str], list[npt.NDArray[np.float64]], bool]:
-        """The names and checked columns of several candidates, and whether all are 0/1."""
-        if not isinstance(candidates, Mapping) or not least <= len(candidates) <= MOST_FINALISTS:
-            raise InvalidParameter(f"candidates must map {least} to {MOST_FINALISTS} names to one number a row")
-        names, columns, whole = [str(name) for name in candidates], [], True
-        lowest, highest = self._range(low, high)
-        for name, values in candidates.items():
-            whole_column = np.concatenate([*chunks(values, str(name)), np.empty(0, dtype=np.bool_)])
-            if len(whole_column) != self._rows_in_all:
-                raise InvalidParameter(
-                    f"{name} must have one number a row, {self._rows_in_all} in all, got {len(whole_column)}"
-                )
-            part = whole_column
-            if rows is not None or self._split is not None:
-                part = whole_column[rows if rows is not None else self._split.explored]  # type: ignore[union-attr]
-            found = summarise(part, n=len(part), low=lowest, high=highest, binary=binary, name=str(name))
-            whole = whole and (found.binary or binary)
-            columns.append(np.asarray(part, dtype=np.float64))
-        return names, columns, whole
+        binary: bool,
+        rows: npt.NDArray[np.intp] | None,
+        before: npt.NDArray[np.intp] | None = None,
+    ) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.float64] | None]:
+        """The checked columns of several candidates on `rows`, whether all are 0/1, and the same on `before`.
 
-    def _pair_weights(
-        self,
-        candidates: Mapping[str, Rows],
-        names: Sequence[str],
-        other: Mapping[str, Any] | None,
-        split: Mapping[Any, float],
-        log_level: float,
-        n: int,
-    ) -> npt.NDArray[np.float64] | None:
-        """Weights of ranks from rows that the final does not test: explored ones, or those that the analyst brings."""
-        if "ranks" not in split:
-            return None
-        if other is not None:
-            columns = [np.asarray(column(other[name], name), dtype=np.float64) for name in names]
-            return pair_weights(np.stack(columns), n, log_level)
-        if self._split is None:
-            return None
-        known = np.concatenate([self._split.explored, *self._split.reserved[: self._phase]])
-        columns = [np.asarray(column(candidates[name], name), dtype=np.float64)[known] for name in candidates]
-        return pair_weights(np.stack(columns), n, log_level)
+        Each column is read once, so that it may come in chunks.
+        """
+        lowest, highest = self._range(low, high)
+
+        def checked(part: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[np.float64], bool]:
+            found = summarise(part, n=len(part), low=lowest, high=highest, binary=binary, name=name)
+            return np.asarray(part, dtype=np.float64), found.binary
+
+        columns, known, whole = [], [], True
+        for name, values in candidates.items():
+            read = np.concatenate([*chunks(values, str(name)), np.empty(0, dtype=np.bool_)])
+            if len(read) != self._rows_in_all:
+                raise InvalidParameter(
+                    f"{name} must have one number a row, {self._rows_in_all} in all, got {len(read)}"
+                )
+            column, declared = checked(read if rows is None else read[rows], str(name))
+            columns.append(column)
+            whole = whole and declared
+            if before is not None:
+                known.append(checked(read[before], str(name))[0])
+        return np.stack(columns), whole, np.stack(known) if known else None
+
+    def _other_rows(
+        self, other: Mapping[str, Any], names: Sequence[str], low: float | None, high: float | None
+    ) -> npt.NDArray[np.float64]:
+        """The candidates on rows that the analyst brings."""
+        missing = [name for name in names if not isinstance(other, Mapping) or name not in other]
+        if missing:
+            raise InvalidParameter(f"other must have each candidate's values on other rows; {missing[0]!r} has none")
+        lowest, highest = self._range(low, high)
+        columns = [np.asarray(column(other[name], f"other[{name!r}]"), dtype=np.float64) for name in names]
+        for name, values in zip(names, columns, strict=True):
+            summarise(values, n=len(columns[0]), low=lowest, high=highest, name=f"other[{name!r}]")
+        return np.stack(columns)
 
     def _is_sign_test(
         self, family: str, margin: float | None, low: float, high: float, binary: bool, *columns: Rows
@@ -1136,6 +1148,16 @@ class ReusableHoldout(Run):
             return stored
         self._run.open()
         return self._run.ask(Ask(question, read().decide(asked), key, risk, stake))
+
+
+def _names(candidates: Any, least: int) -> list[str]:
+    """The names of candidates, checked before any of their values is read."""
+    if not isinstance(candidates, Mapping) or not least <= len(candidates) <= MOST_FINALISTS:
+        raise InvalidParameter(f"candidates must map {least} to {MOST_FINALISTS} names to one number a row")
+    names = [str(name) for name in candidates]
+    if len(set(names)) < len(names):
+        raise InvalidParameter("candidates must have different names")
+    return names
 
 
 def _weighed(risk: Any, stake: Any) -> dict[str, Any]:

@@ -7,7 +7,8 @@ lock makes each question take its share alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -172,8 +173,8 @@ class Transcript(OneOwner):
             left = self.budget.questions_left(self.course)
             if questions > left:
                 few = f"all {self.budget.questions} planned questions were asked" if left <= 0 else f"{left} are left"
-                if left <= 0 and self.course.asked < (self.budget.questions or 0):
-                    few = "nothing of the failure probability is left for exploring; ask for the final"
+                if left <= 0 and self.course.asked < (self.budget.questions or math.inf):
+                    few = "too little of the failure probability is left for exploring; ask for the final"
                 raise BudgetExhausted(few if questions == 1 else f"{questions} questions do not fit: {few}")
 
     def ask(self, ask: Ask) -> Answer:
@@ -189,15 +190,22 @@ class Transcript(OneOwner):
         """
         with self._lock:
             self.open(sum(ask.spends for ask in asks))
+            with self.deciding():
+                decided = self._decide(asks)
+            found = enumerate(zip(asks, decided, strict=True))
+            return [self._record(ask, *one, joined=place > 0) for place, (ask, one) in found]
+
+    @contextmanager
+    def deciding(self) -> Iterator[None]:
+        """Look at rows alone: nothing else is asked meanwhile, by another thread or by what is being decided."""
+        with self._alone():
             if self._deciding:  # it sees the rows and would get the share of the question that it is part of
                 raise QuestionRefused("a question must not ask questions itself while it is decided")
             self._deciding = True
             try:
-                decided = self._decide(asks)
+                yield
             finally:
                 self._deciding = False
-            found = enumerate(zip(asks, decided, strict=True))
-            return [self._record(ask, *one, joined=place > 0) for place, (ask, one) in found]
 
     def _decide(self, asks: Sequence[Ask]) -> list[tuple[Outcome, float, float, float | None]]:
         """The outcome, share, extra spending and risk of each question of a batch. Nothing is recorded."""
@@ -207,6 +215,8 @@ class Transcript(OneOwner):
             spent = 0.0
             if ask.spends:
                 spent = budget.spending(course) if ask.stake is None else budget.require_stake(course, ask.stake)
+                if spent <= 0:  # stakes of the same batch have taken what was left
+                    raise BudgetExhausted("too little of the failure probability is left for this batch")
             share = -math.inf if spent <= 0 else budget.log_beta + math.log(spent) + log_prior - 1e-12
             risk = ask.risk(share) if callable(ask.risk) else ask.risk
             extra = 0.0 if ask.stake is None or not ask.spends else budget.extra(course, spent)
@@ -337,16 +347,20 @@ def _outcome(entry: Mapping[str, Any]) -> Outcome:
     """Read back what one question showed."""
     if entry["passed"] not in (True, False, None) or not isinstance(entry["family"], str):
         raise InvalidParameter("an answer in the state must say whether it passed, and by which family")
-    value = entry["value"]
-    if value is not None and not isinstance(value, str):
-        value = arguments.real("value in the state", value)
+    if entry["question"].get("kind") != "best" and isinstance(entry["value"], str):
+        raise InvalidParameter(f"value in the state must be a number, got {entry['value']!r}")
+    value = _value("value", entry["value"])
     weight = arguments.real("log_weight in the state", entry["log_weight"], at_most=0)
     exact = entry.get("exact")
     known = None
     if exact is not None:
-        kept = None if exact["value"] is None else arguments.real("exact value in the state", exact["value"])
-        known = Exact(kept, _ends("exact interval", exact["interval"]))
+        known = Exact(_value("exact value", exact["value"]), _ends("exact interval", exact["interval"]))
     return Outcome(entry["passed"], value, _ends("interval", entry["interval"]), entry["family"], weight, known)
+
+
+def _value(name: str, value: Any) -> float | str | None:
+    """A number, or for a `best` batch the name of its winner."""
+    return value if value is None or isinstance(value, str) else arguments.real(f"{name} in the state", value)
 
 
 def _ends(name: str, interval: Any) -> tuple[float, float] | None:

@@ -279,7 +279,7 @@ def room(log_share: float, n: int, guess_rows: int | None) -> float:
     Examples
     --------
     >>> room(-10.0, 1000, None), round(room(-10.0, 10_000, 1000), 2)
-    (2.5, 3.6)
+    (2.5, 3.68)
     """
     if guess_rows is None:
         return ROOM

@@ -68,7 +68,7 @@ class MixtureBets:
     >>> rows = MixtureBets.on([1.0] * 300 + [0.0] * 700)
     >>> low, high = rows.interval(math.log(0.05))
     >>> round(low, 3), round(high, 3)
-    (0.26, 0.342)
+    (0.256, 0.348)
     """
 
     values: npt.NDArray[np.float64]

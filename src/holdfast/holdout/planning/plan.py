@@ -492,7 +492,7 @@ def plan(
     --------
     >>> found = plan(10_000, questions=1000, failures=10)
     >>> found.recommended, round(found["guess-and-check"].half_width, 3)
-    ('guess-and-check', 0.071)
+    ('guess-and-check', 0.066)
     >>> found["thresholdout-paper"].vacuous
     True
     """

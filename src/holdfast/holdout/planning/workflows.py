@@ -13,6 +13,7 @@ from typing import Any
 
 from scipy.special import ndtri, ndtri_exp
 
+from holdfast.bounds.numerics.exact import left_to_chance
 from holdfast.bounds.one_question.means import Side, clopper_pearson
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
@@ -98,7 +99,7 @@ class _Use:
 
     @property
     def beta(self) -> float:
-        return 1 - self.confidence
+        return left_to_chance(self.confidence)
 
     def half_width(self, log_share: float, n: int | None = None, side: Side = "both") -> float:
         """Of an exact binomial interval at the expected mean; for one side, the distance of that limit."""
@@ -199,9 +200,9 @@ def _fixed(use: _Use) -> Workflow:
 
 def _rounds(use: _Use) -> Workflow:
     m, r = use.candidates, use.rounds
-    shown = -r * math.log(m) if r > 1 else 0.0  # where guesses cannot tell candidates apart
-    ours = use.winner(math.log(use.beta) + shown, max(r, 1))
-    told = use.winner(math.log(use.beta) - r * math.log(2), max(r, 1))
+    shown = -r * math.log(m)  # where guesses cannot tell candidates apart
+    ours = use.winner(math.log(use.beta) + shown, r)
+    told = use.winner(math.log(use.beta) - r * math.log(2), r)
     split = use.half_width(math.log(use.beta) - math.log(r * m), use.n // r)
     return Workflow(
         "rounds",
