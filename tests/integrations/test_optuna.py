@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
+from scipy.stats import beta
 
-from holdfast.errors import InvalidParameter
+from holdfast.errors import BudgetExhausted, InvalidParameter
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.optuna import HoldoutCallback
 
@@ -61,6 +63,50 @@ def test_pruned_trials_are_left_alone() -> None:
     callback, study = HoldoutCallback(ReusableHoldout(2000, questions=5), _values, when="all"), _study()
     study.optimize(prune, n_trials=3, callbacks=[callback])
     assert callback.holdout.asked == 0
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_every_checked_trial_is_exact_after_the_end(jobs: int) -> None:
+    """While the study runs trials are checked; the end gives the exact value and the interval of its own share."""
+
+    def too_high(trial: Any) -> float:
+        return _objective(trial) + (0.15 if trial.number == 4 else 0.0)
+
+    callback, study = HoldoutCallback(ReusableHoldout(2000, questions=10), _values, when="all"), _study()
+    study.optimize(too_high, n_trials=8, callbacks=[callback], n_jobs=jobs)
+    before = callback.answers
+    assert sorted(number for number, answer in before.items() if not answer.passed) == [4]
+    exact = callback.close()
+    assert sorted(exact) == sorted(before) == list(range(8))
+    for trial in study.trials:
+        was, now = before[trial.number], exact[trial.number]
+        hits = int(np.sum(_values(study, trial)))
+        share = math.exp(was.guarantee.parameters["log_share"])
+        assert now.value == pytest.approx(hits / 2000, abs=1e-12)
+        limits = beta.ppf(share / 2, hits, 2001 - hits), beta.isf(share / 2, hits + 1, 2000 - hits)
+        assert now.interval == pytest.approx(limits, abs=1e-5)
+        assert was.interval is not None
+        assert was.interval[0] <= now.interval[0] <= now.interval[1] <= was.interval[1]
+        assert now.half_width < was.half_width
+    first = max(before.values(), key=lambda answer: answer.remaining["questions"])
+    assert math.exp(first.guarantee.parameters["log_share"]) == pytest.approx(0.05 / 2 / 10, rel=1e-4)
+    study.optimize(_objective, n_trials=3, callbacks=[callback])
+    assert "exact values were shown" in study.user_attrs["holdfast:stopped"]
+    assert len(study.trials) == 9
+    with pytest.raises(BudgetExhausted):
+        callback.close()
+
+
+def test_a_callback_gives_its_own_trials_of_a_plan_that_others_ask_too() -> None:
+    plan = ReusableHoldout(2000, questions=10)
+    callback, study = HoldoutCallback(plan, _values, when="all"), _study()
+    plan.check(ROWS < 0.3, 0.3)
+    study.optimize(_objective, n_trials=2, callbacks=[callback])
+    plan.check(ROWS < 0.4, 0.4)
+    exact = callback.close()
+    assert {number: answer.value for number, answer in exact.items()} == {
+        trial.number: float(np.mean(_values(study, trial))) for trial in study.trials
+    }
 
 
 def test_wrong_when_is_named() -> None:

@@ -8,7 +8,7 @@ from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
 from holdfast.core.copying import SharedOnCopy
-from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable
+from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable, QuestionRefused
 from holdfast.holdout import ReusableHoldout
 from holdfast.integrations.sklearn.metric import Metric, metric, overlap
 from holdfast.mechanisms.answer import Answer
@@ -165,14 +165,20 @@ class _Desk:
                 self._answer(line)
 
     def _answer(self, line: Connection[Any, Any]) -> None:
+        """Ask for one copy. Whatever goes wrong with it, the next copy is answered."""
         try:
             evidence, guess = line.recv()
-            told: Any = self._scorer._ask(evidence, guess).value
-        except HoldfastError as error:
-            told = error
-        except (EOFError, OSError, TypeError, ValueError):
+            line.send(self._told(evidence, guess))
+        except (EOFError, OSError, TypeError, ValueError):  # it has ended, or said something else
             return
-        line.send(told)
+
+    def _told(self, evidence: Any, guess: Any) -> Any:
+        try:
+            return self._scorer._ask(evidence, guess).value
+        except HoldfastError as error:
+            return error
+        except Exception as error:  # its words may quote guarded rows: only the kind of error is told
+            return QuestionRefused(f"{type(error).__name__} while the holdout was asked; nothing was spent")
 
 
 def evidence_of(chosen: Metric, estimator: Any, X: Any, y: Any, X_holdout: Any, y_holdout: Any) -> tuple[float, Any]:

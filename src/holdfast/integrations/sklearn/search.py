@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -134,9 +134,13 @@ class Line:
 
 
 def results(
-    chosen: Metric, lines: Sequence[Line], best: int, final: FinalResult | None, failed: float
+    chosen: Metric, lines: Sequence[Line], best: int, final: FinalResult | None, failed: float, reserves: bool
 ) -> dict[str, Any]:
-    """The results as scikit-learn's searches lay them out. Scores are shown once the run has ended."""
+    """The results as scikit-learn's searches lay them out. Scores are shown once the run has ended.
+
+    Where rows are reserved, the scores are those of the finalists on these rows: what others show on all rows would
+    tell something of the reserves of later phases.
+    """
     columns: dict[str, Any] = {
         "mean_fit_time": np.array([line.fitted.fit_time for line in lines]),
         "mean_score_time": np.array([line.fitted.score_time for line in lines]),
@@ -150,7 +154,12 @@ def results(
     if final is not None:
         for at, line in enumerate(lines):
             evidence = line.fitted.evidence
-            score[at] = failed if evidence is None else chosen.signed(chosen.point(evidence))
+            if evidence is None:
+                score[at] = failed
+            elif line.name in final.values:
+                score[at] = chosen.signed(final.values[line.name])
+            elif not reserves:
+                score[at] = chosen.signed(chosen.point(evidence))
             ends = (final.interval or {}).get(line.name) or (final.winner_interval if at == best else None)
             if ends is not None:
                 low[at], high[at] = sorted(chosen.signed(end) for end in ends)
@@ -216,6 +225,12 @@ def _one_a_row(value: Any, rows: int) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict)) and len(value) == rows
 
 
+def _has_distributions(grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bool:
+    """Whether some parameter is drawn from a distribution instead of a list."""
+    grids = [grid] if isinstance(grid, Mapping) else grid
+    return any(hasattr(value, "rvs") for one in grids for value in one.values())
+
+
 def _share_or_count(name: str, size: Any, rows: int) -> float | int:
     """A share of the rows, or their number: scikit-learn would complain about its own `test_size` instead."""
     if isinstance(size, Integral) and not isinstance(size, bool):
@@ -224,6 +239,13 @@ def _share_or_count(name: str, size: Any, rows: int) -> float | int:
         return arguments.probability(name, size)
     except InvalidParameter as error:
         raise InvalidParameter(f"{error}; a whole number of type int counts rows") from None
+
+
+class PlanElsewhere:
+    """Stands in a pickled search for a plan that stayed where it was: such a search predicts, and is not fitted."""
+
+    def __repr__(self) -> str:
+        return "PlanElsewhere()"
 
 
 Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -247,7 +269,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
     param_grid : dict or list of dict
         A grid as for `GridSearchCV`; with `n_iter`, lists or distributions as for `RandomizedSearchCV`.
     n_iter : int, optional
-        Number of random draws a round. Without it every point of the grid is tried.
+        Number of random draws a round; what is drawn twice is tried once. Without it every point of the grid is tried.
     rounds : int
         How many rounds of search. After the first each has the grid that `refine` gives.
     refine : callable, optional
@@ -282,9 +304,9 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     cv_results_ : dict of arrays
-        `params`, `param_*`, `round`, `guess`, `mean_test_score` (exact, once the run has ended), `holdout_low`,
-        `holdout_high` (where an interval was claimed), `refused` (why there is no score, or empty), `rank_test_score`,
-        `mean_fit_time`, `mean_score_time`.
+        `params`, `param_*`, `round`, `guess`, `mean_test_score` (exact, once the run has ended; of the finalists alone
+        where the plan reserves rows), `holdout_low`, `holdout_high` (where an interval was claimed), `refused` (why
+        there is no score, or empty), `rank_test_score`, `mean_fit_time`, `mean_score_time`.
     best_estimator_, best_index_, best_params_, best_score_
         The winner, and its exact score on the holdout.
     best_interval_ : tuple or None
@@ -385,7 +407,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
                 break
             if batches:
                 winners.append(_winner(plan, job.metric, scored))
-                grid = self._next_grid(number + 1, winners[-1].params, grid) if number < rounds else grid
+                if number < rounds:
+                    grid = self._next_grid(number + 1, winners[-1].params, grid, lines)
             else:
                 winners = scored
         self._report_failed_fits(lines)
@@ -401,12 +424,13 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         finalists = {
             line.name: chosen.finalist(line.fitted.evidence) for line in sorted(self._winners, key=lambda one: one.name)
         }
-        final = self.holdout_.final(
-            finalists,
-            self.claims,
-            greater_is_better=chosen.greater_is_better,
-            **chosen.declared,
-        )
+        claims = split_of(self.claims)
+        alone = len(finalists) == 1 and set(claims) > {"loss"}
+        if alone:  # nothing can be lost by a choice among one: its part goes to what else is claimed
+            claims = split_of({name: part for name, part in claims.items() if name != "loss"})
+        final = self.holdout_.final(finalists, claims, greater_is_better=chosen.greater_is_better, **chosen.declared)
+        if alone:
+            final = replace(final, loss_at_most=0.0)
         winner = next(line for line in self._winners if line.name == final.winner)
         self._publish(winner, final)
         return self
@@ -417,6 +441,11 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         split_of(self.claims)
         if self.refine is not None and not callable(self.refine):
             raise InvalidParameter(f"refine must be a function, got a {type(self.refine).__name__}")
+        if isinstance(self.holdout, PlanElsewhere):
+            raise InvalidParameter(
+                "holdout must be given anew: a plan does not travel with a pickle, because two copies would spend one "
+                "confidence twice; hand it over with state() and ReusableHoldout.from_state()"
+            )
         if self.holdout is not None and not isinstance(self.holdout, ReusableHoldout):
             raise InvalidParameter(f"holdout must be a ReusableHoldout or None, got a {type(self.holdout).__name__}")
         if y is None:
@@ -457,20 +486,23 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _round(self, job: Job, grid: Grid, number: int, known: set[str]) -> list[Line]:
         """The candidates of one round, fitted; those that were tried before are not tried again."""
-        drawn = self.n_iter is not None and number == 1
-        if drawn:
-            draws = arguments.whole("n_iter", self.n_iter, at_least=1)
-            tried = list(ParameterSampler(grid, draws, random_state=self.random_state))
-        else:
+        draws = None if self.n_iter is None else arguments.whole("n_iter", self.n_iter, at_least=1)
+        if draws is None or (number > 1 and not _has_distributions(grid) and len(ParameterGrid(grid)) <= draws):
             tried = list(ParameterGrid(grid))
+        else:
+            tried = list(ParameterSampler(grid, draws, random_state=self.random_state))
         unfitted = Fitted(None, math.nan, None, 0.0, 0.0)
         fresh = {Line(params, number, unfitted).name: params for params in tried}
         fresh = {name: params for name, params in fresh.items() if name not in known}
         fitted = self._fit_all(job, list(fresh.values()))
         return [Line(params, number, one) for params, one in zip(fresh.values(), fitted, strict=True)]
 
-    def _next_grid(self, number: int, winner: Mapping[str, Any], grid: Grid) -> Grid:
-        return narrow(grid, winner) if self.refine is None else self.refine(number, dict(winner))
+    def _next_grid(self, number: int, winner: Mapping[str, Any], grid: Grid, lines: Sequence[Line]) -> Grid:
+        if self.refine is not None:
+            return self.refine(number, dict(winner))
+        if _has_distributions(grid):  # neighbours of the winner are among what was drawn
+            grid = {name: [line.params[name] for line in lines if name in line.params] for name in winner}
+        return narrow(grid, winner)
 
     def _split(self, X: Any, y: Any, name: str, fit_params: dict[str, Any]) -> Any:
         """Rows for the first part and for the second, and the first part of what `fit` gets one entry a row of."""
@@ -503,7 +535,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         """What the search shows: the winner's name before the run has ended, and everything after that."""
         best = self._lines.index(winner) if winner is not None else 0
         failed = math.nan if self.error_score == "raise" else float(self.error_score)
-        self.cv_results_ = results(self._job_metric, self._lines, best, final, failed)
+        reserves = self.holdout_.explored < self.holdout_.n
+        self.cv_results_ = results(self._job_metric, self._lines, best, final, failed, reserves)
         self.result_ = final
         self.best_interval_ = self.loss_at_most_ = self.ranks_ = None
         if winner is None:
@@ -577,6 +610,8 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         state = dict(super().__getstate__())
         for name in ("holdout_", "_lines", "_winners"):
             state.pop(name, None)
+        if state.get("holdout") is not None:
+            state["holdout"] = PlanElsewhere()
         return state
 
     def __sklearn_is_fitted__(self) -> bool:
