@@ -41,10 +41,17 @@ def test_the_failure_after_the_last_planned_one_shows_nothing_and_ends_the_run()
     assert holdout.state() == before
 
 
-def test_a_batch_ends_where_the_run_ends():
-    holdout = hf.ReusableHoldout(N, questions=10, failures=0)
-    answers = holdout.check_batch([column(0.5)] * 4, [0.5, 0.9, 0.5, 0.5])
-    assert [answer.passed for answer in answers] == [True, False]
+def test_a_batch_is_answered_as_a_whole_or_not_at_all():
+    """Its questions were fixed together; the cap on failures ends the run after it, and shows nothing beyond it."""
+    holdout = hf.ReusableHoldout(N, questions=10, failures=1)
+    answers = holdout.check_batch([column(0.5)] * 5, [0.5, 0.9, 0.5, 0.9, 0.5])
+    assert [answer.passed for answer in answers] == [True, False, True, False, True]
+    assert [answer.value is None for answer in answers] == [False, False, False, True, False]
+    assert holdout.remaining == {"questions": 0, "failures": 0}
+    twin = hf.ReusableHoldout.from_state(holdout.state())
+    for run in (holdout, twin):
+        with pytest.raises(BudgetExhausted, match="capped at 1"):
+            run.check(column(0.5), 0.5)
     with pytest.raises(BudgetExhausted, match="4 questions do not fit: 3"):
         hf.ReusableHoldout(N, questions=3).check_batch([column(0.5)] * 4, [0.5] * 4)
 
@@ -170,7 +177,7 @@ def test_the_named_tolerance_works():
 
 
 def test_more_failures_than_questions_are_refused():
-    with pytest.raises(InvalidParameter, match="failures must be at most the questions, 1000, got 2000"):
+    with pytest.raises(InvalidParameter, match=r"failures \(2000\) must not exceed questions \(1000\)"):
         hf.ReusableHoldout(N, questions=1000, failures=2000)
     assert hf.ReusableHoldout(N, questions=10, failures=10).failures == 10
     assert hf.ReusableHoldout(N, failures=2000).failures == 2000

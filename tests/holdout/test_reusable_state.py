@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from holdfast.holdout.shares import Shares
 
 import holdfast as hf
 from holdfast.errors import BudgetExhausted, InvalidParameter, QuestionRefused
+from holdfast.holdout.error_budget import Course, ErrorBudget, Message
 from holdfast.holdout.intervals.procedure import OnRows
 from tests.holdout.reusable_rows import N, column
 
@@ -62,8 +62,11 @@ def test_a_state_is_plain_and_reads_back_exactly():
         lambda state: state.update(format=99),
         lambda state: state.update(questions=4),
         lambda state: state.update(transcript=3),
-        lambda state: state["transcript"][0].pop("shown"),
-        lambda state: state["transcript"][0].update(shown=0),
+        lambda state: state["transcript"][0].pop("log_weight"),
+        lambda state: state["transcript"][0].update(log_weight=0.1),
+        lambda state: state["transcript"][0].update(log_share=1.0),
+        lambda state: state["transcript"][0].update(extra=-0.1),
+        lambda state: state["transcript"][0].update(risk="high"),
         lambda state: state["transcript"][0].update(passed="yes"),
         lambda state: state["transcript"][0].update(value="high"),
         lambda state: state["transcript"][0].update(interval=[0.5]),
@@ -126,13 +129,12 @@ def test_threads_share_one_budget():
     answers = [answer for got, _ in results for answer in got]
     assert sum(refused for _, refused in results) == 8 * 60 - 300
     assert sorted(a.guarantee.parameters["question"] for a in answers) == list(range(1, 301))
-    plan, log_shown, failed = Shares(0.95, 300), 0.0, 0
-    for t, entry in enumerate(holdout.state()["transcript"], 1):
-        said = holdout.transcript[t - 1].guarantee.parameters
-        assert said["failures"] == failed
-        assert said["log_share"] == pytest.approx(plan.log_share(t, failed, log_shown), abs=1e-5)
-        if not entry["passed"]:
-            failed, log_shown = failed + 1, log_shown + math.log(entry["shown"])
+    budget, course = ErrorBudget(0.95, 300), Course()
+    for entry, answer in zip(holdout.state()["transcript"], holdout.transcript, strict=True):
+        said = answer.guarantee.parameters
+        assert said["failures"] == course.failed
+        assert said["log_share"] == pytest.approx(budget.log_share(course), abs=1e-5)
+        course = budget.after(course, [Message(entry["passed"], entry["log_weight"], entry["risk"])])
 
 
 def together(holdout: hf.ReusableHoldout, threads: int, key: str | None) -> list:
@@ -205,3 +207,91 @@ def test_a_state_is_plain_whatever_number_types_came_in():
     state = json.loads(json.dumps(holdout.state()))
     again = hf.ReusableHoldout.from_state(state)
     assert again.check(None, np.float32(0.5), np.float32(0.6), spread=np.float32(0.25), key="a").passed
+
+
+def every_kind() -> hf.ReusableHoldout:
+    """A run with every kind of question, stakes, risks and a batch."""
+    holdout = hf.ReusableHoldout(1000, questions=20, expected_failures=2.0)
+    right, wrong = column(0.7, 1000), column(0.4, 1000)
+    holdout.check(right, 0.7, guess_rows=300, stake=0.1, key="staked")
+    holdout.check(right, 0.2, side="below", risk=0.5)
+    holdout.check_batch([right, wrong], [0.7, 0.9])
+    holdout.claim(right, at_least=0.6)
+    holdout.compare(right, wrong)
+    holdout.compare(right, wrong, 0.3)
+    holdout.best({"a": right, "b": wrong}, key="named")
+    holdout.best({"a": right, "b": wrong}, {"a": 0.2, "b": 0.4}, show="value", key="with its value")
+    return holdout
+
+
+def test_a_state_with_secrets_reveals_what_the_run_would_have():
+    holdout = every_kind()
+    twin = hf.ReusableHoldout.from_state(json.loads(json.dumps(holdout.state(secrets=True), allow_nan=False)))
+    without = hf.ReusableHoldout.from_state(json.loads(json.dumps(holdout.state())))
+    assert twin.log_share == without.log_share == holdout.log_share
+    assert twin.budget == holdout.budget
+    assert "exact" not in str(holdout.state())
+    revealed = holdout.close()
+    assert twin.close() == revealed
+    assert without.close() == holdout.transcript  # it was closed without what it could have shown
+    for run in (twin, without, hf.ReusableHoldout.from_state(holdout.state())):
+        assert run.ended
+        with pytest.raises(BudgetExhausted):
+            run.check(column(0.7, 1000), 0.7)
+
+
+def test_a_question_that_asks_while_a_final_is_decided_is_refused():
+    """Its spending would be counted twice: the final takes what exploring has left."""
+    holdout = hf.ReusableHoldout(4, questions=5)
+    inner: list[object] = []
+
+    def limits(log_share, side):
+        try:
+            inner.append(holdout.check([0, 0, 1, 1], 0.5))
+        except QuestionRefused as error:
+            inner.append(error)
+        return 0.4, 0.6
+
+    holdout.final({"nested": OnRows(0.0, 1.0, 4, "nested", limits, 0.5)})
+    assert isinstance(inner[0], QuestionRefused)
+    assert holdout.ended
+
+
+def test_threads_get_one_final_and_no_question_after_it():
+    """All of them have read their rows before the first is decided."""
+    for reserve in (0.0, [0.25, 0.25]):
+        holdout = hf.ReusableHoldout(100, questions=50, reserve=reserve, seed=1)
+        start = threading.Barrier(8)
+
+        def rows(start=start):
+            start.wait()
+            yield column(0.5, 100)
+
+        def ask(worker: int, holdout=holdout, rows=rows):
+            try:
+                return holdout.final({"a": rows()}) if worker % 2 else holdout.check(rows(), 0.5)
+            except BudgetExhausted:
+                return None
+
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(ask, range(8)))
+        finals = [one for one in found[1::2] if one is not None]
+        assert len(finals) == 1
+        assert len(finals[0].revealed) == len(holdout.transcript) == sum(one is not None for one in found[::2])
+
+
+def test_a_state_of_an_earlier_version_goes_on_by_the_prior_of_this_one():
+    """Question t had spent 1/questions then, whatever was shown, so that is what it has spent; nothing is kept."""
+    asked = {"kind": "check", "low": 0.0, "high": 1.0, "family": "auto", "spread": None, "binary": False}
+    asked |= {"guess": 0.9, "tolerance": None, "value": True, "grid": None}
+    entry = {"question": asked, "key": "a", "passed": False, "value": 0.5, "interval": [0.4, 0.6], "family": "kl"}
+    plan = {"format": 1, "n": 1000, "questions": 20, "confidence": 0.95, "failures": 4, "low": 0.0, "high": 1.0}
+    passed = entry | {"key": None, "passed": True, "value": 0.9, "shown": 1}
+    holdout = hf.ReusableHoldout.from_state(plan | {"transcript": [entry | {"shown": 12}, passed]})
+    assert (holdout.asked, holdout.failed, holdout.budget.final) == (2, 1, 0.0)
+    exact = math.log(0.05 / 20) + math.log(1 / 20 * 19 / 21 / 12)
+    assert holdout.log_share == pytest.approx(exact, abs=1e-9)
+    assert holdout.check(None, 0.9, key="a").value == 0.5
+    assert hf.ReusableHoldout.from_state(holdout.state()).state() == holdout.state()
+    assert holdout.budget.final_spending(holdout._run.course) == pytest.approx(18 / 20)  # what exploring has left
+    assert holdout.close() == holdout.transcript

@@ -949,13 +949,16 @@ class ReusableHoldout(Run):
         binary: bool = False,
         show: Show = "value",
         grid: float | None = None,
+        side: Side = "both",
+        guess_rows: int | None = None,
+        risk: float | None = None,
         procedure: Procedure | None = None,
     ) -> Bits:
         """What the same `check`, asked next, costs at most: a filter must admit it before the answer is known.
 
         Declare `binary` where the values will be of type bool. With `procedure` it is about `check_metric`, of which
-        only the public range is used. For a `claim` ask with `show="bit"`, which costs the same; for `compare` give
-        the range of the differences.
+        only the public range is used. For a `claim` ask with `show="bit"`, which costs the same; for a `compare` with
+        a guess give the range of the differences and its family, "betting" if none is named.
 
         Examples
         --------
@@ -966,10 +969,12 @@ class ReusableHoldout(Run):
         """
         if procedure is not None:
             metric = self._metric(procedure)
-            return Bits(self._run.most_bits(metric.least_weight(metric.guess(guess, tolerance, show, grid))))
+            return Bits(self._run.most_bits(metric.least_weight(metric.guess(guess, tolerance, show, grid)), risk))
         question = self._mean("check", family, spread, low, high, binary)
-        asked = question.guess(guess, tolerance, show, grid)
-        return Bits(self._run.most_bits(question.least_weight(asked, self._require_share())))
+        asked = question.guess(guess, tolerance, show, grid, side, guess_rows)
+        share = self._require_share()
+        stated = _weighed(risk, None)["risk"] if risk is not None else question.risk(asked, share)
+        return Bits(self._run.most_bits(question.least_weight(asked, share), stated))
 
     # --- Inside -------------------------------------------------------------------------------------------------------
 
