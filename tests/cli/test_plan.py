@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import beta, binom
 
+import holdfast as hf
 from holdfast.cli.main import run
 
 ISSUE = "plan --n 10000 --questions 1000 --failures 10 --confidence 0.95"
@@ -98,3 +102,194 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for option in ("--n", "--questions", "--failures", "--confidence", "--half-width", "--range", "--plot", "--json"):
         assert option in text
+
+
+WORKFLOWS = ("fixed", "rounds", "checks", "contest", "pairs")
+
+
+def _workflow(words: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert run(["plan", "--workflow", *words.split(), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_a_workflow_has_the_json_of_the_contract(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = _workflow(f"{name} --n 10000", capsys)
+    assert said["workflow"] == name
+    assert 0 < said["half_width"] < 0.05
+    assert set(said["alternative"]) == {"name", "half_width"}
+    assert said["ratio"] == pytest.approx(said["half_width"] / said["alternative"]["half_width"])
+    assert said["ratio"] <= 1
+    assert said["policy"]["confidence"] == 0.95
+    assert said["verbs"][-1] == "final"
+    assert run(["plan", "--workflow", name, "--n", "10000"]) == 0
+    text = capsys.readouterr().out
+    assert f"{said['half_width']:.4g}" in text
+    assert f"{said['alternative']['half_width']:.4g}, by {said['alternative']['name']}" in text
+    assert f'final(claims="{said["claims"]}")' in text
+    assert said["says"] in " ".join(text.split())
+
+
+def _column(n: int, mean: float = 0.85) -> list[bool]:
+    return [place < round(mean * n) for place in range(n)]
+
+
+def _half(ends: Any) -> float:
+    return float(ends[1] - ends[0]) / 2
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 60])
+def test_a_fixed_list_is_planned_as_it_comes_out(candidates: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """The winner's interval of a real final, and Bonferroni's for each candidate of the same list."""
+    said = _workflow(f"fixed --n 3000 --candidates {candidates}", capsys)
+    columns = {str(number): _column(3000) for number in range(candidates)}
+    claims = said["claims"] if candidates > 1 else {"winner": 1}
+    found = hf.ReusableHoldout(3000, **said["policy"]).final(columns, claims)
+    assert said["half_width"] == pytest.approx(_half(found.winner_interval), rel=1e-6)
+    each = hf.ReusableHoldout(3000, **said["policy"]).final(columns, "intervals").interval
+    assert said["alternative"]["half_width"] == pytest.approx(_half(each["0"]), rel=1e-6)
+    assert said["more"]["each_candidate"] == said["alternative"]["half_width"]
+    assert said["ratio"] <= 1
+    if candidates == 60:
+        assert said["ratio"] <= 0.86
+        twice = _workflow("fixed --n 3000 --candidates 120", capsys)
+        assert said["more"]["with_twice_the_candidates"] == twice["half_width"] > said["half_width"]
+
+
+@pytest.mark.parametrize("reserve", ["", "--reserve 0.5", "--reserve 0"])
+def test_rounds_are_planned_as_they_come_out(reserve: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = _workflow(f"rounds --n 4000 --rounds 3 --candidates 8 {reserve}", capsys)
+    assert said["verbs"] == ["best"] * 3 + ["final"]
+    assert said["policy"]["reserve"] == ([] if reserve == "--reserve 0" else [0.5])
+    holdout = hf.ReusableHoldout(4000, **said["policy"], seed=1)
+    rows = np.ones(4000, dtype=bool)
+    if said["policy"]["reserve"]:
+        sides = np.frombuffer(bytes.fromhex(holdout.state()["reserve"]["sides"]), dtype=np.uint8)
+        rows = sides == 1
+    columns = np.zeros(4000, dtype=bool)
+    columns[np.flatnonzero(rows)[: round(0.85 * rows.sum())]] = True
+    if not said["policy"]["reserve"]:  # each winner is one of eight that could not be told apart
+        level, ones = 0.9 * 0.05 * 8.0**-3, 3400
+        low, high = beta.ppf(level / 2 / 3, ones, 601), beta.isf(level / 2, ones + 1, 600)
+        assert said["half_width"] == pytest.approx((high - low) / 2, rel=1e-6)
+        assert said["half_width"] == said["more"]["final_on_all_rows"]
+        assert said["more"]["final_if_winners_were_expected"] < said["half_width"]
+        assert said["more"]["on_all_rows_with_one_round_more"] > said["half_width"]
+    else:
+        found = holdout.final({str(number): columns for number in range(3)}, said["claims"])
+        assert said["half_width"] == pytest.approx(_half(found.winner_interval), rel=1e-6)
+        assert said["half_width"] == said["more"]["final_on_a_reserve"] < said["more"]["final_on_all_rows"]
+        assert said["ratio"] <= 1
+
+
+@pytest.mark.parametrize("failures", [0, 1])
+@pytest.mark.parametrize("reserve", ["", "--reserve 0", "--reserve 0.4"])
+def test_checks_are_planned_as_they_come_out(failures: int, reserve: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A hundred checks of which some fail by a little, then a final of one: the plan's half-width is the run's."""
+    said = _workflow(f"checks --n 2000 --questions 100 --failures {failures} {reserve}", capsys)
+    policy = said["policy"]
+    assert policy["reserve"] == {"": [0.5] if failures else [], "--reserve 0": [], "--reserve 0.4": [0.4]}[reserve]
+    holdout = hf.ReusableHoldout(2000, **policy, seed=1)
+    rows = np.ones(2000, dtype=bool)
+    if policy["reserve"]:
+        sides = np.frombuffer(bytes.fromhex(holdout.state()["reserve"]["sides"]), dtype=np.uint8)
+        rows = sides == 1
+    column = np.zeros(2000, dtype=bool)
+    for part in (rows, ~rows):
+        column[np.flatnonzero(part)[: round(0.85 * part.sum())]] = True
+    for _ in range(failures):
+        off = 2.5 * holdout.least_tolerance(0.85, binary=True)
+        answer = holdout.check(column, 0.85 - off, off)
+        assert not answer.passed
+    answers = holdout.check_batch([column] * (100 - failures), [0.85] * (100 - failures))
+    assert all(answer.passed for answer in answers)
+    found = holdout.final({"mine": column}, said["claims"])
+    assert said["half_width"] == pytest.approx(_half(found.interval["mine"]), rel=1e-3)
+    smallest = min(said["more"]["final_on_all_rows"], said["more"]["final_on_a_reserve"])
+    if not reserve:
+        assert said["half_width"] == smallest
+
+
+def test_goals_of_checks_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    """A thousand checks on 10,000 rows, then a final: the table of the specification."""
+    goals = {0: 0.0091, 1: 0.0172, 3: 0.0264}
+    for failures, goal in goals.items():
+        said = _workflow(f"checks --n 10000 --questions 1000 --failures {failures} --reserve 0", capsys)
+        assert said["half_width"] <= goal + 5e-5
+        assert said["more"]["final_on_a_reserve"] <= 0.0114 + 5e-5
+
+
+def test_a_contest_is_planned_as_it_comes_out(capsys: pytest.CaptureFixture[str]) -> None:
+    said = _workflow("contest --n 809 --teams 43 --submissions 152 --guess 0.5", capsys)
+    policy = {name: value for name, value in said["policy"].items() if name != "rule"}
+    holdout = hf.ReusableHoldout(809, **policy, seed=1)
+    sides = np.frombuffer(bytes.fromhex(holdout.state()["reserve"]["sides"]), dtype=np.uint8)
+    column = np.zeros(809, dtype=bool)
+    column[np.flatnonzero(sides == 1)[: round(0.5 * (sides == 1).sum())]] = True
+    found = holdout.final({str(team): column for team in range(43)}, "intervals")
+    assert said["half_width"] == pytest.approx(_half(found.interval["0"]), rel=1e-6)
+    assert said["more"]["rows_explored"] == (sides == 0).sum()
+    # More submissions show more, so that a final on all rows is worth less and a reserve no less.
+    more = _workflow("contest --n 809 --teams 43 --submissions 400 --guess 0.5", capsys)
+    assert more["more"]["without_a_reserve"] > said["more"]["without_a_reserve"] > said["half_width"]
+    assert more["half_width"] == said["half_width"]
+    larger = _workflow("contest --n 809 --teams 43 --guess 0.5 --reserve 0.7", capsys)
+    assert larger["half_width"] < said["half_width"]
+    assert larger["more"]["gap_shown"] < said["more"]["gap_shown"]
+
+
+def test_pairs_are_planned_by_what_their_tests_show(capsys: pytest.CaptureFixture[str]) -> None:
+    """The gap that Bonferroni's sign test at its level shows in four of five runs, by exact binomial laws."""
+    said = _workflow("pairs --n 4000 --candidates 10", capsys)
+    level, n, disagree = 0.05 / 90, 4000, 0.2
+    gap = said["alternative"]["half_width"]
+    differ = round(n * disagree)
+    least = int(binom.isf(level, differ, 0.5)) + 1  # wins that reject
+    power = binom.sf(least - 1, differ, 0.5 + gap / disagree / 2)
+    assert 0.7 < power < 0.9
+    assert said["half_width"] < gap
+    assert _workflow("pairs --n 4000 --candidates 20", capsys)["half_width"] > said["half_width"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--workflow fixed", "--workflow needs --n"),
+        ("--workflow search --n 100", "workflow must be one of fixed, rounds, checks, contest, pairs"),
+        ("--workflow fixed --n 1", "n must be a whole number, at least 2"),
+        ("--workflow fixed --n 100 --candidates 0", "candidates must be a whole number, at least 1"),
+        ("--workflow pairs --n 100 --candidates 1", "candidates must be a whole number, at least 2"),
+        ("--workflow rounds --n 100 --rounds 0", "rounds must be a whole number, at least 1"),
+        ("--workflow contest --n 100 --teams 1", "teams must be a whole number, at least 2"),
+        ("--workflow contest --n 100 --submissions 0", "submissions must be a whole number, at least 1"),
+        ("--workflow contest --n 100 --reserve 0", "reserve must be above 0 for a contest"),
+        ("--workflow checks --n 100 --reserve 1", "reserve must be a number"),
+        ("--workflow checks --n 100 --questions 5 --failures 6", "failures (6) must not exceed questions (5)"),
+        ("--workflow fixed --n 100 --guess 1.5", "guess must be a number"),
+        ("--workflow fixed --n 100 --confidence 1", "confidence must be a number"),
+        ("--workflow fixed --n 100 --questions 5", "questions must not be given for the workflow fixed"),
+        ("--workflow fixed --n 100 --reserve 0.5", "reserve must not be given for the workflow fixed"),
+        ("--workflow rounds --n 100 --teams 5", "teams must not be given for the workflow rounds"),
+        ("--workflow checks --n 100 --rounds 5", "rounds must not be given for the workflow checks"),
+        ("--workflow pairs --n 100 --failures 0", "failures must not be given for the workflow pairs"),
+        ("--workflow fixed --n 100 --half-width 0.1", "--half-width must not be given with --workflow"),
+        ("--workflow fixed --n 100 --binary", "--binary must not be given with --workflow"),
+        ("--workflow fixed --n 100 --range 0 2", "--range must not be given with --workflow"),
+        ("--n 100 --candidates 5", "--candidates needs --workflow"),
+        ("--n 100 --reserve 0.5", "--reserve needs --workflow"),
+    ],
+)
+def test_a_workflow_refuses_what_it_does_not_have(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", *words.split(), "--json"]) == 2
+    caught = capsys.readouterr()
+    assert caught.out == ""
+    assert said in caught.err
+    assert caught.err.count("\n") == 1
+
+
+def test_a_workflow_follows_guess_and_confidence(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = _workflow("fixed --n 1000", capsys)["half_width"]
+    assert _workflow("fixed --n 1000 --guess 0.5", capsys)["half_width"] > plain
+    assert _workflow("fixed --n 1000 --confidence 0.99", capsys)["half_width"] > plain
+    assert _workflow("fixed --n 1000 --guess 0", capsys)["half_width"] < plain

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     n: int = typer.Option(None, "--n", help="Rows in the holdout; leave out to see how many are needed."),
-    questions: int = typer.Option(1000, "--questions", help="Questions in all, fixed in advance."),
+    questions: int = typer.Option(
+        None, "--questions", help="Questions in all, fixed in advance.  [default: 1000]", show_default=False
+    ),
     failures: int = typer.Option(
         None, "--failures", help="Failed checks to plan for; later answers stay valid.  [default: 10]"
     ),
@@ -34,11 +38,17 @@ def plan(
     workflow: str = typer.Option(
         None, "--workflow", help="Plan a way of working: fixed, rounds, checks, contest or pairs; needs --n."
     ),
-    candidates: int = typer.Option(None, "--candidates", help="With --workflow: candidates of a list, round or final."),
-    rounds: int = typer.Option(5, "--rounds", help="With --workflow rounds: rounds of search."),
-    teams: int = typer.Option(40, "--teams", help="With --workflow contest: teams in the final."),
-    submissions: int = typer.Option(150, "--submissions", help="With --workflow contest: submissions before it."),
-    reserve: float = typer.Option(None, "--reserve", help="With --workflow: part of the rows kept for the final."),
+    candidates: int = typer.Option(
+        None, "--candidates", help="With --workflow: candidates of a list, a round or the final; models for pairs."
+    ),
+    rounds: int = typer.Option(None, "--rounds", help="With --workflow rounds: rounds of search.  [default: 5]"),
+    teams: int = typer.Option(None, "--teams", help="With --workflow contest: teams in the final.  [default: 40]"),
+    submissions: int = typer.Option(
+        None, "--submissions", help="With --workflow contest: submissions before the final.  [default: 150]"
+    ),
+    reserve: float = typer.Option(
+        None, "--reserve", help="With --workflow rounds, checks or contest: part of the rows kept for the final."
+    ),
     plot: Path = typer.Option(None, "--plot", help="Draw half-widths against questions: .svg, .png, .html or .json."),  # noqa: B008
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
@@ -46,22 +56,28 @@ def plan(
 
     With --workflow, plan a whole way of working and compare it with the best valid alternative on the same rows.
     """
+    ways = {
+        "candidates": candidates,
+        "rounds": rounds,
+        "teams": teams,
+        "submissions": submissions,
+        "reserve": reserve,
+    }
     if workflow is not None:
+        others = {
+            "--half-width": half_width,
+            "--range": None if span == (0.0, 1.0) else span,
+            "--no-guess": no_guess or None,
+            "--binary": binary or None,
+            "--plot": plot,
+        }
         _plan_workflow(
-            workflow,
-            n,
-            as_json,
-            candidates=candidates,
-            questions=questions,
-            rounds=rounds,
-            failures=failures or 0,
-            teams=teams,
-            submissions=submissions,
-            reserve=reserve,
-            guess=0.85 if guess is None else guess,
-            confidence=confidence,
+            workflow, n, guess, confidence, ways | {"questions": questions, "failures": failures}, others, as_json
         )
         return
+    for option, value in ways.items():
+        if value is not None:
+            raise InvalidParameter(f"--{option} needs --workflow; `holdfast plan --workflow rounds --n 3000`")
     from holdfast.holdout.planning.plan import plan as make
 
     if n is None and half_width is None:
@@ -77,7 +93,7 @@ def plan(
     with progress_bar("planning", shown=not as_json):
         found = make(
             n,
-            questions,
+            1000 if questions is None else questions,
             failures,
             confidence,
             half_width,
@@ -101,22 +117,40 @@ def plan(
         raise GuaranteeUnavailable(found.words()[0])
 
 
-def _plan_workflow(name: str, n: int | None, as_json: bool, **use: Any) -> None:
+def _plan_workflow(
+    name: str,
+    n: int | None,
+    guess: float | None,
+    confidence: float,
+    said: dict[str, Any],
+    others: dict[str, Any],
+    as_json: bool,
+) -> None:
     from holdfast.holdout.planning.workflows import workflow
 
     if n is None:
         raise InvalidParameter("--workflow needs --n, the number of rows: `holdfast plan --workflow fixed --n 3000`")
-    found = workflow(name, n, **use)
+    for option, value in others.items():
+        if value is not None:
+            raise InvalidParameter(f"{option} must not be given with --workflow, whose values are 0/1 around --guess")
+    found = workflow(name, n, guess=0.85 if guess is None else guess, confidence=confidence, **said)
     if as_json:
         output.print_json(found.to_dict())
         return
+    shows_gaps = found.workflow == "pairs"
     rows: list[tuple[str, object]] = [
-        ("certified half-width", f"{found.half_width:.4g}"),
-        ("best valid alternative", f"{found.alternative}: {found.alternative_half_width:.4g}"),
+        ("smallest gap shown" if shows_gaps else "certified half-width", f"{found.half_width:.4g}"),
+        ("best valid alternative", f"{found.alternative_half_width:.4g}, by {found.alternative}"),
         ("ratio", f"{found.ratio:.2f}"),
-        ("call", ", ".join(dict.fromkeys(found.verbs))),
-        ("plan", ", ".join(f"{name}={value}" for name, value in found.policy.items())),
+        ("plan", ", ".join(f"{name}={value}" for name, value in found.policy.items() if value != [])),
+        ("call", f'{_calls(found.verbs)}(claims="{found.claims}")'),
     ]
-    rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in found.more.items()]
+    rows += [(name.replace("_", " "), f"{value:,.4g}") for name, value in found.more.items()]
     output.facts(f"Workflow: {found.workflow}", rows)
     output.say(found.says)
+
+
+def _calls(verbs: Sequence[str]) -> str:
+    """The verbs in order, each with how often in a row: `best (5 times), final`."""
+    runs = [(verb, len(list(same))) for verb, same in groupby(verbs)]
+    return ", ".join(verb if count == 1 else f"{verb} ({count} times)" for verb, count in runs)

@@ -20,6 +20,22 @@ from holdfast.errors import InvalidParameter
 from holdfast.holdout.error_budget import Course, ErrorBudget, log_cell_weight, reserve_parts
 
 NAMES = ("fixed", "rounds", "checks", "contest", "pairs")
+_APPLIES: dict[str, tuple[str, ...]] = {
+    "fixed": ("candidates",),
+    "rounds": ("candidates", "rounds", "reserve"),
+    "checks": ("candidates", "questions", "failures", "reserve"),
+    "contest": ("teams", "submissions", "reserve"),
+    "pairs": ("candidates",),
+}
+"""What may be said about each workflow."""
+_USUAL: dict[str, dict[str, int]] = {
+    "fixed": {"candidates": 60},
+    "rounds": {"candidates": 12, "rounds": 5},
+    "checks": {"candidates": 1, "questions": 1000, "failures": 0},
+    "contest": {"teams": 40, "submissions": 150},
+    "pairs": {"candidates": 29},
+}
+_LEAST = {"candidates": 1, "rounds": 1, "questions": 1, "failures": 0, "teams": 2, "submissions": 1}
 _DISAGREE = 0.2
 """Part of the rows on which two models are taken to differ, where a gap is planned."""
 _POWER = 0.8
@@ -44,6 +60,8 @@ class Workflow:
         How to plan the holdout, or a guard's policy.
     verbs : tuple of str
         What to call, in order.
+    claims : str
+        What the final claims.
     more : mapping
         Other widths that are worth knowing.
     says : str
@@ -62,6 +80,7 @@ class Workflow:
     alternative_half_width: float
     policy: Mapping[str, Any]
     verbs: tuple[str, ...]
+    claims: str
     says: str
     more: Mapping[str, float] = field(default_factory=dict)
 
@@ -79,6 +98,7 @@ class Workflow:
             "ratio": self.ratio,
             "policy": dict(self.policy),
             "verbs": list(self.verbs),
+            "claims": self.claims,
             "more": dict(self.more),
             "says": self.says,
         }
@@ -89,13 +109,29 @@ class _Use:
     n: int
     confidence: float
     guess: float
-    candidates: int
-    questions: int
-    rounds: int
-    failures: int
-    teams: int
-    submissions: int
-    reserve: tuple[float, ...]
+    reserve: tuple[float, ...] | None
+    candidates: int = 1
+    questions: int = 1
+    rounds: int = 1
+    failures: int = 0
+    teams: int = 2
+    submissions: int = 1
+
+    @property
+    def part(self) -> float:
+        """The part of the rows that is reserved for a final, or would be."""
+        return self.reserve[0] if self.reserve else 0.5
+
+    @property
+    def reserved(self) -> int:
+        """The rows of that part."""
+        return min(max(1, round(self.n * self.part)), self.n - 1)
+
+    def reserves(self, on_all: float, on_reserve: float) -> tuple[float, ...]:
+        """The reserve that was asked for; if nothing was said, the one that leaves the final narrower."""
+        if self.reserve is not None:
+            return self.reserve
+        return (0.5,) if on_reserve < on_all else ()
 
     @property
     def beta(self) -> float:
@@ -111,14 +147,19 @@ class _Use:
 
     def winner(self, log_level: float, finalists: int, n: int | None = None) -> float:
         """Half of the winner's interval: one limit pays for the choice, the other does not."""
-        level = log_level + math.log(_WINNER) - math.log(2)
+        part = _WINNER if finalists > 1 else 1.0  # by a choice among one nothing is lost
+        level = log_level + math.log(part) - math.log(2)
         lower = self.half_width(level - math.log(finalists), n, "lower")
         return (lower + self.half_width(level, n, "upper")) / 2
+
+    def gap_at_most(self, log_level: float) -> float:
+        """The upper limit at a level of the gap between two models that are equally good on the rows."""
+        return min(1.0, float(-ndtri_exp(log_level)) * math.sqrt(_DISAGREE / self.n))
 
     def gap(self, log_level: float, n: int | None = None) -> float:
         """The smallest paired gap that a one-sided test at a level shows in four of five runs."""
         rows = self.n if n is None else n
-        return float((-ndtri_exp(log_level) + ndtri(_POWER)) * math.sqrt(_DISAGREE / rows))
+        return min(1.0, float((-ndtri_exp(log_level) + ndtri(_POWER)) * math.sqrt(_DISAGREE / rows)))
 
 
 def workflow(
@@ -126,11 +167,11 @@ def workflow(
     n: int,
     *,
     candidates: int | None = None,
-    questions: int = 1000,
-    rounds: int = 5,
-    failures: int = 0,
-    teams: int = 40,
-    submissions: int = 150,
+    questions: int | None = None,
+    rounds: int | None = None,
+    failures: int | None = None,
+    teams: int | None = None,
+    submissions: int | None = None,
     reserve: Any = None,
     guess: float = 0.85,
     confidence: float = 0.95,
@@ -148,37 +189,66 @@ def workflow(
     candidates : int, optional
         Candidates of a list, of a round or of the final; models for pairs. By default 60, 12 in a round, one final of
         checks, and 29 models.
-    questions, rounds, failures, teams, submissions
-        How much is asked before the end, as it applies.
+    questions, failures : int, optional
+        For "checks": how many checks, and how many of them fail; 1,000 and none by default.
+    rounds : int, optional
+        For "rounds"; 5 by default.
+    teams, submissions : int, optional
+        For "contest"; 40 teams with 150 submissions in all by default.
     reserve : float or list of float, optional
-        Part of the rows that is kept for the final; half for a contest, else none.
+        Part of the rows that is kept for the final, for "rounds", "checks" and "contest". By default half in a contest,
+        and elsewhere half where that makes the final narrower, else none.
     guess : float
         The mean that is expected.
     confidence : float
         Probability that everything holds.
+
+    Raises
+    ------
+    InvalidParameter
+        A value is out of its range, or says something that this workflow does not have.
 
     Examples
     --------
     >>> plan = workflow("checks", n=10_000, questions=1000)
     >>> round(plan.half_width, 4), plan.verbs
     (0.009, ('check', 'final'))
+    >>> plan = workflow("checks", n=10_000, questions=1000, failures=1)
+    >>> round(plan.half_width, 4), plan.policy["reserve"]
+    (0.0114, [0.5])
     """
     name = arguments.choice("workflow", name, NAMES)
-    usual = {"fixed": 60, "rounds": 12, "checks": 1, "contest": 1, "pairs": 29}[name]
+    said = {
+        "candidates": candidates,
+        "questions": questions,
+        "rounds": rounds,
+        "failures": failures,
+        "teams": teams,
+        "submissions": submissions,
+        "reserve": reserve,
+    }
+    for option, value in said.items():
+        if value is not None and option not in _APPLIES[name]:
+            raise InvalidParameter(
+                f"{option} must not be given for the workflow {name}, which has {', '.join(_APPLIES[name])}"
+            )
+    least = _LEAST | ({"candidates": 2} if name == "pairs" else {})
+    counts = {
+        option: usual if said[option] is None else arguments.whole(option, said[option], at_least=least[option])
+        for option, usual in _USUAL[name].items()
+    }
+    if counts.get("failures", 0) > counts.get("questions", 0):
+        raise InvalidParameter(f"failures ({counts['failures']}) must not exceed questions ({counts['questions']})")
+    kept = 0.5 if name == "contest" and reserve is None else reserve
     use = _Use(
         arguments.whole("n", n, at_least=2),
         arguments.probability("confidence", confidence),
         arguments.real("guess", guess, at_least=0, at_most=1),
-        usual if candidates is None else arguments.whole("candidates", candidates, at_least=1),
-        arguments.whole("questions", questions, at_least=1),
-        arguments.whole("rounds", rounds, at_least=1),
-        arguments.whole("failures", failures, at_least=0),
-        arguments.whole("teams", teams, at_least=2),
-        arguments.whole("submissions", submissions, at_least=1),
-        reserve_parts((0.5 if name == "contest" else 0.0) if reserve is None else reserve),
+        None if kept is None else reserve_parts(kept),
+        **counts,
     )
-    if use.failures > use.questions:
-        raise InvalidParameter(f"failures ({use.failures}) must not exceed questions ({use.questions})")
+    if name == "contest" and not use.reserve:
+        raise InvalidParameter("reserve must be above 0 for a contest: its final is on rows that no submission was on")
     return _PLANS[name](use)
 
 
@@ -193,79 +263,123 @@ def _fixed(use: _Use) -> Workflow:
         each,
         {"final": 1.0, "confidence": use.confidence},
         ("final",),
-        f"The winner of {m} candidates is certified to within {ours:.3g}; all of them at once, to {each:.3g}.",
-        {"each": each, "loss_about": use.gap(log_beta + math.log(_LOSS / max(m - 1, 1)))},
+        "winner",
+        f"The winner of {_count(m, 'candidate')} is certified to within {ours:.3g}. All of them at once are certified "
+        f"to within {each:.3g}.",
+        {
+            "each_candidate": each,
+            "loss_of_the_choice": 0.0 if m == 1 else use.gap_at_most(log_beta + math.log(_LOSS / (m - 1))),
+            "with_twice_the_candidates": use.winner(log_beta, 2 * m),
+        },
     )
 
 
 def _rounds(use: _Use) -> Workflow:
-    m, r = use.candidates, use.rounds
-    shown = -r * math.log(m)  # where guesses cannot tell candidates apart
-    ours = use.winner(math.log(use.beta) + shown, r)
-    told = use.winner(math.log(use.beta) - r * math.log(2), r)
-    split = use.half_width(math.log(use.beta) - math.log(r * m), use.n // r)
+    m, r, log_beta = use.candidates, use.rounds, math.log(use.beta)
+
+    def on_all(rounds: int, each: float) -> float:
+        return use.winner(log_beta - rounds * each, rounds)
+
+    unknown = on_all(r, math.log(m))  # where guesses cannot tell candidates apart
+    expected = on_all(r, min(math.log(2), math.log(m)))
+    on_reserve = use.winner(log_beta - math.log(max(1, len(use.reserve or ()))), r, use.reserved)
+    reserve = use.reserves(unknown, on_reserve)
+    ours = on_reserve if reserve else unknown
+    where = f"on the {use.part:.0%} of the rows that are reserved" if reserve else "on all rows"
     return Workflow(
         "rounds",
         ours,
-        "a fresh part of the rows for each round, with Bonferroni",
-        split,
-        {"final": 1.0, "confidence": use.confidence},
+        f"{use.part:.0%} of the rows kept apart for the winners, with Bonferroni",
+        use.half_width(log_beta - math.log(r), use.reserved),
+        {"final": 1.0, "reserve": list(reserve), "confidence": use.confidence},
         ("best",) * r + ("final",),
-        f"After {r} rounds of {m} the winner is certified to within {ours:.3g}; where guesses knew who would win, to "
-        f"{told:.3g}.",
-        {"expected_winners": told},
+        "winner",
+        f"After {_count(r, 'round')} of {_count(m, 'candidate')} the winner is certified to within {ours:.3g} {where}. "
+        f"The final on all rows is within {unknown:.3g}, and {expected:.3g} where guesses knew who would win.",
+        {
+            "final_on_all_rows": unknown,
+            "final_if_winners_were_expected": expected,
+            "final_on_a_reserve": on_reserve,
+            "on_all_rows_with_one_round_more": on_all(r + 1, math.log(m)),
+        },
     )
 
 
 def _checks(use: _Use) -> Workflow:
-    budget = ErrorBudget(use.confidence, use.questions, 0.5, len(use.reserve))
-    course = Course(use.questions, use.questions, use.failures, 0.0, use.failures * log_cell_weight(1))
-    m = use.candidates
-    kept = math.log(use.beta / 2)
-    on_all = use.half_width(kept + budget.log_prior(course) - math.log(m))
-    part = use.reserve[0] if use.reserve else 0.5
-    on_reserve = use.half_width(kept - math.log(m), max(1, round(use.n * part)))
-    ours = on_reserve if use.reserve else on_all
-    each = use.half_width(math.log(use.beta / 2 / use.questions) + budget.log_prior(course))
-    apart = use.half_width(math.log(use.beta / m), max(1, round(use.n * part)))
-    better = "reserve rows for the final" if on_reserve < on_all else "keep all rows for exploring"
+    m, phases = use.candidates, max(1, len(use.reserve or ()))
+    budget = ErrorBudget(use.confidence, use.questions)
+
+    def log_prior(failures: int) -> float:
+        course = Course(use.questions, use.questions, failures, 0.0, failures * log_cell_weight(1))
+        return budget.log_prior(course)
+
+    def on_all(failures: int) -> float:
+        return use.half_width(math.log(use.beta / 2) + log_prior(failures) - math.log(m))
+
+    on_reserve = use.half_width(math.log(use.beta / 2 / phases) - math.log(m), use.reserved)
+    reserve = use.reserves(on_all(use.failures), on_reserve)
+    ours = on_reserve if reserve else on_all(use.failures)
+    explored = use.n - sum(max(1, round(use.n * part)) for part in reserve)
+    each = use.half_width(math.log(use.beta / 2 / use.questions) + log_prior(use.failures), max(1, explored))
+    where = f"on the {use.part:.0%} of the rows that are reserved" if reserve else "on all rows"
+    better = "reserve rows for the final" if on_reserve < on_all(use.failures) else "keep all rows for exploring"
+    more = {
+        "final_on_all_rows": on_all(use.failures),
+        "final_on_a_reserve": on_reserve,
+        "each_check_after_close": each,
+    }
+    if use.failures < use.questions:
+        more["on_all_rows_with_one_failure_more"] = on_all(use.failures + 1)
     return Workflow(
         "checks",
         ours,
-        f"{part:.0%} of the rows kept apart for the end",
-        apart,
-        {"questions": use.questions, "final": 0.5, "reserve": list(use.reserve), "confidence": use.confidence},
+        f"{use.part:.0%} of the rows kept apart for the end",
+        use.half_width(math.log(use.beta / m), use.reserved),
+        {"questions": use.questions, "final": 0.5, "reserve": list(reserve), "confidence": use.confidence},
         ("check", "final"),
-        f"After {use.questions:,} checks and {use.failures} failures the final is within {ours:.3g}; with this many "
-        f"failures it is better to {better}.",
-        {"final_on_all_rows": on_all, "final_on_a_reserve": on_reserve, "each_check_after_close": each},
+        "intervals",
+        f"After {_count(use.questions, 'check')} with {_count(use.failures, 'failure')} the final is within {ours:.3g} "
+        f"{where}. With this many failures it is better to {better}.",
+        more,
     )
 
 
 def _contest(use: _Use) -> Workflow:
-    part = use.reserve[0] if use.reserve else 0.5
-    rows = max(2, round(use.n * part))
-    log_beta = math.log(use.beta)
-    pairs = use.teams * (use.teams - 1) / 2
-    ours = use.half_width(log_beta - math.log(use.teams), rows)
+    assert use.reserve
+    rows, teams = use.reserved, use.teams
+    log_beta = math.log(use.beta / len(use.reserve))
+    pairs = teams * (teams - 1) / 2
+    ours = use.half_width(log_beta - math.log(teams), rows)
+    # Without a reserve every submission is a check of a claimed score, and each team is corrected once.
+    corrected = min(teams, use.submissions)
+    course = Course(use.submissions, use.submissions, corrected, 0.0, corrected * log_cell_weight(1))
+    shown = ErrorBudget(use.confidence, use.submissions).log_prior(course)
+    on_all = use.half_width(math.log(use.beta / 2) + shown - math.log(teams))
+    explored = use.n - sum(max(1, round(use.n * part)) for part in use.reserve)
     return Workflow(
         "contest",
         ours,
-        f"{part:.0%} of the rows kept apart, with Bonferroni",
+        f"{use.part:.0%} of the rows kept apart, with Bonferroni",
         ours,
-        {"final": 1.0, "reserve": [part], "rule": "open", "confidence": use.confidence},
+        {"final": 1.0, "reserve": list(use.reserve), "rule": "open", "confidence": use.confidence},
         ("submit", "final"),
-        f"Each of {use.teams} teams is certified to within {ours:.3g} on {rows:,} reserved rows. Paired tests with "
-        "weights from the explored rows tell more pairs apart than Bonferroni does.",
-        {"gap_shown": use.gap(log_beta - math.log(2 * pairs), rows), "rows_explored": float(use.n - rows)},
+        "ranks",
+        f"Each of {teams} teams can be certified to within {ours:.3g} on {rows:,} reserved rows, whatever "
+        f"{_count(use.submissions, 'submission')} showed. Ranks by paired tests, with weights from the explored rows, "
+        "tell more pairs apart than Bonferroni does.",
+        {
+            "gap_shown": use.gap(log_beta - math.log(2 * pairs), rows),
+            "without_a_reserve": on_all,
+            "rows_explored": float(explored),
+        },
     )
 
 
 def _pairs(use: _Use) -> Workflow:
     m = use.candidates
-    pairs = max(1, m * (m - 1) // 2)
+    pairs = m * (m - 1) // 2
     bonferroni = use.gap(math.log(use.beta) - math.log(2 * pairs))
-    holm = use.gap(math.log(use.beta) - math.log(max(1, pairs)))
+    holm = use.gap(math.log(use.beta) - math.log(pairs))
     return Workflow(
         "pairs",
         holm,
@@ -273,10 +387,15 @@ def _pairs(use: _Use) -> Workflow:
         bonferroni,
         {"final": 1.0, "confidence": use.confidence},
         ("final",),
-        f"Of {pairs} pairs, a gap of {holm:.3g} is shown in four of five runs once half of them are told apart, for "
-        f"models that differ on {_DISAGREE:.0%} of the rows.",
-        {"first_step": bonferroni},
+        "ranks",
+        f"Of {_count(pairs, 'pair')}, a gap of {holm:.3g} is shown in four of five runs once half of them are told "
+        f"apart, for models that differ on {_DISAGREE:.0%} of the rows.",
+        {"first_gap_shown": bonferroni},
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 _PLANS: dict[str, Callable[[_Use], Workflow]] = {
