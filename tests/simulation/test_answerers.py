@@ -29,6 +29,7 @@ def _asked(name: str, seed: int = 7) -> tuple[Answerer, list[Reply | None]]:
 @pytest.mark.parametrize("name", NAMED)
 def test_every_answerer_keeps_the_protocol(name: str) -> None:
     entry = answerer(name)
+    tolerance = entry.make(DESIGN, Seeded(7)).tolerance
     made, replies = _asked(name)
     assert made.needs_guess == entry.needs_guess
     assert len(replies) == DESIGN.questions
@@ -43,8 +44,9 @@ def test_every_answerer_keeps_the_protocol(name: str) -> None:
             assert 0 <= low <= 0.6 <= high <= 1
     if entry.needs_guess:
         assert made.failures == 2
-        assert made.tolerance is not None
-        assert 0 < made.tolerance < 0.5
+        assert made.tolerance is None or name != "reusable-holdout"  # there is no next question
+        assert tolerance is not None
+        assert 0 < tolerance < 0.5
     else:
         assert made.failures == 0
         assert made.most_failures is None
@@ -92,6 +94,17 @@ def test_thresholdout_is_certified_only_where_a_theorem_reaches() -> None:
 def test_splitting_needs_a_row_a_question() -> None:
     with pytest.raises(GuaranteeUnavailable, match="leaves none"):
         answerer("splitting").make(Design(n=10, questions=20), Seeded(1))
+
+
+def test_a_guess_at_the_tolerance_is_on_the_edge_of_passing() -> None:
+    """What an attack places its guesses by: a sample a little nearer passes, one a little farther off fails."""
+    half = np.arange(DESIGN.n) < DESIGN.n // 2
+    for off, passed in ((0.97, True), (1.03, False)):
+        made = answerer("reusable-holdout").make(DESIGN, Seeded(1))
+        assert made.tolerance is not None
+        reply = made.ask(half, 0.5 + off * made.tolerance)
+        assert reply is not None
+        assert reply.passed is passed
 
 
 def test_failures_end_what_they_should_end() -> None:

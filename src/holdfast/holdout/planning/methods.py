@@ -30,7 +30,6 @@ from holdfast.bounds.holdout.accuracy import (
     thresholdout_accuracy,
     tight_spare,
 )
-from holdfast.bounds.holdout.error_allocation import pass_prior
 from holdfast.bounds.holdout.thresholdout import theorem25_size, thresholdout_size
 from holdfast.bounds.interval import max_questions, non_adaptive, posterior_shift, required_n, scheduled, splitting
 from holdfast.bounds.numerics.search import turning_point
@@ -160,14 +159,12 @@ class PlannedRun:
 
     @property
     def worst(self) -> int:
-        """The number of failures, at most those planned, that leaves the last question the smallest share."""
-        most = min(self.use.failures, self.use.questions - 1)
-        if most <= 1:
-            return most
-        a, b = pass_prior(self.use.questions)
-        # Each further failure multiplies the weight by a factor that grows with their number: least where that is one.
-        turn = math.floor(((self.use.questions - 1 + b) * math.exp(-_NEAR) - a) / (1 + math.exp(-_NEAR))) + 1
-        return min((f for f in (most, min(max(turn, 0), most))), key=self.log_share)
+        """The number of failures, at most those planned, that leaves the last question the smallest share.
+
+        It is the largest: where one failure is expected in `m` questions, failure `f + 1` of fewer than `m` has at most
+        the weight `(f + 1)/(2m - f - 3) <= 1` relative to a pass, and what it shows weighs less than one.
+        """
+        return min(self.use.failures, self.use.questions - 1)
 
     def log_share(self, failures: int) -> float:
         """Of the last question after this many failures."""

@@ -165,8 +165,11 @@ class Wrapped(Answerer):
 
     @property
     def tolerance(self) -> float | None:
-        """How far a guess may be off at the next question."""
-        return None if self._tolerance is None else self._tolerance()
+        """How far a guess may be off at the next question; None where it says nothing, or there is no next one."""
+        try:
+            return None if self._tolerance is None else self._tolerance()
+        except BudgetExhausted:
+            return None
 
 
 Make = Callable[[Design, Source], Answerer]
@@ -232,14 +235,15 @@ def _naive(design: Design, source: Source) -> Answerer:
 
 def _reusable(design: Design, source: Source) -> Answerer:
     from holdfast.holdout import ReusableHoldout
+    from holdfast.holdout.intervals.mean import ROOM
 
     holdout = ReusableHoldout(design.n, design.questions, design.confidence, design.failures)
-    # By default a guess passes when the sample lies within about one interval's half-width of it.
+    # By default a pass certifies the guess to some half-widths, of which one is left to the interval of the sample.
     return Wrapped(
         holdout.check,
         needs_guess=True,
         most_failures=design.failures,
-        tolerance=lambda: holdout.least_tolerance(binary=True),
+        tolerance=lambda: ROOM * holdout.least_tolerance(family="kl") - holdout.least_tolerance(binary=True),
     )
 
 
