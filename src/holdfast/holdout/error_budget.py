@@ -183,17 +183,17 @@ class ErrorBudget:
         """The part of beta for questions before a final."""
         return 1.0 - self.final
 
-    @cached_property
-    def _equal_turn(self) -> float:
-        return self.explore / (self.questions or 1) * (1 - _HAIR)
-
     # --- Spending -----------------------------------------------------------------------------------------------------
 
     def turn(self, number: int) -> float:
         """The part of beta that question `number` may spend, counted from 1; 0 beyond the planned number."""
+        return self._whole_turn(number) * (1 - _HAIR)
+
+    def _whole_turn(self, number: int) -> float:
+        """What a question takes of what is left: its spending before that is rounded down."""
         if self.questions is None:
-            return self.explore * 6 / math.pi**2 / (float(number) * number) * (1 - _HAIR)
-        return self._equal_turn if number <= self.questions else 0.0
+            return self.explore * 6 / math.pi**2 / (float(number) * number)
+        return self.explore / self.questions if number <= self.questions else 0.0
 
     def spending(self, course: Course) -> float:
         """The part of beta that the next question may spend unless it names a stake; 0 where too little is left.
@@ -222,7 +222,7 @@ class ErrorBudget:
         if self.questions is None:
             return math.inf
         turns = max(0, self.questions - course.asked)
-        return turns if not course.staked else min(turns, math.floor(self.left(course) / self._equal_turn))
+        return turns if not course.staked else min(turns, math.floor(self.left(course) / self.turn(1)))
 
     def final_spending(self, course: Course) -> float:
         """The part of beta that one terminal batch may spend on the rows that were explored.
@@ -248,8 +248,8 @@ class ErrorBudget:
         return stake
 
     def extra(self, course: Course, spending: float) -> float:
-        """What a stake takes beyond the spending of its turn."""
-        return max(0.0, spending - self.turn(course.asked + 1))
+        """What a stake takes of what is left beyond its turn."""
+        return max(0.0, spending - self._whole_turn(course.asked + 1))
 
     # --- Prior --------------------------------------------------------------------------------------------------------
 
