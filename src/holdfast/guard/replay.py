@@ -16,7 +16,8 @@ from holdfast.accounting import Cost
 from holdfast.bounds.numerics.exact import up
 from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import BudgetExhausted, InvalidParameter
-from holdfast.guard.ledger.entry import Entry, account_digest
+from holdfast.guard.ledger.entry import SEAT, Entry, account_digest
+from holdfast.guard.ledger.seats import end_of, next_seat, seat_account
 from holdfast.guard.ledger.store import StateRow
 from holdfast.guard.ledger.verify import MOST_FINDINGS
 from holdfast.guard.policy import SCORE, Policy
@@ -53,6 +54,7 @@ class GuardReplay:
         self._owners: dict[str, str | None] = {}
         self._reserved: dict[int, tuple[Any, ...]] = {}
         self._places: dict[str, int] = {}
+        self._seats: dict[str, Mapping[str, Any]] = {}
         self._shares_rows = self._overridden = self._is_earlier = False
         self._certified: deque[int] = deque(maxlen=MOST_FINDINGS)
         self._notes: list[tuple[int, str]] = []
@@ -137,6 +139,7 @@ class GuardReplay:
             for name in names:
                 self._accounts[name] = self._settled(self._accounts[name], body, self._owners[name])
             yield from self._climb(entry, body["question"], body["answer"]["details"])
+            yield from self._sit(entry, body)
 
     def _settled(self, account: Account, body: Mapping[str, Any], owner: str | None) -> Account:
         """An account after an answer, by the weights of the version that gave it."""
@@ -166,6 +169,22 @@ class GuardReplay:
             self._places[name] = details["place"]
             if entry.states[f"account:{name}"] != account_digest(to_canonical_json({"place": details["place"]})):
                 yield f"the best place of board {question['board']} after it is not the one that it shows"
+
+    def _sit(self, entry: Entry, body: Mapping[str, Any]) -> Iterator[str]:
+        """Where histories are separate, the answers of an analyst form a chain of their own; elsewhere none does."""
+        assert self._policy is not None
+        assert entry.analyst is not None
+        if self._policy.histories != "separate":
+            if SEAT in body:
+                yield "it has a place in its analyst's own chain although histories are together"
+            return
+        name = seat_account(entry.analyst)
+        seat = next_seat(self._seats.get(name), entry.dataset, entry.analyst, body)
+        self._seats[name] = end_of(seat)
+        if body.get(SEAT) != seat or entry.states.get(f"account:{name}") != account_digest(
+            to_canonical_json(end_of(seat))
+        ):
+            yield "it does not follow the answer before it in its analyst's own chain"
 
     def _of(self, analyst: str) -> tuple[str, str]:
         """The names of the accounts that an analyst's question is charged to; a new analyst's account begins here."""
@@ -209,6 +228,9 @@ class GuardReplay:
         for name, place in self._places.items():
             if stored.get(name) != to_canonical_json({"place": place}):
                 yield f"the stored place of {name} is not what the entries add up to"
+        for name, seat in self._seats.items():
+            if stored.get(name) != to_canonical_json(dict(seat)):
+                yield f"the stored end of {name} is not what the entries add up to"
 
 
 @dataclass(frozen=True)

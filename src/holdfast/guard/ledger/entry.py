@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from holdfast.core import arguments
@@ -35,6 +35,11 @@ KINDS = (
     "resumed",
     "closed",
 )
+
+SEAT = "seat"
+"""What a body calls the entry's place in its analyst's own chain, where histories are separate."""
+_HIDDEN = (SEAT, "accounts", "paid")
+"""Parts of such a body that its analyst is not shown: they go by the whole chain."""
 
 _LONGEST_NAME = 200
 
@@ -220,6 +225,34 @@ def _document(
         f'"key":{quoted(key)},"kind":{quoted(kind)},"previous":{quoted(previous)},"question":{quoted(question)},'
         f'"sequence":{quoted(sequence)},"signer":{quoted(signer)},"states":{states_text},"time":{quoted(time)}}}'
     )
+
+
+def number_of(entry: Entry) -> int:
+    """The number that an entry's analyst knows it by."""
+    seat = entry.body.get(SEAT)
+    return entry.sequence if seat is None else int(seat["sequence"])
+
+
+def as_seen(entry: Entry) -> Entry:
+    """An entry as its analyst may see it: the same where it has no seat."""
+    body = entry.body
+    seat = body.get(SEAT)
+    if seat is None:
+        return entry
+    return replace(
+        entry,
+        sequence=seat["sequence"],
+        text=to_canonical_json(shown_body(body)),
+        states_text="{}",
+        signer=None,
+        previous=seat["previous"],
+        hash=seat["hash"],
+    )
+
+
+def shown_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What an analyst with a seat may see of the body of an answer."""
+    return {name: value for name, value in body.items() if name not in _HIDDEN}
 
 
 def canonical(name: str, value: Any) -> str:

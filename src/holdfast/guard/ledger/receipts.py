@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from holdfast.core.copying import NoCopy
 from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import InvalidParameter
-from holdfast.guard.ledger.entry import Entry, Head, canonical, sha256
+from holdfast.guard.ledger.entry import SEAT, Entry, Head, as_seen, canonical, sha256
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -159,6 +159,9 @@ FORMAT = 1
 class Receipt:
     """A signed statement about one entry. `answer`, `cost` and `guarantee` are those of the entry's body.
 
+    `seat` names the analyst where histories are separate: `sequence` and `hash` are then those of that analyst's own
+    chain (`holdfast.guard.ledger.seats`).
+
     Examples
     --------
     >>> from holdfast.guard.ledger import Entry, Head, SigningKey
@@ -182,6 +185,7 @@ class Receipt:
     guarantee: Any
     public_key: str
     signature: str = field(repr=False)
+    seat: str | None = None
 
     @classmethod
     def of(cls, entry: Entry, key: SigningKey) -> Self:
@@ -189,9 +193,14 @@ class Receipt:
         stated = _stated(entry) | {"public_key": key.public}
         return cls(**stated, signature=key.sign(_message(stated)))
 
+    @property
+    def place(self) -> tuple[str | None, int]:
+        """Whose chain the entry is counted in, None for the ledger's own, and its number there."""
+        return self.seat, self.sequence
+
     def is_signed(self) -> bool:
         """Whether the signature is that of `public_key`; whose key that is must be known from elsewhere."""
-        stated = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "signature"}
+        stated = {name: value for name, value in self._plain().items() if name != "signature"}
         try:
             message = _message(stated)
         except InvalidParameter:
@@ -207,16 +216,23 @@ class Receipt:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back exactly."""
-        return {"receipt": FORMAT} | {f.name: getattr(self, f.name) for f in fields(self)}
+        return {"receipt": FORMAT} | self._plain()
+
+    def _plain(self) -> dict[str, Any]:
+        """The fields; that of the seat where there is one."""
+        named = {f.name: getattr(self, f.name) for f in fields(self)}
+        return named if self.seat is not None else {name: value for name, value in named.items() if name != "seat"}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Read a receipt; one with other fields is refused, because they would not be signed."""
-        names = {f.name for f in fields(cls)}
+        names = {f.name for f in fields(cls)} - {"seat"}
+        if isinstance(plain, Mapping) and plain.get("seat") is not None:
+            names.add("seat")
         if not isinstance(plain, Mapping) or plain.get("receipt") != FORMAT or set(plain) != names | {"receipt"}:
             raise InvalidParameter(f"a receipt must be an object with receipt: {FORMAT} and {', '.join(sorted(names))}")
-        for name in ("dataset", "hash", "public_key", "signature"):
-            if not isinstance(plain[name], str):
+        for name in ("dataset", "hash", "public_key", "signature", "seat"):
+            if name in names and not isinstance(plain[name], str):
                 raise InvalidParameter(f"a receipt's {name} must be a text")
         if type(plain["sequence"]) is not int or plain["sequence"] < 1:
             raise InvalidParameter("a receipt's sequence must be a whole number, at least 1")
@@ -243,6 +259,8 @@ def read_receipts(text: str) -> list[Receipt]:
 
 
 def _stated(entry: Entry) -> dict[str, Any]:
+    seat = {"seat": entry.analyst} if SEAT in entry.body else {}
+    entry = as_seen(entry)
     body = entry.body
     answer = body.get("answer")
     guarantee = body.get("guarantee")
@@ -256,7 +274,7 @@ def _stated(entry: Entry) -> dict[str, Any]:
         "answer": answer,
         "cost": body.get("cost"),
         "guarantee": guarantee,
-    }
+    } | seat
 
 
 def _message(stated: Mapping[str, Any]) -> bytes:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from holdfast.core.extras import named_extras
 from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import LedgerUnavailable
-from holdfast.guard.ledger.entry import KINDS, START, Entry, account_digest, secret_digest
+from holdfast.guard.ledger.entry import KINDS, SEAT, START, Entry, account_digest, number_of, secret_digest
 from holdfast.guard.ledger.receipts import Receipt, check_public, head_message, is_signed
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow, Store
 
@@ -75,7 +75,8 @@ class ChainCheck:
     def __init__(self, row: HeadRow, replay: Replay | None, receipts: Iterable[Receipt] = ()) -> None:
         self._row, self._replay = row, replay
         self._receipts = list(receipts)
-        self._wanted: dict[int, Entry | None] = {receipt.sequence: None for receipt in self._receipts}
+        self._wanted: dict[tuple[str | None, int], Entry | None] = {one.place: None for one in self._receipts}
+        self._has_seats = any(seat is not None for seat, _ in self._wanted)
         self._previous, self._count = START, 0
         self._states: dict[str, tuple[str, int]] = {}
         self.signers: list[str] = []
@@ -96,8 +97,10 @@ class ChainCheck:
             self.signers.append(entry.signer)
         self.overrides += entry.kind == "override"
         self._states |= {name: (digest, entry.sequence) for name, digest in entry.states.items()}
-        if entry.sequence in self._wanted:
-            self._wanted[entry.sequence] = entry
+        if (None, entry.sequence) in self._wanted:
+            self._wanted[None, entry.sequence] = entry
+        if self._has_seats and (entry.analyst, number_of(entry)) in self._wanted and SEAT in entry.body:
+            self._wanted[entry.analyst, number_of(entry)] = entry
         if self._replay is not None and not self.findings:
             for what in self._replay.feed(entry):
                 self._found(what, self._count)
@@ -157,7 +160,7 @@ class ChainCheck:
         trusted = self.signers if public_key is None else [public_key]
         if receipt.public_key not in trusted:
             self._found("the receipt was signed with another key than the ledger's", receipt.sequence)
-        different = receipt.differences(self._wanted[receipt.sequence])
+        different = receipt.differences(self._wanted[receipt.place])
         if different == ["sequence"]:
             self._found("the ledger no longer holds the receipt's entry: it was cut off or changed", receipt.sequence)
         elif different:
