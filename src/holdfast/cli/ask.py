@@ -171,7 +171,7 @@ def _ask(
 ) -> None:
     """Ask what `plain` says; a function of the schema says it once the guard is open, which knows the columns."""
     found: list[Any]
-    with ledgers.analyst_guard(ledger, sample, analyst) as guard:
+    with ledgers.analyst_guard(ledger, sample, analyst, steward=True) as guard:
         questions = _listed(plain, guard)
         if estimate:
             found = [guard.estimate(question) for question in questions]

@@ -144,7 +144,7 @@ def at_server(where: str) -> Connection:
 
 @contextmanager
 def analyst_guard(
-    where: str, sample: str | None, analyst: str | None, public_key: str | None = None
+    where: str, sample: str | None, analyst: str | None, public_key: str | None = None, *, steward: bool = False
 ) -> Iterator[AnalystGuard]:
     """Open the guard that an analyst's command means: of a ledger and a file of rows, or of a server.
 
@@ -158,6 +158,8 @@ def analyst_guard(
         Who asks, "analyst" by default. With a server it must be None, because the token says who asks.
     public_key : str or None
         With a server: the key that must sign its receipts.
+    steward : bool
+        With a ledger: whether the run may be ended for everybody, as whoever has the ledger and the rows may.
     """
     if is_address(where):
         if analyst is not None:
@@ -175,7 +177,7 @@ def analyst_guard(
     from holdfast.guard.guard import DEFAULT_ANALYST, Guard
 
     with store_at(where) as store, open_sample(sample) as rows:
-        yield Guard.open(store, rows).for_analyst(DEFAULT_ANALYST if analyst is None else analyst)
+        yield Guard.open(store, rows).for_analyst(DEFAULT_ANALYST if analyst is None else analyst, steward=steward)
 
 
 def open_guard(

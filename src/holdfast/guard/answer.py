@@ -24,8 +24,8 @@ class GuardedAnswer:
         What was asked for: a number and its two ends, or these for each cell, or a label for a selection; None
         where nothing but a bit was released. All intervals of a guard hold at once, with the policy's confidence.
     passed : bool or None
-        Whether a check or claim passed. On a ladder, whether nothing is shown: an improvement is what its budget pays
-        for, so there `details["improved"]` is the one to read.
+        Whether a check or claim passed. On a ladder, after its first submission, whether nothing is shown: an
+        improvement is what its budget pays for, so there `details["improved"]` is the one to read.
     cost : Cost or None
         What a private answer spent.
     remaining : mapping

@@ -12,6 +12,7 @@ from holdfast.bounds.coherence import Mode, Population
 from holdfast.bounds.numerics.exact import up
 from holdfast.coherence.released import ReleasedCoherence, released
 from holdfast.core import arguments
+from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard.error_budget import budget_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import View
@@ -56,7 +57,8 @@ def coherence_of(
     ------
     GuaranteeUnavailable
         If a steward put another policy in place: a cap that is raised after answers were seen is not a cap. If another
-        guard has some of the same rows: what it releases about them is on another ledger.
+        guard has some of the same rows: what it releases about them is on another ledger. If the run has ended:
+        exact values were shown.
 
     Examples
     --------
@@ -65,17 +67,21 @@ def coherence_of(
     >>> sample = hf.data.table({"age": [23, 35, 47, 59] * 50_000})
     >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=100, privacy=PureDP(0.01)))
     >>> coherence_of(guard.ledger, beta=0.05, groups=10).size(0.2).rows
-    6523
+    5208
     >>> guard.ask(hf.guard.check("age < 40", guess=0.9)).passed
     False
     >>> coherence_of(guard.ledger, beta=0.05, groups=10).size(0.2).rows
-    8210
+    8727
     """
     arguments.choice("count", count, ("cap", "spent"))
 
     def work(view: View) -> tuple[GuardState, Cost | None, float]:
         standing = GuardState.of(view)
         whole = read_account(view.account, standing.policy)[1]
+        if whole.progress.finals:
+            raise GuaranteeUnavailable(
+                "exact values of these rows were shown, which no prior weighs: nothing is promised about groups"
+            )
         cap, nats = budget_of(standing).transcript(whole.progress.course, whole.spent)
         return standing, _spent(standing.policy, whole) or cap if count == "spent" else cap, nats
 

@@ -46,7 +46,7 @@ class GuardBudget:
     2.5e-05
     >>> mixed = GuardBudget(10_000, Policy(questions=1000, privacy=PureDP(0.01)))
     >>> round(mixed.log_share(Course()), 1)
-    -13.5
+    -13.2
     """
 
     n: int

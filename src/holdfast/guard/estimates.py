@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from holdfast.accounting import Cost
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, QuestionRefused
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.error_budget import budget_of
+from holdfast.guard.error_budget import GuardBudget, budget_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.pipeline import BoundRequest, charge, find_answer, situation_of
@@ -141,23 +142,39 @@ def estimate(view: View, request: BoundRequest) -> Estimate:
     return Estimate(bound.cost, width, True, False, "", charged.remaining(state.policy), least, test)
 
 
-def level(ledger: Ledger, alpha: float) -> float:
+def level(ledger: Ledger, alpha: float, analyst: str | None = None) -> float:
     """The level at which a further p-value must reject; `GuaranteeUnavailable` after an override or an overlap."""
-    state, whole = ledger.look(_kept)
-    return budget_of(state).level(alpha, whole.progress.course, whole.spent)
+    budget, used = ledger.look(partial(_kept, analyst=analyst))
+    return budget.level(alpha, used.progress.course, used.spent)
 
 
-def adjusted(ledger: Ledger, p: float) -> float:
+def adjusted(ledger: Ledger, p: float, analyst: str | None = None) -> float:
     """What a further p-value is worth; `GuaranteeUnavailable` after an override or an overlap."""
-    state, whole = ledger.look(_kept)
-    return budget_of(state).adjusted(p, whole.progress.course, whole.spent)
+    budget, used = ledger.look(partial(_kept, analyst=analyst))
+    return budget.adjusted(p, used.progress.course, used.spent)
 
 
-def _kept(view: View) -> tuple[GuardState, Account]:
-    """The state of a guard whose caps were kept, and what all analysts together have used.
+def _kept(view: View, analyst: str | None) -> tuple[GuardBudget, Account]:
+    """The budget of a guard whose caps were kept, and what was used of it: by all together, or by one analyst alone.
 
     A bare number could not say that it is not certified, so there is none where a cap was not kept.
     """
     state = GuardState.of(view)
     state.require_kept("a further p-value cannot be corrected; test on fresh rows")
-    return state, read_account(view.account, state.policy)[1]
+    if state.policy.histories == "together":
+        return budget_of(state), _not_ended(read_account(view.account, state.policy)[1])
+    if analyst is None or analyst not in (state.policy.analysts or {}):
+        raise GuaranteeUnavailable(
+            "histories are separate here, and whoever sees more than one of them may not choose a test: a p-value is "
+            "corrected for the analyst who chose it, and none of the policy's was named"
+        )
+    return budget_of(state, analyst), _not_ended(read_account(view.account, state.policy, analyst)[1])
+
+
+def _not_ended(account: Account) -> Account:
+    """The account itself; `GuaranteeUnavailable` where exact values were shown, which have no prior weight."""
+    if account.progress.finals:
+        raise GuaranteeUnavailable(
+            "exact values of these rows were shown, so no further p-value of them can be corrected; test on fresh rows"
+        )
+    return account

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -47,7 +48,7 @@ class Guard:
     >>> sample = hf.data.table({"age": [23, 35, 47, 59] * 2500, "income": [1.0, 2.0, 3.0, 9.0] * 2500})
     >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=100))
     >>> answer = guard.ask(hf.guard.check("age < 40", guess=0.5))
-    >>> answer.passed, answer.value, answer.half_width < 0.05
+    >>> answer.passed, answer.value, answer.half_width < 0.06
     (True, 0.5, True)
     >>> guard.ask(hf.guard.check("age<40", guess=0.5)).repeated      # the same question, spelled otherwise: free
     True
@@ -152,10 +153,22 @@ class Guard:
         They are answered in order. If they do not fit together, none is answered and nothing is spent. If failed checks
         among them leave no room for a later one, those before it stay answered and stored, and the error says so.
         """
+        return self._ask_all(questions, analyst, keys, steward=True)
+
+    def _ask_all(
+        self, questions: Sequence[QuestionLike], analyst: str, keys: Sequence[str] | None, *, steward: bool
+    ) -> list[GuardedAnswer]:
+        """The same for a steward, who may end the run, or for an analyst, who may not where histories are together."""
         if keys is not None and len(keys) != len(questions):
             raise InvalidParameter(f"keys must have one entry a question, {len(questions)}, got {len(keys)}")
         requests = [
-            Request(question, analyst, None if keys is None else keys[i]) for i, question in enumerate(questions)
+            Request(
+                question,
+                analyst,
+                None if keys is None else keys[i],
+                partial(pipeline.require_may_end, question=question, steward=steward),
+            )
+            for i, question in enumerate(questions)
         ]
         # Errors were raised: what was chosen together has no other outcome than answers.
         return cast(list[GuardedAnswer], self.answer(pipeline.check(self._ledger, requests, together=True)))
@@ -180,22 +193,24 @@ class Guard:
         request = pipeline.bind(Request(question, analyst), self._ledger.look(GuardState.of))
         return self._ledger.look(lambda view: estimates.estimate(view, request))
 
-    def level(self, alpha: float = 0.05) -> float:
+    def level(self, alpha: float = 0.05, *, analyst: str | None = None) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far.
 
+        Where histories are separate it goes by the answers of one `analyst`, who must be named and choose the test.
         `GuaranteeUnavailable` after an override, or where another guard has some of the rows: no cap was kept that a
         level could rest on.
         """
-        return estimates.level(self._ledger, alpha)
+        return estimates.level(self._ledger, alpha, analyst)
 
-    def adjusted(self, p: float) -> float:
+    def adjusted(self, p: float, *, analyst: str | None = None) -> float:
         """What a further p-value from these rows is worth after all that was released; never below `p`.
 
         Valid for one test. For several that are chosen one after the other, fix a level for each in advance
-        (Bonferroni, or alpha spending); Holm's method is not valid for them. `GuaranteeUnavailable` after an override,
-        or where another guard has some of the rows: no cap was kept that it could rest on.
+        (Bonferroni, or alpha spending); Holm's method is not valid for them. `analyst` as for `level`.
+        `GuaranteeUnavailable` after an override, or where another guard has some of the rows: no cap was kept that it
+        could rest on.
         """
-        return estimates.adjusted(self._ledger, p)
+        return estimates.adjusted(self._ledger, p, analyst)
 
     def remaining(self, analyst: str = DEFAULT_ANALYST) -> dict[str, Any]:
         """What an analyst, and all together, may still ask, and whether anything is answered at all.
@@ -207,7 +222,7 @@ class Guard:
         def work(view: View) -> dict[str, Any]:
             state = GuardState.of(view)
             accounts = Accounts.of(view, state.policy, analyst)
-            status = stewarding.status_of(state, accounts.whole.progress)
+            status = stewarding.status_of(state, accounts.acting(state.policy).progress)
             return {"status": status} | accounts.remaining(state.policy)
 
         return self._ledger.look(work)
@@ -216,8 +231,11 @@ class Guard:
         """Who is where on a board, as far as the intervals tell; see `holdfast.guard.leaderboard`."""
         return leaderboard(self._ledger, board, every=every)
 
-    def for_analyst(self, analyst: str = DEFAULT_ANALYST) -> LocalAnalystGuard:
+    def for_analyst(self, analyst: str = DEFAULT_ANALYST, *, steward: bool = False) -> LocalAnalystGuard:
         """Give this guard to one analyst, with the same verbs as the HTTP client has (`holdfast.guard.AnalystGuard`).
+
+        An analyst may not ask `final` or `close` where histories are together: these end the run for everybody. With
+        `steward` whoever asks under this name may.
 
         Raises
         ------
@@ -233,7 +251,7 @@ class Guard:
         (True, {'questions': 99})
         """
         self.policy.share(analyst)
-        return LocalAnalystGuard(self, analyst)
+        return LocalAnalystGuard(self, analyst, steward)
 
     def describe(self) -> dict[str, Any]:
         """Everything about the guard that may be shown: schema, rows, policy, status, progress, what is left."""
@@ -287,10 +305,13 @@ class LocalAnalystGuard:
         Who answers.
     analyst : str
         Who asks.
+    steward : bool
+        Whether they may end the run for everybody.
     """
 
     guard: Guard
     analyst: str
+    steward: bool = False
 
     @property
     def dataset(self) -> str:
@@ -308,11 +329,11 @@ class LocalAnalystGuard:
 
     def ask(self, question: QuestionLike, *, key: str | None = None) -> GuardedAnswer:
         """Answer one question, as `Guard.ask` does."""
-        return self.guard.ask(question, analyst=self.analyst, key=key)
+        return self.guard._ask_all([question], self.analyst, None if key is None else [key], steward=self.steward)[0]
 
     def ask_all(self, questions: Sequence[QuestionLike], *, key: str | None = None) -> list[GuardedAnswer]:
         """Answer several questions that were chosen together, as `Guard.ask_all` does. One `key` covers all of them."""
-        return self.guard.ask_all(questions, analyst=self.analyst, keys=batch_keys(key, len(questions)))
+        return self.guard._ask_all(questions, self.analyst, batch_keys(key, len(questions)), steward=self.steward)
 
     def estimate(self, question: QuestionLike) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
@@ -363,8 +384,8 @@ class LocalAnalystGuard:
 
     def level(self, alpha: float = 0.05) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""
-        return self.guard.level(alpha)
+        return self.guard.level(alpha, analyst=self.analyst)
 
     def adjusted(self, p: float) -> float:
         """What a further p-value from these rows is worth after all that was released; never below `p`."""
-        return self.guard.adjusted(p)
+        return self.guard.adjusted(p, analyst=self.analyst)

@@ -172,8 +172,8 @@ def leaderboard(ledger: Ledger, board: str, *, every: bool = False, most: int = 
     ...     _ = guard.ask(hf.guard.score("income", dict.fromkeys(range(4000), says), guess), analyst=analyst)
     >>> print(leaderboard(guard.ledger, "income"))
     income (accuracy, intervals), 2 submissions
-          1  0.75 in [0.6912, 0.8088]  ann
-          2  0.25 in [0.1912, 0.3088]  bob
+          1  0.75 in [0.6756, 0.8244]  ann
+          2  0.25 in [0.1756, 0.3244]  bob
     """
     return Scores(ledger).leaderboard(board, every=every, most=most)
 

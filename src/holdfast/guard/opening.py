@@ -117,10 +117,16 @@ def naming(store: Store, name: str) -> list[str]:
 
 
 def _without_later_kinds(policy: Policy, stored: Policy) -> Policy:
-    """The policy without the kinds that ledgers of before did not know, where the stored one does not allow them."""
+    """The policy without the kinds that ledgers of before did not know, where the stored one does not allow them.
+
+    Nothing is kept for a final that cannot be asked.
+    """
     known = Question.kinds()
     kinds = [kind for kind in policy.kinds or () if not known[kind].added_later or kind in (stored.kinds or ())]
-    return replace(policy, kinds=tuple(kinds)) if kinds else policy
+    if not kinds:
+        return policy
+    lost = "final" in (policy.kinds or ()) and "final" not in kinds
+    return replace(policy, kinds=tuple(kinds), final=stored.final if lost else policy.final)
 
 
 def carry_over(store: Store) -> None:

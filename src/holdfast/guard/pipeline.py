@@ -48,9 +48,10 @@ from holdfast.errors import (
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.error_budget import budget_of
 from holdfast.guard.ledger import faults
-from holdfast.guard.ledger.entry import Entry, check_name
+from holdfast.guard.ledger.entry import Entry, check_name, number_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.receipts import Receipt
+from holdfast.guard.ledger.seats import take_seat
 from holdfast.guard.ledger.transaction import Keys, Questions, Transaction, View
 from holdfast.guard.policy import PRIVATE, Policy
 from holdfast.guard.questions.base import Bound, Hidden, Question, Settled, Situation
@@ -95,7 +96,8 @@ class BoundRequest:
     """A request whose question was bound to the schema and the policy of a guard.
 
     `overrides` is how often the policy had been changed when the question was bound to it. `owner` is whose stored
-    answer comes back, free: the analyst's own, or with None anybody's (`Policy.repeats`).
+    answer comes back, free: the analyst's own, or with None anybody's (`Policy.repeats`). `earlier` is the digest that
+    earlier versions gave the same words, where it was another: a retry with the key of then finds its answer.
     """
 
     bound: Bound
@@ -103,6 +105,7 @@ class BoundRequest:
     key: str | None = None
     overrides: int = 0
     owner: str | None = None
+    earlier: str | None = None
 
     @property
     def identity(self) -> tuple[str | None, str]:
@@ -231,6 +234,7 @@ def check(ledger: Ledger, requests: Sequence[Request], *, together: bool) -> Bat
     """
     batch, lookup = Batch(ledger, [_Item(request) for request in requests], together), _Lookup()
     if together:
+        _require_alone(requests)
         state = ledger.look(GuardState.of)
         for first in range(0, len(batch.items), _CHECKED_AT_ONCE):
             some = batch.items[first : first + _CHECKED_AT_ONCE]
@@ -292,7 +296,7 @@ def _released(ledger: Ledger, stored: StoredAnswer) -> GuardedAnswer:
     """What an entry answers, with its receipt where the ledger is signed; a repeat says what is true of it now."""
     entry = stored.entry
     receipt = None if ledger.key is None else Receipt.of(entry, ledger.key).to_dict()
-    answer = GuardedAnswer.stored(entry.body["answer"], entry.sequence, stored.repeated, receipt)
+    answer = GuardedAnswer.stored(entry.body["answer"], number_of(entry), stored.repeated, receipt)
     if not stored.repeated:
         return answer
     beaten, doubt = ledger.look(lambda view: (ladder.beaten(view, entry), GuardState.of(view).doubt(entry.sequence)))
@@ -303,7 +307,7 @@ def _read_history(ledger: Ledger, request: BoundRequest) -> None:
     """Have a question that ends the run read what it will reveal."""
     state = ledger.look(GuardState.of)
     accounts = ledger.look(lambda view: Accounts.of(view, state.policy, request.analyst))
-    request.bound.read_history(ledger, accounts.acting(state.policy).progress.finals)
+    request.bound.read_history(ledger, accounts.acting(state.policy).progress)
 
 
 # --- The steps of a batch ---------------------------------------------------------------------------------------------
@@ -316,6 +320,37 @@ def _check_each(view: View, batch: Batch, lookup: _Lookup) -> None:
         _bind(batch, item, state, lambda read: read(view))
     _look_up(view, batch, batch.items, lookup)
     _warm(view, batch)
+
+
+def require_may_end(policy: Policy, question: Question | Mapping[str, Any] | None, *, steward: bool) -> None:
+    """Refuse what ends the run for everybody to all but stewards; where histories are separate, everybody ends theirs.
+
+    Examples
+    --------
+    >>> require_may_end(Policy(), {"kind": "close"}, steward=False)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.QuestionRefused: a close ends the run for everybody: only a steward of this guard may ask it; ...
+    """
+    kind = _kind_of(question)
+    if policy.histories == "together" and not steward and kind is not None and kind.ends_run:
+        raise QuestionRefused(
+            f"a {kind.kind} ends the run for everybody: only a steward of this guard may ask it; nothing was spent"
+        )
+
+
+def _kind_of(question: Question | Mapping[str, Any] | None) -> type[Question] | None:
+    """The kind of a question, where there is one of its name."""
+    kind = question.get("kind") if isinstance(question, Mapping) else getattr(question, "kind", None)
+    return Question.kinds().get(kind) if isinstance(kind, str) else None
+
+
+def _require_alone(requests: Sequence[Request]) -> None:
+    """Refuse a batch with a question that ends the run: it reveals all others, and so has to come after them."""
+    for request in requests if len(requests) > 1 else ():
+        kind = _kind_of(request.question)
+        if kind is not None and kind.ends_run:
+            raise QuestionRefused(f"a {kind.kind} must be asked alone, after all other questions; nothing was spent")
 
 
 _Look = Callable[[Callable[[View], Entry | None]], Entry | None]
@@ -530,7 +565,9 @@ def bind(request: Request, state: GuardState) -> BoundRequest:
         raise QuestionRefused(f"a {question.kind} may not be asked here; the policy allows {allowed}{why}")
     bound = question.bind(state.schema, state.explored, policy).by(analyst)
     owner = analyst if policy.repeats == "asker" else None
-    return BoundRequest(bound, analyst, request.key, state.overrides, owner)
+    before = None if request.key is None else question.as_earlier()
+    earlier = None if before is None else before.bind(state.schema, state.explored, policy).by(analyst).digest
+    return BoundRequest(bound, analyst, request.key, state.overrides, owner, earlier)
 
 
 def find_answer(view: View, request: BoundRequest) -> Entry | None:
@@ -541,10 +578,12 @@ def find_answer(view: View, request: BoundRequest) -> Entry | None:
     if request.key is not None:
         entry = view.find_key(request.analyst, request.key)
         if entry is not None:
-            if entry.body["digest"] != request.bound.digest:
+            if entry.body["digest"] not in (request.bound.digest, request.earlier):
                 raise LedgerConflict(f"key {request.key!r} was used for another question")
             if entry.kind == "answered":
                 return entry
+            if entry.body["digest"] == request.earlier:
+                raise LedgerConflict(f"key {request.key!r} paid for the question as an earlier version read it")
     return view.find_question(request.bound.digest, request.owner)
 
 
@@ -684,6 +723,8 @@ def settle(
     if prepaid is not None:
         body["paid"] = prepaid.sequence
     key, digest = request.key, request.bound.digest
+    if state.policy.histories == "separate":
+        body = take_seat(transaction, request.analyst, body)
     if settled.secret is not None:
         transaction.put_secret(exact_name(request.analyst, digest), settled.secret)
     entry = transaction.append("answered", body, analyst=request.analyst, key=key, question=digest)

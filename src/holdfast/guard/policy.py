@@ -55,7 +55,7 @@ class Policy:
         may use the same part of the failure probability; without, they follow a series that never ends.
     final : float, optional
         Part of the failure probability that is kept for one final, which shows exact values and ends the run. By
-        default one half where questions are answered without noise, and nothing where none is.
+        default one half where `kinds` allows a final, and nothing where it does not.
     reserve : float or sequence of float
         Part of the rows that no question before the final reads, drawn when the guard is opened; a list has one part
         for each phase. It needs a row key, or `reserve_by`.
@@ -149,21 +149,29 @@ class Policy:
             )
 
     def _allowed(self) -> tuple[str, ...]:
-        """The kinds that can be asked under these budgets: noiseless ones first, then those that need privacy."""
+        """The kinds that can be asked under these budgets: noiseless ones first, then those that need privacy.
+
+        Thresholdout promises privacy for checks too, and a run's end would show their exact values.
+        """
         if self.answers == "means":
             return ("mean",)
         kinds = Question.kinds()
         private = tuple(kind for kind, made in kinds.items() if made.answered == "private")
         boards = tuple(kind for kind, made in kinds.items() if made.needs_board)
-        noiseless = tuple(kind for kind in kinds if kind not in (*private, *boards))
+        ends = tuple(kind for kind, made in kinds.items() if made.ends_run and self.holdout == "thresholdout")
+        noiseless = tuple(kind for kind in kinds if kind not in (*private, *boards, *ends))
         return noiseless + (() if self.boards is None else boards) + (private if self.privacy else ())
 
     def _check_finals(self) -> None:
         put = object.__setattr__
-        final = self.final if self.final is not None else 0.5 if self.has_looks else 0.0
+        final = self.final if self.final is not None else 0.5 if "final" in (self.kinds or ()) else 0.0
         put(self, "final", arguments.real("final", final, at_least=0, at_most=1))
         parts = reserve_parts(self.reserve)
         put(self, "reserve", parts)
+        if self.final and "final" not in (self.kinds or ()):
+            raise InvalidParameter(
+                "final must be 0 or left out where no final may be asked: what is kept for it would be lost"
+            )
         if parts and not self.final:
             raise InvalidParameter("final must be above 0 where rows are reserved: a final on them spends it")
         if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not parts):
@@ -177,6 +185,12 @@ class Policy:
             raise InvalidParameter(
                 "analysts must be named where histories are separate, with shares that add up to at most 1: each has a "
                 "part of the failure probability of their own"
+            )
+        few = [name for name in self.analysts if self.most_questions(name) == 0]
+        if few:
+            raise InvalidParameter(
+                f"analysts must have shares of at least one question each where histories are separate; that of "
+                f"{few[0]!r} has none of {self.questions}"
             )
         wrong = {
             "boards": self.boards is not None,

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal, Self
 
 from holdfast.accounting import Cost, Filter, PureDP
@@ -240,10 +240,17 @@ class Accounts:
                 transaction.put_account(ANALYSTS, {"names": [*names, self.analyst]})
 
     def charge(self, cost: Cost | None, policy: Policy, *, counts: bool = True) -> Self:
-        """Both accounts after one more question; `BudgetExhausted` if it does not fit into one of them."""
+        """Both accounts after one more question; `BudgetExhausted` if it does not fit into one of them.
+
+        Where histories are separate the analyst's own account decides, and is asked first: shares add up to at most
+        one, so the whole has room for what fits into them, and no refusal tells what others have used.
+        """
+        mine = partial(
+            self.own.charge, cost, policy.most_questions(self.analyst), f"analyst {self.analyst!r}", counts=counts
+        )
+        first = mine() if policy.histories == "separate" else None
         whole = self.whole.charge(cost, policy.most_questions(), "all analysts together", counts=counts)
-        own = self.own.charge(cost, policy.most_questions(self.analyst), f"analyst {self.analyst!r}", counts=counts)
-        return replace(self, whole=whole, own=own)
+        return replace(self, whole=whole, own=mine() if first is None else first)
 
     def settle(self, policy: Policy, message: Message | None, asked: int = 1, extra: float = 0.0) -> Self:
         """Both accounts after an answer."""

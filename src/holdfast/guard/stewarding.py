@@ -113,13 +113,15 @@ def status_of(standing: GuardState, progress: Progress) -> str:
 def describe(ledger: Ledger, analyst: str | None = None) -> dict[str, Any]:
     """Everything about a guard that may be shown: schema, rows, policy, status, progress, what is left for whom.
 
-    With `analyst` nobody else's account is read, and nobody else's share is shown.
+    With `analyst` nobody else's account is read, and nobody else's share is shown. Where histories are separate, the
+    analyst's own account is all that there is: progress, status, entries and what is left are those of this analyst.
     """
 
     def work(view: View) -> dict[str, Any]:
         standing = GuardState.of(view)
         policy = standing.policy
-        whole = read_account(view.account, policy)[1]
+        mine = analyst if policy.histories == "separate" else None
+        whole = read_account(view.account, policy, mine)[1]
         names = [
             name for name in (view.account(ANALYSTS) or {"names": []})["names"] if analyst is None or name == analyst
         ]
@@ -137,9 +139,9 @@ def describe(ledger: Ledger, analyst: str | None = None) -> dict[str, Any]:
             "overlaps": len(standing.overlaps),
             "not_compared": len(standing.not_compared),
             "status": status_of(standing, whole.progress),
-            "entries": view.head.sequence,
+            "entries": view.head.sequence if mine is None else whole.progress.answered,
             "progress": {"failed": whole.progress.failed} | whole.progress.to_dict(),
-            "remaining": whole.remaining(policy.most_questions(), policy.failures),
+            "remaining": whole.remaining(policy.most_questions(mine), policy.failures),
             "analysts": analysts,
         }
 

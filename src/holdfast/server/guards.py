@@ -149,15 +149,11 @@ class Guards:
         """
         if not caller.reaches(identity, policy):
             raise _absent()
-        kind = question.get("kind") if isinstance(question, Mapping) else getattr(question, "kind", None)
-        known = Question.kinds().get(kind) if isinstance(kind, str) else None
-        if policy.histories == "separate":
-            if caller.steward and question is not None:
-                raise QuestionRefused(
-                    "a steward sees every analyst's answers, and so asks nothing where these are separate"
-                )
-        elif known is not None and known.ends_run and not caller.stewards(identity):
-            raise QuestionRefused(f"a {kind} ends the run for everybody: only a steward of this guard may ask it")
+        if policy.histories == "separate" and caller.steward and question is not None:
+            raise QuestionRefused(
+                "a steward sees every analyst's answers, and so asks nothing where these are separate"
+            )
+        pipeline.require_may_end(policy, question, steward=caller.stewards(identity))
 
     def slow(self, identity: str) -> bool:
         """Whether the rows of a guard that this worker has opened take long to read."""

@@ -17,8 +17,9 @@ from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import stewarding
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.leaderboard import Scores, place_of
-from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.entry import Entry, as_seen
 from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.seats import seat_page
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow
 from holdfast.guard.ledger.verify import verify_snapshot
 from holdfast.guard.policy import SCORE, Policy
@@ -75,11 +76,14 @@ def page_of(
     """`limit` entries that a caller may see, and where the page after them begins if there is one.
 
     From `first` on, or with `before` the last ones before that number; those of one analyst where one is named. An
-    analyst sees the own ones alone.
+    analyst sees the own ones alone, and where histories are separate by numbers of their own.
     """
     whose = analyst if caller.steward else caller.name
     if not caller.steward and analyst not in (None, caller.name):
         raise Problem("forbidden", "an analyst sees the own entries alone; leave analyst out")
+    if not caller.steward and has_seats(ledger):
+        some, following = seat_page(ledger, caller.name, limit, first=first, before=before)
+        return [as_seen(entry) for entry in some], following
     newest = before is not None
     found = ledger.page(limit + 1, first=first, before=before, newest=newest, analyst=whose)
     if len(found) <= limit:
@@ -87,6 +91,20 @@ def page_of(
     if newest:
         return found[1:], found[1].sequence
     return found[:-1], found[-1].sequence
+
+
+def has_seats(ledger: Ledger) -> bool:
+    """Whether analysts see their own entries by numbers of their own (`holdfast.guard.ledger.seats`)."""
+    return ledger.look(GuardState.of).policy.histories == "separate"
+
+
+def entry_for(ledger: Ledger, caller: Caller, number: int) -> Entry | None:
+    """The entry that a caller knows by this number, if it is for this caller to see."""
+    if not caller.steward and has_seats(ledger):
+        found, _ = seat_page(ledger, caller.name, 1, first=number)
+    else:
+        found = list(ledger.entries(number, number))
+    return found[0] if found and caller.sees(found[0].analyst) else None
 
 
 def verified(server: Server, guard: str, caller: Caller) -> dict[str, Any]:

@@ -172,8 +172,8 @@ class Bound(ABC):
         """The question as this analyst asks it; the same for most kinds, whoever asks."""
         return self
 
-    def read_history(self, ledger: Ledger, finals: int) -> None:  # noqa: B027  (only what ends a run looks back)
-        """Read what was answered before, for a question that reveals it."""
+    def read_history(self, ledger: Ledger, progress: Progress) -> None:  # noqa: B027  (only what ends a run looks back)
+        """Read what was answered before, for a question that reveals it; `progress` is how far the run had come."""
 
     def reveal(self, prepared: Any, n: int, log_share: float) -> Exact | None:
         """The exact value and interval of the question at its share; None where its columns do not say. Secret."""
@@ -296,6 +296,10 @@ class Question(ABC):
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
         """The question that is stored in a bound form; None for kinds whose columns cannot be read again."""
+        return None
+
+    def as_earlier(self) -> Question | None:
+        """The question that the same words were in earlier versions, where it was another; None for most."""
         return None
 
     @classmethod

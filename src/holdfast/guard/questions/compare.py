@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from holdfast.data.schema import Schema
@@ -108,6 +108,10 @@ class Compare(Question):
         )
         found = look(self.kind, (second, first), question, asked, schema)
         return found.weighed(*weighed(self.risk, self.stake, policy))
+
+    def as_earlier(self) -> Question | None:
+        """Without a margin and a guess it was a check of the guess that there is no difference."""
+        return replace(self, guess=0.0) if self.margin is None and self.guess is None else None
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question:

@@ -60,7 +60,7 @@ class Final(Question):
     >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10))
     >>> result = guard.ask(hf.guard.final({"young": "age < 30", "not old": "age < 50"}, claims="winner"))
     >>> result.value, result.details["winner"], [round(end, 3) for end in result.details["winner_interval"]]
-    ({'young': 0.25, 'not old': 0.75}, 'not old', [0.742, 0.757])
+    ({'not old': 0.75, 'young': 0.25}, 'not old', [0.743, 0.756])
     """
 
     kind: ClassVar[str] = "final"

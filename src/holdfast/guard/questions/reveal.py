@@ -16,12 +16,13 @@ from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import Statistic
 from holdfast.errors import HoldfastError, LedgerConflict
-from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.entry import Entry, number_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.questions.base import Bound, Measured, Question, Situation
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
+    from holdfast.guard.state import Progress
 
 _ROUNDED = 2e-6
 """Earlier versions kept a share to six digits: a little less is on the safe side."""
@@ -52,7 +53,7 @@ class Ending(Bound):
         self.statistics = ()
         self._schema, self._n, self._policy = schema, n, policy
         self._past: list[Past] = []
-        self._head, self._finals = -1, 0
+        self._answered, self._finals = -1, 0
         self._analyst: str | None = None
 
     def by(self, analyst: str) -> Bound:
@@ -60,13 +61,14 @@ class Ending(Bound):
         self._analyst = analyst if self._policy.histories == "separate" else None
         return self
 
-    def read_history(self, ledger: Ledger, finals: int) -> None:
-        """Find the answers that will be revealed; which there are is checked again when the run ends.
+    def read_history(self, ledger: Ledger, progress: Progress) -> None:
+        """Find the answers that will be revealed; how many there are is checked again when the run ends.
 
-        They are revealed by the first final: `finals` is how many there were before.
+        They are revealed by the first final. Where histories are separate, `progress` is that of the analyst alone, and
+        what others are answered meanwhile does not matter.
         """
-        self._head, self._finals = ledger.head().sequence, finals
-        entries = [] if finals else ledger.entries(1)
+        self._answered, self._finals = progress.answered, progress.finals
+        entries = [] if self._finals else ledger.entries(1)
         self._past = [self._of(entry, self._schema) for entry in entries if self._is_revealed(entry)]
 
     def _is_revealed(self, entry: Entry) -> bool:
@@ -81,7 +83,7 @@ class Ending(Bound):
         told = body.get("message", {}).get("log_share")
         share = body["answer"]["guarantee"]["parameters"].get("log_share")
         log_share = told if told is not None else None if share is None else share - _ROUNDED
-        if log_share is None:
+        if log_share is None or not self._same_procedure(body):
             return Past(entry, None, 0.0)
         try:
             again = Question.kinds()[body["question"]["kind"]].asked_again(body["question"])
@@ -89,6 +91,13 @@ class Ending(Bound):
         except (HoldfastError, KeyError, TypeError):  # rules have changed since: it stays as it was answered
             bound = None
         return Past(entry, bound, log_share)
+
+    def _same_procedure(self, body: Mapping[str, Any]) -> bool:
+        """Whether the question would be decided now by what decided it then: the share pays for one procedure.
+
+        Earlier versions decided comparisons of two conditions by another interval. Such an answer stays as it was.
+        """
+        return "format" in body or body["question"]["kind"] != "compare"
 
     def gather(self, sample: Sample) -> Any:
         """Read the columns of all earlier questions once."""
@@ -99,7 +108,7 @@ class Ending(Bound):
         """Every earlier answer with its exact value and interval; `LedgerConflict` if others came in between."""
         assert situation.hidden is not None
         transaction = situation.hidden.transaction
-        if transaction.head.sequence != self._head:
+        if situation.progress.answered != self._answered:
             raise LedgerConflict("other questions were answered while the run was being ended; ask again")
         found, place = [], 0
         for past in self._past:
@@ -110,7 +119,7 @@ class Ending(Bound):
 
     def _line(self, past: Past, measured: Measured, transaction: Any) -> dict[str, Any]:
         answer, entry = past.entry.body["answer"], past.entry
-        line: dict[str, Any] = {"sequence": entry.sequence, "value": answer["value"], "interval": answer["interval"]}
+        line: dict[str, Any] = {"sequence": number_of(entry), "value": answer["value"], "interval": answer["interval"]}
         exact: Mapping[str, Any] | None = None
         if past.bound is not None:
             found = past.bound.reveal(past.bound.prepare(list(measured), self._n), self._n, past.log_share)

@@ -25,7 +25,7 @@ from holdfast.server.pages.rendering import field, form_of, go, member, page_rou
 from holdfast.server.pages.welcome import standing_of
 from holdfast.server.scheduling import on_grid
 from holdfast.server.state import server_of
-from holdfast.server.views import described
+from holdfast.server.views import described, entry_for
 
 # --- Question form ----------------------------------------------------------------------------------------------------
 # The form of a question, made from the declared fields of its kind. What the guard checks is left to the guard.
@@ -205,9 +205,10 @@ async def _answered(
     server = server_of(request)
 
     def work() -> dict[str, Any] | None:
-        entry = next(iter(opened.ledger.entries(answer.sequence, answer.sequence)))
-        if caller.sees(entry.analyst):
+        entry = entry_for(opened.ledger, caller, answer.sequence)
+        if entry is not None:
             return None
+        (entry,) = opened.ledger.entries(answer.sequence, answer.sequence)
         standing = opened.ledger.look(GuardState.of)
         asked = Question.from_dict(question).bind(standing.schema, standing.explored, standing.policy).question
         return words.item_of(asked, answer.released(), answer.sequence, entry.time, None)

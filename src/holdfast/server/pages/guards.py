@@ -18,7 +18,7 @@ from holdfast.server.pages.asking import analyst_page
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
 from holdfast.server.pages.welcome import standing_of
 from holdfast.server.state import Server, server_of
-from holdfast.server.views import described, verified
+from holdfast.server.views import described, entry_for, verified
 
 router = page_router()
 _ACTS: dict[str, Any] = {"pause": "paused", "resume": "open", "close": "closed"}
@@ -45,7 +45,7 @@ async def entry(request: Request, guard: str, sequence: str) -> Response:
         facts, one = _entry(server, guard, sequence, session.caller)
         ledger = server.guards.chain(guard)
         beaten, state = ledger.look(lambda view: (ladder.beaten(view, one), GuardState.of(view)))
-        return facts, words.item(one, state, beaten)
+        return facts, words.item(one, state, beaten, own=not session.caller.steward)
 
     facts, item = await server.work(work)
     again = "again" in request.query_params
@@ -177,7 +177,7 @@ def _untouched(policy: dict[str, Any], share: float) -> dict[str, Any]:
 def _entry(server: Server, guard: str, sequence: str, caller: Caller) -> tuple[dict[str, Any], Any]:
     ledger = server.guards.ledger(guard, caller)
     number = int(sequence) if sequence.isascii() and sequence.isdigit() and len(sequence) < 18 else 0
-    found = list(ledger.entries(number, number)) if number else []
-    if not found or "answer" not in found[0].body or not caller.sees(found[0].analyst):
+    found = entry_for(ledger, caller, number) if number else None
+    if found is None or "answer" not in found.body:
         raise Problem("not-found", "there is no answer of that number for this token")
-    return described(server, server.guards.row(guard), caller), found[0]
+    return described(server, server.guards.row(guard), caller), found

@@ -13,8 +13,9 @@ from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.error_budget import budget_of
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.guard import Guard
-from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.entry import Entry, number_of
 from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.seats import seat_entries, seat_page
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Question, Situation
 from holdfast.guard.questions.words import number
@@ -342,6 +343,8 @@ def _sharpness(view: View, analyst: str | None) -> list[tuple[str, float]]:
     acting = read_account(view.account, policy, analyst if policy.histories == "separate" else None)[1]
     named = analyst is not None and (policy.analysts is None or analyst in policy.analysts)
     names = [None, analyst] if named else [None]
+    if policy.histories == "separate" and named:
+        names = [analyst]  # what others have used decides nothing
     condition = f'"{standing.schema.columns[0].name}" is null'
     asked = {"check": ("A check", {"guess": 0.5}), "mean": ("A noisy mean", {})}
     found = []
@@ -400,22 +403,29 @@ def history(ledger: Ledger, caller: Caller, before: int | None = None) -> tuple[
 
 def answers(ledger: Ledger, analyst: str, before: int | None = None) -> tuple[list[dict[str, Any]], int | None]:
     """What an analyst asked last and was answered, newest first; and where the page before that begins."""
+    state = ledger.look(GuardState.of)
+    if state.policy.histories == "separate":
+        end = before or len(seat_entries(ledger, analyst)) + 1
+        mine, older = seat_page(ledger, analyst, _SHOWN, before=end)
+        return [item(entry, state, own=True) for entry in reversed(mine)], older
     found = ledger.page(_SHOWN + 1, before=before, newest=True, analyst=analyst, kind="answered")
-    shown, state = found[-_SHOWN:], ledger.look(GuardState.of)
+    shown = found[-_SHOWN:]
     return [item(entry, state) for entry in reversed(shown)], shown[0].sequence if len(found) > _SHOWN else None
 
 
-def item(entry: Entry, state: GuardState, beaten: bool = False) -> dict[str, Any]:
+def item(entry: Entry, state: GuardState, beaten: bool = False, *, own: bool = False) -> dict[str, Any]:
     """An entry as a page shows it: nothing but what was released, and what became of it since.
 
     A ladder's best may have been `beaten`, and a certificate ended because another guard has some of the same rows.
+    With `own` it has the number that its analyst knows it by.
     """
     body = entry.body
     answer = body.get("answer")
     if answer is not None and (beaten or state.doubt(entry.sequence)):
         stored = GuardedAnswer.stored(answer, entry.sequence, True).doubted(state.doubt(entry.sequence))
         answer = (stored.beaten() if beaten else stored).to_dict()
-    shown = item_of(body.get("question"), answer, entry.sequence, entry.time, entry.analyst)
+    number = number_of(entry) if own else entry.sequence
+    shown = item_of(body.get("question"), answer, number, entry.time, entry.analyst)
     return shown | {"kind": entry.kind, "reason": str(body.get("reason") or "")}
 
 

@@ -67,7 +67,7 @@ async def level(
     """At what level a further p-value from these rows must reject, after all answers so far."""
     server = server_of(request)
     found, _ = await server.free.run(
-        caller.name, False, lambda: estimates.level(server.guards.ledger(guard, caller), alpha)
+        caller.name, False, lambda: estimates.level(server.guards.ledger(guard, caller), alpha, _who(caller))
     )
     return StrictJSON({"alpha": alpha, "level": found})
 
@@ -79,7 +79,7 @@ async def adjusted(
     """What a further p-value from these rows is worth after all answers so far; never below itself."""
     server = server_of(request)
     found, _ = await server.free.run(
-        caller.name, False, lambda: estimates.adjusted(server.guards.ledger(guard, caller), p)
+        caller.name, False, lambda: estimates.adjusted(server.guards.ledger(guard, caller), p, _who(caller))
     )
     return StrictJSON({"p": p, "adjusted": found})
 
@@ -112,6 +112,11 @@ async def override(request: Request, guard: str, body: shapes.NewPolicy, caller:
         return _show(server, guard, caller)
 
     return StrictJSON(await server.work(work))
+
+
+def _who(caller: Caller) -> str | None:
+    """Whose answers a level goes by where histories are separate; a steward sees them all and has no level there."""
+    return None if caller.steward else caller.name
 
 
 async def _set(request: Request, guard: str, caller: Caller, status: Status, reason: str) -> Response:

@@ -13,7 +13,7 @@ from holdfast.server.http import Problem, StrictJSON
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.state import server_of
-from holdfast.server.views import page_of, verified
+from holdfast.server.views import entry_for, page_of, verified
 
 router = make_router("ledger")
 _LARGEST = 2**62
@@ -58,10 +58,10 @@ async def receipt(
 
     def work() -> dict[str, Any]:
         ledger = server.guards.ledger(guard, caller)
-        found = list(ledger.entries(sequence, sequence))
-        if not found or not caller.sees(found[0].analyst) or ledger.key is None:
+        found = entry_for(ledger, caller, sequence)
+        if found is None or ledger.key is None:
             raise Problem("not-found", "there is no receipt of that number for this token")
-        return Receipt.of(found[0], ledger.key).to_dict()
+        return Receipt.of(found, ledger.key).to_dict()
 
     return StrictJSON(await server.work(work))
 
