@@ -114,7 +114,7 @@ def test_what_goes_wrong_spends_nothing(place: list[str], nobody: dict[str, str]
         (nobody["csv"], ["--board", "income"], 2, "guess must be given"),
         (nobody["csv"], [*income, "--output", "y"], 2, "unless a model"),
         (nobody["csv"], ["--board", "climb"], 2, "of the kinds that the board takes"),
-        (str(odd["half.csv"]), ["--board", "climb", "--guess", "0.5"], 2, "this board is a ladder"),
+        (str(odd["half.csv"]), ["--board", "climb", "--guess", "1.5"], 2, "guess must be"),
         (str(odd["odd.csv"]), income, 2, "'id' and 'prediction'"),
         (str(odd["list.json"]), income, 2, "list.json: the predictions must be {"),
         (str(odd["no.json"]), income, 2, "no JSON in UTF-8"),

@@ -389,7 +389,7 @@ class SubmissionFacts(BaseModel):
     interval: Ends | None = Field(description="Holds the score, with every other interval of the guard")
     passed: bool | None = Field(
         description="As in every answer; `confirmed` and `improved` say what it means here: an improvement on a ladder "
-        "is paid for as a failed check, and is none"
+        "is paid for as a failed check, and is none; a first submission to a ladder that has a guess is a check of it"
     )
     cost: dict[str, Any] | None
     guarantee: dict[str, Any]

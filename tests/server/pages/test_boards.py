@@ -73,13 +73,14 @@ def test_a_claim_stands_or_is_corrected(people: dict[str, Visitor], guard: dict[
 
 def test_a_ladder_shows_improvements_only(people: dict[str, Visitor], guard: dict[str, Any]) -> None:
     at = f"/guards/{guard['id']}/board?board=ladder"
+    assert "Expected score" in people["ann"].get(at).text, "the first may claim a score"
     assert "A new best: " in send(people["ann"], guard, rows(1000), board=1, name="half").text
     assert "it does not beat the best so far" in send(people["ann"], guard, rows(900), board=1, name="worse").text
     assert "guess must be left out" in send(people["ann"], guard, rows(1), board=1, guess="0.5").text.lower()
     page = people["ann"].get(at).text
     assert "ann is alone on it." in page
     assert "not better than before" in page
-    assert "rounded to steps of 0.05. Yours is shown if, so rounded, it beats your best by a step or more" in page
+    assert "rounded to steps of 0.05. One is shown if, so rounded, it beats your best by a step or more" in page
     assert "A new best: " in send(people["ann"], guard, rows(), board=1, name="all").text
     again = send(people["ann"], guard, rows(1000), board=1, name="half again").text
     assert "A new best when it was first submitted" in again

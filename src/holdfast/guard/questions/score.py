@@ -1,7 +1,8 @@
 """The kind `score`: predictions scored without noise against hidden labels, on a board that the policy declares.
 
 Two rules decide what is shown (`holdfast.guard.scoring.board`). By "intervals" a guess of the score is checked, as a
-`Check` is. By "ladder" a submission that does not beat the best score so far shows nothing else.
+`Check` is. By "ladder" the score that a first submission claims is checked too; after it, a submission that does not
+beat the best score so far shows nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from holdfast.data.fingerprint import Batch
 from holdfast.data.sample import CHANGED, Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, QuestionRefused, SampleUnavailable
+from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.fields import DataInput, NumberInput, TextInput, Tolerance
 from holdfast.guard.questions.words import ends, guess_sentence, number
@@ -56,9 +58,11 @@ class Score(Question):
         one called `prediction`. A row without a prediction counts as the worst; a key that no row has, as nothing.
         A server takes a model in their place (docs/onnx.md).
     guess : float, optional
-        On a board of intervals, and needed there: the score on the analyst's own validation rows.
+        The score on the analyst's own validation rows, which is checked. Needed on a board of intervals. The first
+        submission to a ladder should have one: without it a place is shown, which costs later intervals more. It is
+        left out on a ladder that has a score to beat.
     tolerance : float, optional
-        On a board of intervals: a pass certifies the score within this of the guess.
+        With a guess: a pass certifies the score within this of the guess.
     name : str
         What the submission is called on the leaderboard. It is not part of what the submission is.
 
@@ -101,17 +105,11 @@ class Score(Question):
         board = policy.board(self.board)
         if not isinstance(self.name, str) or len(self.name) > _LONGEST_NAME or not (self.name + " ").isprintable():
             raise InvalidParameter(f"name must be a printable text of at most {_LONGEST_NAME} characters")
-        given = [name for name in ("guess", "tolerance") if getattr(self, name) is not None]
-        if board.rule == "ladder":
-            if given:
-                raise InvalidParameter(f"{given[0]} must be left out: this board is a ladder")
-            guess = tolerance = None
-        else:
-            low, high = board.range
-            if self.guess is None:
-                raise InvalidParameter("guess must be given: the score on rows of your own, which is checked here")
-            guess = arguments.real("guess", self.guess, at_least=low, at_most=high)
-            tolerance = None if self.tolerance is None else arguments.real("tolerance", self.tolerance, above=0)
+        low, high = board.range
+        if self.guess is None and (board.rule == "intervals" or self.tolerance is not None):
+            raise InvalidParameter("guess must be given: the score on rows of your own, which is checked here")
+        guess = None if self.guess is None else arguments.real("guess", self.guess, at_least=low, at_most=high)
+        tolerance = None if self.tolerance is None else arguments.real("tolerance", self.tolerance, above=0)
         making = self.predictions if isinstance(self.predictions, Making) else None
         if making is not None and not board.models:
             raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
@@ -131,9 +129,10 @@ class Score(Question):
         details, value, interval = answer["details"], answer["value"], answer["interval"]
         if details.get("finished") is False:
             return f"{whose} model could not be evaluated on all rows. There is no score."
-        if asked["rule"] != "ladder" and (answer["passed"] or interval is None):
+        claims = asked["rule"] != "ladder" or details.get("first", False)
+        if claims and (answer["passed"] or interval is None):
             return guess_sentence(asked, answer, whose, "score")
-        if asked["rule"] != "ladder":
+        if claims:
             return f"{whose} score of {number(asked['guess'])} does not stand: it is between {ends(interval)}."
         if details.get("beaten"):
             was = f"A new best when it was first submitted: {number(value)}, between {ends(interval)}."
@@ -147,7 +146,7 @@ class Score(Question):
     @classmethod
     def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
         """What a ladder shows costs later questions; other boards are as checks."""
-        if asked["rule"] != "ladder":
+        if asked["rule"] != "ladder" or answer["details"].get("first"):
             return super().effect_words(asked, answer)
         if answer["passed"]:
             return "Only improvements show a score: that is what keeps a ladder honest."
@@ -202,9 +201,18 @@ class Scored(Bound):
 
     @property
     def digest(self) -> str:
-        """The submission's identity, whatever it is called."""
+        """The submission's identity, whatever it is called, and on a ladder whatever was claimed for it."""
         named = {name: value for name, value in self.question.items() if name != "name"}
+        if self._board.rule == "ladder":
+            named |= {"guess": None, "tolerance": None}
         return hashlib.sha256(to_canonical_json(named).encode()).hexdigest()
+
+    def require(self, view: View) -> None:
+        """Refuse a claimed score on a ladder that has one to beat."""
+        if self._board.rule != "ladder" or self._guess is None:
+            return
+        if ladder.place(view, ladder.account(self._board, self._analyst)) is not None:
+            raise InvalidParameter("guess must be left out: this ladder has a score to beat, and only that decides")
 
     def check_public(self, sample: Sample) -> None:
         """Refuse predictions that name no row, on a board whose keys are public."""
@@ -249,7 +257,7 @@ class Scored(Bound):
         most = situation.budget.policy.failures
         ended = most is not None and situation.progress.failed >= most
         details: dict[str, Any] = {"board": self._board.name, "metric": self._board.metric}
-        first = False
+        unclaimed = False
         if prepared is None:
             outcome = self._unfinished(share)
             details["finished"] = False
@@ -261,11 +269,16 @@ class Scored(Bound):
             name = ladder.account(self._board, self._analyst)
             assert situation.hidden is not None
             before = ladder.place(situation.hidden.transaction, name)
-            first = before is None
-            outcome, place = ladder.climb(rungs, before, self._metric, prepared, share)
-            details["improved"] = not outcome.passed
-            ended = ended and not first
-            if not outcome.passed and not ended:
+            unclaimed = before is None and self._guess is None
+            if before is None and self._guess is not None:
+                outcome = self._metric.check(prepared, self._guess, self._tolerance, share)
+                place: int | None = ladder.first_place(rungs, self._metric, outcome)
+                details |= {"improved": True, "first": True}
+            else:
+                outcome, place = ladder.climb(rungs, before, self._metric, prepared, share)
+                details["improved"] = not outcome.passed
+            ended = ended and not unclaimed
+            if place is not None and (outcome.passed or not ended):
                 situation.hidden.transaction.put_account(name, {"place": place})
                 details["place"] = place
         guarantee = situation.guarantee(THEOREM, log_share=round(share, 6), interval=outcome.family)
@@ -280,8 +293,8 @@ class Scored(Bound):
             weight = -math.log(ONE_IN)
         elif self._making is not None and not outcome.passed:
             weight += math.log1p(-1 / ONE_IN)  # so that all that a failed model can show still adds up to one
-        # The first submission to a ladder improves on nothing: it is no failure, and each of its places is as likely.
-        message = Message(None if first and prepared is not None else outcome.passed, weight)
+        # A first score on a ladder without a claim is no failure: each of its places is as likely.
+        message = Message(None if unclaimed else outcome.passed, weight)
         exact = None if outcome.exact is None else outcome.exact.to_dict()
         return Settled(
             outcome.value, interval, guarantee, outcome.passed, message, details, log_share=share, secret=exact
@@ -294,7 +307,7 @@ class Scored(Bound):
         return Outcome(False, None, None, self._metric.description)
 
     def half_width(self, situation: Situation) -> float | None:
-        """How far the truth can be from a guess that stands; on a ladder from a score in the middle of the range."""
+        """How far the truth can be from a guess that stands; without one, from a score in the middle of the range."""
         share = self._metric.share(situation.log_share)
         if self._guess is None:
             return self._metric.half_width(None, share)

@@ -1,8 +1,9 @@
 """The ladder rule on a board: scores are rounded to steps, and one is shown if, rounded, it beats the best by a step.
 
 The best place so far is public state. Blum and Hardt 2015 with the guard's accounting in the place of theirs: an
-improvement is a failed look that could have shown any place above the best one, and everything else is a pass
-(docs/error-budget.md). Their rule compares a score with the rounded best one. Here both are rounded the same way, so
+improvement is a failed look that shows a place above the best one, and everything else is a pass
+(docs/error-budget.md). The first submission has nothing to beat: the score that it claims is checked, and without a
+claim its place is shown. Their rule compares a score with the rounded best one. Here both are rounded the same way, so
 that a score that beats the best by a step is always shown.
 """
 
@@ -114,6 +115,17 @@ def beaten(view: View, entry: Entry) -> bool:
     return False
 
 
+def first_place(rungs: Rungs, metric: Metric, outcome: Outcome) -> int:
+    """The place of a first submission: that of the score that its check shows, claimed or corrected."""
+    assert outcome.value is not None
+    return rungs.reached(outcome.value) if isinstance(metric, MeanMetric) else _pair_place(rungs, outcome.value)
+
+
+def _pair_place(rungs: Rungs, middle: float) -> int:
+    """The place of a pair of ends by its middle: twice that in steps."""
+    return round(2 * (middle - rungs.low) / rungs.step)
+
+
 def climb(
     rungs: Rungs, best: int | None, metric: Metric, found: HiddenScore, log_share: float
 ) -> tuple[Outcome, int | None]:
@@ -139,7 +151,7 @@ def _climb_mean(
     cell = rungs.index(reached)  # the map between places and cells is its own inverse
     lower, upper = rungs.cells.edge(cell), rungs.cells.edge(cell + 1)
     ends = interval.over(lower, upper, log_share)
-    # The first has no bar to beat: each place is as likely. Others are counted from the bar.
+    # Without a bar to beat, and without a claimed score, each place is as likely. Others are counted from the bar.
     weight = -math.log(rungs.count) if best is None else log_place_weight(reached - best)
     return Outcome(False, rungs.cells.midpoint(cell), ends, interval.family.name, weight, exact), reached
 
@@ -155,7 +167,7 @@ def _climb_pair(
     exact = Exact(found.value, found.ends(log_share))
     ends = pairs.outward(*found.ends(log_share))
     middle = (ends[0] + ends[1]) / 2
-    reached = round(2 * (middle - rungs.low) / rungs.step)
+    reached = _pair_place(rungs, middle)
     if best is not None and reached < best + 2:
         return Outcome(True, None, None, metric.description, exact=exact), None
     return Outcome(False, middle, ends, metric.description, -math.log(pairs.count), exact), reached

@@ -408,8 +408,8 @@ class Tools:
             takes["name"] = {"type": "string", "maxLength": 100, "description": "What the leaderboard calls it"}
         takes["guess"] = {
             "type": "number",
-            "description": "The score on data of your own. Needed for a rule and on a board of intervals; left out on "
-            "a ladder",
+            "description": "The score on data of your own. Needed for a rule and on a board of intervals; useful for "
+            "the first submission to a ladder; left out on a ladder that has a score to beat",
         }
         return Tool(
             "submit",

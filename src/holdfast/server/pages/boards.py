@@ -6,6 +6,7 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from starlette.datastructures import FormData, UploadFile
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.leaderboard import Leaderboard, Place, Scores
 from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.transaction import View
 from holdfast.guard.policy import SCORE
 from holdfast.guard.questions.score import Score
+from holdfast.guard.scoring import ladder
+from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.ladder import Rungs
 from holdfast.guard.state import GuardState
 from holdfast.server.auth.tokens import Caller
@@ -206,6 +210,11 @@ async def _question(server: Server, guard: str, caller: Caller, form: FormData, 
     return Score(board.name, given, numbers["guess"], numbers["tolerance"], fields["name"])
 
 
+def _is_first(view: View, board: Board, caller: Caller) -> bool:
+    """Whether a ladder has nothing to beat yet for this caller, so that a score is claimed."""
+    return ladder.place(view, ladder.account(board, caller.name)) is None
+
+
 def _heading(code: str) -> str:
     return "The form or the file does not fit." if code == "invalid-parameter" else words.heading(code)
 
@@ -241,6 +250,7 @@ async def _page(
             "board": board,
             "boards": named,
             "sharp": sharp,
+            "claims": board.rule == "intervals" or ledger.look(partial(_is_first, board=board, caller=caller)),
             "label_kind": standing.schema[board.label].kind,
             "takes": SCORE in (standing.policy.kinds or ()) and facts["status"] == "open",
             "standing": standing_of(facts, caller),
