@@ -105,7 +105,10 @@ def test_wrong_usage(
 
 def forged(tmp_path: Path, change: Any) -> list[str]:
     """A chain that is signed and intact, written by somebody who holds the key and cheats with the totals."""
-    from holdfast.guard.state import Account
+    from holdfast.guard.state import FORMAT, Account
+
+    def settled(account: Account) -> Account:
+        return account.settle(POLICY.error_budget(), None)
 
     path = tmp_path / "forged.db"
     with open_store(path) as store:
@@ -122,12 +125,13 @@ def forged(tmp_path: Path, change: Any) -> list[str]:
                     "cost": cost.to_dict(),
                     "accounts": ["whole", "analyst:ann"],
                     "answer": {"value": 0.5, "passed": None, "details": {}},
-                    "shown": 1,
+                    "message": {"asked": 1, "extra": 0.0, "finishes": False, "log_share": -9.0, "noisy": True},
+                    "format": FORMAT,
                 }
                 try:
-                    whole, own = (account.charge(cost, None, "x").settle() for account in (whole, own))
+                    whole, own = (settled(account.charge(cost, None, "x")) for account in (whole, own))
                 except Exception:
-                    own = own.settle()
+                    own = settled(own)
                 whole, own, body = change(number, whole, own, body)
                 transaction.put_account("whole", whole.to_dict())
                 transaction.put_account("analyst:ann", own.to_dict())

@@ -14,11 +14,11 @@ from holdfast.accounting import Bits, PureDP
 from holdfast.cli.main import run
 from holdfast.coherence.released import released
 from holdfast.errors import GuaranteeUnavailable
-from holdfast.guard import Guard, Policy, check, mean
+from holdfast.guard import Guard, Policy, check, final, mean
 from holdfast.guard.coherence import coherence_of
 from holdfast.guard.error_budget import GuardBudget
 from holdfast.guard.ledger import open_store
-from holdfast.guard.state import Progress
+from holdfast.holdout.error_budget import Course, Message
 from tests.guard.earlier import opened_earlier
 
 SHOWN = 3
@@ -28,14 +28,12 @@ def _guard(policy: Policy) -> Guard:
     return Guard.open(None, hf.data.table({"age": [23, 35, 47, 59] * 5000}), policy)
 
 
-def _courses(length: int) -> list[tuple[Progress, int]]:
+def _courses(budget: GuardBudget, length: int) -> list[tuple[Course, int]]:
     """Every course of looks of a length, and how many runs there are of it: a failure shows one of SHOWN things."""
     found = []
     for passes in product((True, False), repeat=length):
-        progress = Progress()
-        for passed in passes:
-            progress = progress.admit().settle(passed, SHOWN)
-        found.append((progress, SHOWN ** passes.count(False)))
+        messages = [Message(passed, 0.0 if passed else -math.log(SHOWN)) for passed in passes]
+        found.append((budget.budget.after(Course(), messages), SHOWN ** passes.count(False)))
     return found
 
 
@@ -49,16 +47,28 @@ def _courses(length: int) -> list[tuple[Progress, int]]:
         Policy(privacy=hf.accounting.ZCDP(1e-4)),
     ],
 )
-def test_the_weights_of_all_courses_of_all_lengths_add_up_to_at_most_one(policy: Policy) -> None:
-    budget, most = GuardBudget(10_000, policy), policy.failures
-    whole = paths = 0.0
+def test_the_weights_of_courses_that_exclude_each_other_add_up_to_at_most_one(policy: Policy) -> None:
+    """Who stops, and when, may go by the answers: a set of courses of which none continues another weighs at most one.
+
+    So for one length of all runs, and for runs that stop at their first failure, of whatever length.
+    """
+    budget = GuardBudget(10_000, policy)
+
+    def weight(course: Course) -> float:
+        return math.exp(-budget.transcript(course)[1])
+
     for length in range(8):
-        for progress, runs in _courses(length):
-            if most is None or progress.failed <= most:
-                whole += runs * math.exp(-budget.transcript(progress)[1])
-                paths += runs * math.exp(budget._log_path_weight(progress))
+        assert math.fsum(runs * weight(course) for course, runs in _courses(budget, length)) <= 1 + 1e-9
+    stopped = [
+        (budget.budget.after(Course(), [*([Message(True)] * many), Message(False, -math.log(SHOWN))]), SHOWN)
+        for many in range(200)
+    ]
+    whole = math.fsum(runs * weight(course) for course, runs in stopped)
     assert whole <= 1 + 1e-9
-    assert paths > 1  # without a weight for the length it would not do: who stops may go by private answers
+    unpaid = SHOWN * len(stopped)  # power: without a prior each of them would weigh one
+    assert unpaid > 1
+    if not budget.by_class:
+        assert whole > 0.5  # and the prior is not wasteful
 
 
 def test_it_is_the_cap_and_the_looks_of_the_ledger() -> None:
@@ -70,10 +80,19 @@ def test_it_is_the_cap_and_the_looks_of_the_ledger() -> None:
     assert after.spent.pure == 0.01
     guard.ask(check("age < 40", guess=0.9))
     looked = coherence_of(guard.ledger, 0.05, 10)
-    assert looked.spent.bits > after.spent.bits > 0
+    assert looked.spent.bits > after.spent.bits == fresh.spent.bits == 0  # what noise paid for shows nothing besides
     assert looked.alpha(20_000) > fresh.alpha(20_000)
     again = released([Bits(looked.spent.bits), PureDP(0.01)], rows=20_000, beta=0.05, groups=10)
     assert looked.size(0.5) == again.size(0.5)
+
+
+def test_after_a_final_nothing_is_promised() -> None:
+    guard = _guard(Policy(questions=50))
+    guard.ask(check("age < 40", guess=0.5))
+    assert coherence_of(guard.ledger, 0.05, 10).spent.bits > 0
+    guard.ask(final({"young": "age < 40"}))
+    with pytest.raises(GuaranteeUnavailable, match="exact values"):
+        coherence_of(guard.ledger, 0.05, 10)
 
 
 def test_a_private_guard_without_looks_pays_for_no_course() -> None:

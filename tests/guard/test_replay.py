@@ -15,7 +15,8 @@ from holdfast.guard.ledger.verify import verify_store
 from holdfast.guard.pipeline import BoundRequest
 from holdfast.guard.replay import GuardReplay
 from holdfast.guard.scoring import ladder
-from holdfast.guard.state import WHOLE, Account, GuardState, account_of
+from holdfast.guard.state import FORMAT, WHOLE, Account, GuardState, account_of
+from holdfast.holdout.error_budget import Message
 
 QUESTION = hf.mean("x > 1")
 CHECK = {"kind": "check"}
@@ -81,14 +82,18 @@ class Crooked:
     ) -> None:
         def work(transaction: Transaction) -> None:
             for name, account in self._accounts.items():
-                self._accounts[name] = account.charge(None, 50, name).settle()
+                settled = account.charge(None, 50, name).settle(self.policy.error_budget(), Message(True))
+                self._accounts[name] = settled
             for name in keeps:
                 transaction.put_account(name, self._accounts[name].to_dict())
             if place is not None:
                 transaction.put_account(LADDER, {"place": place})
             body = {"accounts": list(self._accounts), "digest": "d", "cost": None, "question": question}
             answer = {"passed": True, "details": details}
-            transaction.append("answered", body | {"answer": answer, "shown": 1}, analyst=analyst)
+            message = {"asked": 1, "extra": 0.0, "finishes": False, "log_share": -9.0}
+            message |= {"passed": True, "log_weight": 0.0, "risk": None}
+            body |= {"answer": answer, "message": message, "format": FORMAT}
+            transaction.append("answered", body, analyst=analyst)
 
         self._ledger.submit(work)
 

@@ -16,6 +16,7 @@ from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParame
 from holdfast.guard import Board, Policy, score
 from holdfast.guard.leaderboard import leaderboard
 from holdfast.guard.ledger.verify import verify_store
+from holdfast.guard.questions.base import Question
 from holdfast.guard.replay import GuardReplay
 
 N = 3000
@@ -50,7 +51,7 @@ def predicted(board: Board, values: Any = None) -> dict[Any, Any]:
 
 def asked(board: Board, values: Any = None, **more: Any) -> Any:
     guesses = {"accuracy": 0.75, "log-loss": 0.5, "brier": 0.16, "mae": 9.0, "auc": 0.83, "f1": 0.75}
-    guess = {} if board.rule == "ladder" else {"guess": guesses[board.metric]}
+    guess = {} if board.rule == "ladder" else {"guess": guesses[board.metric]}  # a ladder's first may do without
     return score(board.name, predicted(board, values), **guess | more)
 
 
@@ -132,6 +133,47 @@ def test_a_ladder_shows_improvements_only(name: str) -> None:
     assert not worse.details["improved"]
 
 
+@pytest.mark.parametrize("name", ["climb", "sink", "curve"])
+def test_the_first_submission_to_a_ladder_is_a_check_of_the_score_it_claims(name: str) -> None:
+    board = POLICY.board(name)
+    right = {"climb": 0.75, "sink": 0.17, "curve": 0.83}[name]
+    wrong = {"climb": 0.2, "sink": 0.9, "curve": 0.3}[name]
+    for guess, passed in ((right, True), (wrong, False)):
+        guard = opened()
+        before = guard.level(0.05)
+        first = guard.ask(asked(board, guess=guess))
+        assert (first.passed, first.details["improved"], first.details["first"]) == (passed, True, True)
+        assert (first.value == guess) is passed
+        assert first.interval[0] <= first.value <= first.interval[1]
+        said = Question.kinds()["score"].answer_words(_body(guard)["question"], first.to_dict())
+        assert ("does not stand" not in said) is passed
+        # A claim that stands costs next to nothing, where a place without a claim is one of many.
+        assert (guard.level(0.05) > 0.9 * before) is passed
+        again = guard.ask(asked(board))
+        assert (again.repeated, again.value) == (True, first.value), "the same predictions, claimed or not"
+        with pytest.raises(InvalidParameter, match="guess must be left out"):
+            guard.ask(asked(board, CHANCE * 0.99 if board.metric != "accuracy" else CHANCE > 0.6, guess=right))
+        worse = guard.ask(asked(board, 1 - CHANCE if board.metric != "accuracy" else CHANCE < 0.5))
+        assert not worse.details["improved"]
+        assert guard.leaderboard(name).submissions == 2
+        assert guard.remaining()["whole"]["questions"] == 198
+    unclaimed = opened()
+    unclaimed.ask(asked(board))
+    assert unclaimed.level(0.05) < 0.03
+
+
+def test_a_failed_claim_after_the_last_planned_failure_takes_no_place() -> None:
+    guard, board = opened(failures=0), POLICY.board("climb")
+    last = guard.ask(asked(board, guess=0.1))
+    assert (last.value, last.interval, last.details["ended"], "place" in last.details) == (None, None, True, False)
+    with pytest.raises(BudgetExhausted):
+        guard.ask(asked(board, CHANCE > 0.4))
+
+
+def _body(guard: hf.Guard) -> dict[str, Any]:
+    return [entry.body for entry in guard.ledger.entries() if entry.kind == "answered"][-1]
+
+
 def test_an_improvement_is_no_failure_and_a_beaten_one_no_improvement() -> None:
     """In words and in fields; the ledger keeps what was true when it was scored."""
     guard, board = opened(), POLICY.board("climb")
@@ -181,7 +223,8 @@ def test_refusals_come_before_anything_is_spent() -> None:
     for wrong, error in (
         (score("nothing", {1: True}, 0.5), InvalidParameter),
         (score("accuracy", {1: True}), InvalidParameter),
-        (score("climb", {1: True}, 0.5), InvalidParameter),
+        (score("climb", {1: True}, 1.5), InvalidParameter),
+        (score("climb", {1: True}, tolerance=0.2), InvalidParameter),
         (score("accuracy", {1: True}, 1.5), InvalidParameter),
         (score("accuracy", {1: True}, 0.5, name="a\nb"), InvalidParameter),
         (score("accuracy", {1: True}, 0.5, tolerance=1e-6), InvalidParameter),
@@ -211,7 +254,8 @@ def test_without_boards_nothing_is_scored() -> None:
 
 def test_the_failure_after_the_last_planned_one_shows_nothing() -> None:
     guard, board = opened(failures=1), POLICY.board("climb")
-    assert guard.ask(asked(board, CHANCE > 0.95)).value is not None
+    assert guard.ask(asked(board, CHANCE > 0.95)).value is not None  # the first without a claim is no failure
+    assert guard.ask(asked(board, CHANCE > 0.8)).value is not None
     last = guard.ask(asked(board))
     assert (last.value, last.interval, last.details["ended"]) == (None, None, True)
     with pytest.raises(BudgetExhausted):

@@ -24,7 +24,7 @@ from holdfast.guard.questions import Situation
 from holdfast.guard.questions.base import Hidden
 from holdfast.guard.scoring.metrics import MeanMetric
 from holdfast.guard.state import Progress
-from tests.guard.scoring.test_attack import Kept
+from tests.guard.scoring.test_attack import Kept, forgetting
 
 N = 7
 CONFIDENCE = 0.55
@@ -43,7 +43,7 @@ class Tree:
     def __init__(
         self, board: Board, chances: Any, questions: int, *, failures: int | None = None, forgetful: bool = False
     ) -> None:
-        self.policy = Policy(confidence=CONFIDENCE, questions=questions, failures=failures, boards=[board])
+        self.policy = Policy(confidence=CONFIDENCE, questions=questions, failures=failures, final=0.0, boards=[board])
         self.board, self.budget, self.forgetful = board, GuardBudget(N, self.policy), forgetful
         self.chances = np.asarray(chances)
         self.weights = np.where(LABELS == 1, self.chances, 1 - self.chances).prod(axis=1)
@@ -59,7 +59,7 @@ class Tree:
         most = self.policy.failures
         if len(shown) == self.questions or (most is not None and progress.failed > most):
             return 0.0
-        counted = Progress(answered=progress.answered) if self.forgetful else progress
+        counted = forgetting(progress) if self.forgetful else progress
         given = rule(shown, self._least(counted))
         question = score(self.board.name, given.pop("predictions"), **given).bind(SCHEMA, N, self.policy).by("ann")
         parts = self._parts(question)
@@ -78,7 +78,7 @@ class Tree:
             if ends is not None and not ends[0] <= truth <= ends[1]:
                 missed += float(self.weights[here].sum())  # whatever comes after, this run has missed
                 continue
-            after = progress.admit().settle(settled.passed is not False, settled.shown)
+            after = progress.admit().settle(self.budget.budget, settled.message, settled.asked, settled.extra)
             told = {
                 "value": settled.value,
                 "interval": ends,
@@ -101,7 +101,7 @@ class Tree:
         if self.board.rule == "ladder":
             return 0.0
         metric = MeanMetric(self.board, N)
-        share = metric.share(self.budget.log_share(progress))
+        share = metric.share(self.budget.log_share(progress.course))
         return metric.interval.least_tolerance(0.0, share)
 
     def _parts(self, question: Any) -> Any:

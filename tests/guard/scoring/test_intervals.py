@@ -29,7 +29,7 @@ from holdfast.guard.questions.score import ASSUMPTION
 from holdfast.guard.scoring.metrics import _area, metric_of
 from holdfast.guard.scoring.predictions import predictions
 from holdfast.guard.scoring.tally import tally
-from holdfast.guard.state import Progress
+from holdfast.holdout.error_budget import Course
 
 SHARE = -9.0
 
@@ -139,7 +139,7 @@ def test_a_row_without_a_key_has_no_prediction() -> None:
 def test_accuracies_are_computed_at_the_share_for_rows_that_are_not_alike() -> None:
     board = Board("b", key="id", label="y", metric="accuracy")
     policy = Policy(confidence=0.6, questions=1, failures=0, boards=[board])
-    plain = GuardBudget(100, policy).log_share(Progress())
+    plain = GuardBudget(100, policy).log_share(Course())
     assert metric_of(board, 100).share(plain) == unlike_rows(plain) < plain
     guard = hf.Guard.open(None, table({"id": np.arange(100), "y": np.arange(100) % 2}), policy)
     answer = guard.ask(score("b", dict.fromkeys(range(100), 1), guess=0.5))

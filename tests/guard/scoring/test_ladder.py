@@ -49,14 +49,14 @@ def test_a_climb(metric: Any, step: float, first: float, second: float, share: f
     if outcome.passed:
         assert reached is None
         assert outcome.value is None
-        assert outcome.shown == 1
+        assert outcome.log_weight == 0
     else:
         assert reached is not None
         assert reached > place
         assert outcome.value is not None
         assert before.value is not None
         assert (outcome.value > before.value) == one.rising
-        assert outcome.shown >= 1
+        assert outcome.log_weight <= 0
     if outcome.interval is not None:  # what is shown holds the interval of the rows: it is a union over a cell
         assert outcome.interval[0] <= low + 1e-9
         assert outcome.interval[1] >= high - 1e-9 or outcome.passed
@@ -69,19 +69,23 @@ def test_a_climb(metric: Any, step: float, first: float, second: float, share: f
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.sampled_from(["accuracy", "brier"]), st.floats(0.01, 0.5))
 def test_a_ladder_ends(metric: Any, step: float) -> None:
-    """However good submissions are, there are no more improvements than places, and fewer could be shown each time."""
+    """However good submissions are, there are no more improvements than places; the next place is the cheapest."""
     one = board(metric, step)
     rungs, scored = Rungs.of(one), metric_of(one, N)
-    best, moves, shown = None, 0, []
+    best, moves, steps = None, 0, []
     for i in range(201):
         share = i / 200 if one.rising else 1 - i / 200
         outcome, place = climb(rungs, best, scored, scored.read(measured(metric, share)), -20.0)
         if not outcome.passed:
+            assert place is not None
+            if best is None:
+                assert outcome.log_weight == pytest.approx(-math.log(rungs.count))
+            else:
+                steps.append(place - best)
+                assert math.exp(outcome.log_weight) == pytest.approx(1 / (steps[-1] * (steps[-1] + 1)))
             best, moves = place, moves + 1
-            shown.append(outcome.shown)
     assert moves <= rungs.count
-    assert shown == sorted(shown, reverse=True)
-    assert math.prod(shown) <= math.factorial(rungs.count)
+    assert sum(steps) < rungs.count
 
 
 def test_rungs_are_the_range_in_equal_steps() -> None:

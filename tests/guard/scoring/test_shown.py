@@ -1,14 +1,16 @@
-"""What a failure could have shown is counted, never too small: all that rows can add up to is tried, and told apart.
+"""What a failure shows has a prior weight, and all weights add up to at most one: all sums of rows are tried.
 
-The accounts divide a later share by `shown`. If a failure could show more different things than that, the run would
-learn more than it pays for. So for each board every sum that rows can have is settled by the guard's own question, and
-everything that is released of it is compared.
+Later shares are multiplied by the weight of what was shown. If the weights of all that a failure can show added up to
+more than one, the run would learn more than it pays for. So for each board every sum that rows can have is settled by
+the guard's own question, and everything that is released of it is compared.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -23,6 +25,7 @@ from holdfast.guard.questions import Situation
 from holdfast.guard.questions.base import Hidden
 from holdfast.guard.scoring import ladder
 from holdfast.guard.state import Progress
+from holdfast.holdout.error_budget import Course, Message
 from tests.guard.scoring.test_attack import Kept
 
 KINDS: dict[str, Kind] = {"id": "integer", "y": "integer"}
@@ -56,8 +59,8 @@ def board(metric: Any, rule: Any, **more: Any) -> Board:
     return Board("b", key="id", label="y", metric=metric, rule=rule, **ends, **more)
 
 
-def released(asked: Any, found: tuple[int, ...], situation: Any) -> tuple[Any, int, dict[str, Any]]:
-    """All that an answer tells, what it counts as, and the public state that it leaves."""
+def released(asked: Any, found: tuple[int, ...], situation: Any) -> tuple[Message, dict[str, Any]]:
+    """How an answer is weighed, and all that it tells, with the public state that it leaves."""
     kept: Any = Kept()
     kept.accounts = dict(situation.hidden.transaction.accounts)
     here = Situation(situation.budget, situation.progress, hidden=Hidden(kept))
@@ -70,11 +73,11 @@ def released(asked: Any, found: tuple[int, ...], situation: Any) -> tuple[Any, i
         "guarantee": settled.guarantee.to_dict(),
         "accounts": kept.accounts,
     }
-    return settled.passed, settled.shown, told
+    return settled.message, told
 
 
-def compare(one: Board, progress: Progress, best: int | None = None, **question: Any) -> tuple[int, int]:
-    """How many failures can be told apart, and the number that each of them counts as."""
+def compare(one: Board, progress: Progress, best: int | None = None, **question: Any) -> tuple[int, float]:
+    """How many failures can be told apart, and what their prior weights add up to, given a failure."""
     n = ROWS[one.metric]
     policy = Policy(questions=1000, failures=3, boards=[one])
     asked = score("b", {0: 1}, **question).bind(SCHEMA, n, policy).by("ann")
@@ -84,38 +87,39 @@ def compare(one: Board, progress: Progress, best: int | None = None, **question:
     transaction: Transaction = kept
     situation = Situation(GuardBudget(n, policy), progress, hidden=Hidden(transaction))
     passes: set[str] = set()
-    failures: set[str] = set()
-    counted: set[int] = set()
+    failures: dict[str, float] = {}
     for found in sums(one.metric):
-        passed, shown, told = released(asked, found, situation)
-        (passes if passed else failures).add(json.dumps(told, sort_keys=True))
-        if not passed:
-            counted.add(shown)
+        message, told = released(asked, found, situation)
+        name = json.dumps(told, sort_keys=True)
+        if message.passed:
+            passes.add(name)
+            assert message.log_weight == 0
         else:
-            assert shown == 1
+            assert failures.setdefault(name, message.log_weight) == message.log_weight  # by what is shown alone
     assert len(passes) <= 1  # a pass tells nothing but that it is one
-    if not failures:
-        return 0, 1
-    (number,) = counted
-    assert len(failures) <= number
-    return len(failures), number
+    weight = math.fsum(math.exp(one) for one in failures.values())
+    assert weight <= 1 + 1e-12  # a course rounds each of them down by as much
+    return len(failures), weight
 
 
-FRESH, LATER = Progress(answered=2), Progress(answered=7, failed=2, log_shown=6.0, failed_at=5, log_gaps=4.0)
-LAST = Progress(answered=9, failed=3, log_shown=9.0, failed_at=8, log_gaps=6.0)
+FRESH = Progress(answered=2, course=Course(asked=2, checks=2))
+LATER = Progress(answered=7, course=Course(asked=7, checks=7, failed=2, log_shown=-6.0))
+LAST = Progress(answered=9, course=Course(asked=9, checks=9, failed=3, log_shown=-9.0))
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "brier", "mae", "auc"])  # few rows settle no F1: see the ladder
 @pytest.mark.parametrize("tolerance", [None, 0.45])
-def test_what_a_failed_guess_could_show(metric: str, tolerance: float | None) -> None:
-    one = board(metric, "intervals")
+@pytest.mark.parametrize("rule", ["intervals", "ladder"])  # a ladder's first submission is a check too
+def test_what_a_failed_guess_could_show(metric: str, tolerance: float | None, rule: str) -> None:
+    one = board(metric, rule)
     most = one.range[1]
     width = None if tolerance is None else tolerance * most
     for progress in (FRESH, LATER):
-        told, counted = compare(one, progress, guess=0.75 * most, tolerance=width)
+        told, weight = compare(one, progress, guess=0.75 * most, tolerance=width)
         assert told > 1
-        assert counted <= 40 * told + 2080  # and not wastefully large
-    assert compare(one, LAST, guess=0.75 * most, tolerance=width) == (1, 1)
+        assert weight > (0.005 if metric == "auc" else 0.05)  # and not wastefully small
+    told, weight = compare(one, LAST, guess=0.75 * most, tolerance=width)
+    assert (told, weight) == (1, 1.0)
 
 
 @pytest.mark.parametrize("metric", list(ROWS))
@@ -123,25 +127,24 @@ def test_what_an_improvement_could_show(metric: str) -> None:
     one = board(metric, "ladder", step=board(metric, "intervals").range[1] / 20)
     means = metric not in ("auc", "f1")
     for best in (None, 0, 12, 18, 19):
-        told, counted = compare(one, FRESH, best)
+        told, weight = compare(one, FRESH, best)
         if means:
             assert told == (20 if best is None else 19 - best)
-            assert counted == max(1, told)
+            assert weight == pytest.approx(1.0 if best is None else 1 - 1 / (told + 1))
     assert compare(one, LAST, 12)[0] <= 1
 
 
-def test_a_count_that_is_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Power: the same comparison refuses a ladder that counts one place too few."""
-    from dataclasses import replace
-
+def test_weights_that_are_too_large_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power: the same comparison refuses a ladder that counts places from the bar itself, and so one too few."""
     one, plain = board("accuracy", "ladder", step=0.05), ladder.climb
 
-    def short(*given: Any) -> Any:
-        outcome, place = plain(*given)
-        return replace(outcome, shown=outcome.shown - (not outcome.passed)), place
+    def near(rungs: Any, best: Any, *given: Any) -> Any:
+        outcome, place = plain(rungs, best, *given)
+        weight = -math.log((place - best) ** 2) if place is not None else 0.0
+        return replace(outcome, log_weight=weight), place
 
     compare(one, FRESH, 7)
-    monkeypatch.setattr(ladder, "climb", short)
+    monkeypatch.setattr(ladder, "climb", near)
     with pytest.raises(AssertionError):
         compare(one, FRESH, 7)
 
@@ -162,7 +165,7 @@ def test_the_interval_of_what_is_shown_holds_that_of_all_sums_that_show_it() -> 
                 situation = Situation(GuardBudget(n, policy), FRESH, hidden=Hidden(kept))
                 share = asked._metric.share(situation.log_share)
                 for found in sums(metric):
-                    _, _, told = released(asked, found, situation)
+                    _, told = released(asked, found, situation)
                     low, high = asked._metric.interval.of(asked.prepare([found], n).sums, share)
                     assert told["interval"][0] <= low
                     assert high <= told["interval"][1]

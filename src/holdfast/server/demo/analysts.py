@@ -85,7 +85,7 @@ POLICY: dict[str, Any] = {
 }
 """The demo's guard: 400 questions, three quarters for Ann and a few for Greg; five noisy answers in all."""
 
-STORY: dict[str, float] = {"believed": 0.75, "low": 0.45, "high": 0.65}
+STORY: dict[str, float] = {"believed": 0.75, "low": 0.42, "high": 0.63}
 """Greg's best idea, for the first page: what he believes, and between what the guard says that the truth is."""
 
 _LAST_YEAR, _FEW = 5_000, 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.ledger.verify import verify_store
 from holdfast.guard.questions.score import ONE_IN
 from holdfast.guard.replay import GuardReplay
+from holdfast.guard.scoring.ladder import Rungs
 from holdfast.guard.scoring.onnx import model as submitted
 from holdfast.guard.scoring.onnx import packing
 from holdfast.guard.scoring.onnx.admission import admitted
@@ -188,12 +190,12 @@ def test_a_run_that_could_not_be_finished_is_not_certified_and_is_paid_for(
     assert "could not be finished" in str(unfinished)
     assert finished.guarantee.certified, "the failure was counted, so what comes later holds"
     assert finished.interval[0] > 0.6
-    shown = [entry.body["shown"] for entry in guard.ledger.entries() if entry.kind == "answered"]
-    assert shown[0] == ONE_IN
-    k = shown[1 if rule == "ladder" else 2]
-    known = k - 1  # what the same failure of predictions could have shown
-    assert known / k + 1 / ONE_IN <= 1, "all that a failed model can show adds up to at most one"
-    assert known > 1
+    weights = [entry.body["message"]["log_weight"] for entry in guard.ledger.entries() if entry.kind == "answered"]
+    assert weights[0] == -math.log(ONE_IN)
+    shown = weights[1 if rule == "ladder" else 2]
+    assert shown < math.log1p(-1 / ONE_IN) < 0, "all that a failed model can show adds up to at most one"
+    if rule == "ladder":
+        assert shown == pytest.approx(math.log1p(-1 / ONE_IN) - math.log(Rungs.of(policy.board("b")).count))
     assert verify_store(store, replay=GuardReplay).ok
     places = guard.leaderboard("b", every=True).places
     assert sum(place.value is not None for place in places) == len(places) - (1 if rule == "intervals" else 2)
