@@ -1,0 +1,385 @@
+"""The verbs that explore and finish, in a guard: answers, refusals, repeats, replays, and who may end a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.accounting import PureDP
+from holdfast.accounting.costs import ZCDP
+from holdfast.errors import (
+    BudgetExhausted,
+    GuaranteeUnavailable,
+    HoldfastError,
+    InvalidParameter,
+    LedgerConflict,
+    QuestionRefused,
+)
+from holdfast.guard import Board, Guard, Policy, best, check, claim, close, compare, final, mean, score, select
+from holdfast.guard.ledger import open_store
+from holdfast.guard.pipeline import Request
+from holdfast.guard.policy import PRIVATE
+from holdfast.guard.questions.base import Question
+from tests.guard.questions.ends import CANDIDATES, POLICY, ROWS, N, adds_up, mean_of, opened
+
+
+def _left(guard: Guard, analyst: str = "analyst") -> Any:
+    return guard.remaining(analyst), guard.ledger.head().sequence
+
+
+# --- Answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_final_shows_exact_values_and_what_is_claimed_about_them() -> None:
+    every = opened().ask(final(CANDIDATES))
+    assert every.value == {name: mean_of(name) for name in CANDIDATES}
+    assert all(every.interval[name][0] <= mean_of(name) <= every.interval[name][1] for name in CANDIDATES)
+    assert every.details["winner_interval"] == every.interval["best"]
+    assert every.details["ranks"] is every.details["loss_at_most"] is None, "not claimed"
+    winner = opened().ask(final(CANDIDATES, claims="winner"))
+    assert (winner.details["winner"], winner.interval) == ("best", None)
+    low, high = winner.details["winner_interval"]
+    assert low <= mean_of("best") <= high
+    assert high - low < every.interval["best"][1] - every.interval["best"][0], "an upper limit is not divided"
+    assert 0 <= winner.details["loss_at_most"] < 0.02
+    ranks = opened().ask(final(CANDIDATES, claims="ranks"))
+    assert ranks.details["ranks"] == {"best": [1, 1], "good": [2, 2], "weak": [3, 3]}
+    least = opened().ask(final(CANDIDATES, claims="winner", smaller_is_better=True))
+    assert least.details["winner"] == "weak"
+    numbers = opened().ask(final({"amount": "amount", "half": "amount / 2"}, low=0, high=10, claims="winner"))
+    assert numbers.details["winner"] == "amount"
+    assert numbers.value["amount"] == pytest.approx(float(np.mean(ROWS["amount"])), abs=1e-6)
+
+
+def test_exploring_and_then_a_final_that_reveals_it() -> None:
+    guard = opened()
+    passed = guard.ask(check("good", guess=round(mean_of("good"), 2)))
+    failed = guard.ask(check("good", guess=0.2))
+    assert (passed.passed, failed.passed) == (True, False)
+    assert failed.widening > 0.2
+    assert "later intervals are" in str(failed)
+    assert passed.widening == pytest.approx(0, abs=0.01)
+    assert guard.ask(compare("best", "weak")).passed
+    assert guard.ask(claim("best", at_least=0.5)).passed
+    name = guard.ask(best(CANDIDATES, {"weak": 0.6, "good": 0.7, "best": 0.8}))
+    assert (name.value, name.interval, name.passed) == ("best", None, None)
+    shown = guard.ask(best(CANDIDATES, {"weak": 0.6, "good": 0.7, "best": 0.79}, show="value"))
+    assert (shown.value, shown.passed) == ("best", True)
+    assert guard.remaining()["whole"]["questions"] == 15, "the name alone counts as no question"
+    result = guard.ask(final({"best": "best"}))
+    revealed = {line["sequence"]: line for line in result.details["revealed"]}
+    assert set(revealed) == {one.sequence for one in (passed, failed, shown)} | {4, 5}
+    for answer in (passed, failed):
+        exact = revealed[answer.sequence]
+        assert exact["value"] == mean_of("good")
+        low, high = exact["interval"]
+        assert answer.interval[0] - 1e-9 <= low <= mean_of("good") <= high <= answer.interval[1] + 1e-9
+        assert high - low < 0.6 * (answer.interval[1] - answer.interval[0])
+    assert revealed[shown.sequence]["value"] == "best"
+    assert revealed[4]["value"] == pytest.approx(mean_of("best") - mean_of("weak"))
+    store = guard.ledger
+    assert [entry.body["message"]["finishes"] for entry in store.entries(2)].count(True) == 1
+
+
+def test_what_is_shown_of_a_check_holds_what_a_reveal_shows_whatever_the_rows() -> None:
+    """Condition 2 of Theorem E, by the guard's own bound question: every count of rows, each guess and side."""
+    from holdfast.guard.error_budget import GuardBudget
+    from holdfast.guard.questions import Situation
+    from holdfast.guard.state import GuardState, Progress
+
+    schema, n = opened().ledger.look(GuardState.of).schema, 300
+    situation = Situation(GuardBudget(n, POLICY), Progress())
+    for guess, side in ((0.0, "both"), (0.03, "below"), (0.5, "both"), (0.97, "above"), (1.0, "both")):
+        bound: Any = check("good", guess=guess, side=side).bind(schema, n, POLICY)
+        for count in range(n + 1):
+            measured = [(count * 2**30,)]
+            settled = bound.settle(measured, situation)
+            exact = bound.reveal(measured, n, settled.log_share)
+            assert settled.interval[0] <= exact.interval[0] + 1e-12
+            assert exact.interval[1] <= settled.interval[1] + 1e-12
+            assert exact.interval[0] <= count / n <= exact.interval[1]
+
+
+def test_a_batch_is_charged_to_later_questions_only() -> None:
+    wrong = [check("good", guess=guess) for guess in (0.1, 0.2, 0.3)]
+    together, one_by_one = opened(), opened()
+    batch = together.ask_all([*wrong, compare("best", "weak")])
+    alone = [one_by_one.ask(question) for question in wrong]
+    shares = [answer.guarantee.parameters["log_share"] for answer in batch]
+    assert len(set(shares)) == 1, "each has the prior from before the batch"
+    assert alone[2].guarantee.parameters["log_share"] < shares[2] - 5
+    after = [guard.estimate(check("best", guess=0.8)).half_width for guard in (together, one_by_one)]
+    assert after[0] == pytest.approx(after[1], rel=0.06), "what it showed is charged to what follows"
+    fresh = opened().estimate(check("best", guess=0.8)).half_width
+    assert fresh is not None
+    assert after[0] is not None
+    assert after[0] > 1.3 * fresh
+
+
+def test_a_final_in_a_batch_is_refused() -> None:
+    guard = opened()
+    before = _left(guard)
+    for questions in ([check("good", 0.7), final(CANDIDATES)], [{"kind": "close"}, check("good", 0.7)]):
+        with pytest.raises(QuestionRefused, match="must be asked alone"):
+            guard.ask_all(questions)
+    assert _left(guard) == before
+
+
+def test_a_final_that_strangers_come_before_is_asked_again() -> None:
+    """Answers that came while the rows were read are not in the reveal: nothing is shown then, and nothing is spent."""
+    from holdfast.guard import pipeline
+
+    guard = opened()
+    guard.ask(check("good", guess=0.7))
+    batch = pipeline.check(guard.ledger, [Request(final(CANDIDATES), "analyst")], together=True)
+    bound = batch.items[0].bound
+    pipeline._read_history(guard.ledger, bound)
+    (prepared,) = guard._rows.measure([bound])
+    guard.ask(check("weak", guess=0.6), analyst="bob")
+    before = _left(guard)
+    with pytest.raises(LedgerConflict, match="ask again"):
+        guard.ledger.submit(lambda transaction: pipeline.settle(transaction, bound, prepared))
+    assert _left(guard) == before
+    assert len(guard.ask(final(CANDIDATES)).details["revealed"]) == 2
+
+
+# --- The end ----------------------------------------------------------------------------------------------------------
+
+MIXED = Policy(
+    questions=20,
+    privacy=PureDP(0.05),
+    spend=PureDP(0.01),
+    boards=[Board("b", key="id", label="good", metric="accuracy")],
+)
+
+
+@pytest.mark.parametrize("ending", [close(), final(CANDIDATES)], ids=["close", "final"])
+def test_after_the_end_everything_is_refused(ending: Question) -> None:
+    guard = opened(MIXED)
+    guard.ask(check("good", guess=0.7))
+    noisy = guard.ask(mean("weak"))
+    first = guard.ask(ending, key="k")
+    before = _left(guard)
+    for question in (
+        check("weak", guess=0.6),
+        claim("weak", at_least=0.1),
+        compare("best", "weak"),
+        best(CANDIDATES),
+        mean("good"),
+        select({"weak": "weak", "good": "good"}),
+        score("b", {0: True}, guess=0.5),
+        final({"good": "good"}),
+        Question.from_dict(Question.kinds()["test"].example),
+    ):
+        with pytest.raises((BudgetExhausted, InvalidParameter)):
+            guard.ask(question)
+        with pytest.raises((BudgetExhausted, InvalidParameter, QuestionRefused)):
+            guard.ask_all([question, check("best", guess=0.8)])
+        assert isinstance(guard.ask_each([Request(question, "ann")])[0], (BudgetExhausted, InvalidParameter))
+    if ending.kind == "final":
+        with pytest.raises(BudgetExhausted, match="exact values were shown"):
+            guard.ask(close())
+    for further in (lambda: guard.level(0.05), lambda: guard.adjusted(0.01)):
+        with pytest.raises(GuaranteeUnavailable, match="exact values"):
+            further()
+    assert _left(guard) == before
+    assert before[0]["status"] == "ended"
+    assert not guard.estimate(check("weak", guess=0.6)).admitted
+    assert guard.ask(mean("weak")).value == noisy.value, "what was answered before comes back"
+    again = guard.ask(ending, key="k")
+    assert (again.repeated, again.value, again.details) == (True, first.value, first.details)
+    assert guard.ask(ending).repeated
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_the_ledger_of_every_verb_adds_up_and_goes_on_after_reopening(slow: bool, tmp_path: Any) -> None:
+    place = tmp_path / "ledger.db"
+    with open_store(place) as store:
+        guard = opened(MIXED, store)
+        guard._rows.slow_seconds = -1.0 if slow else 60.0
+        for i, question in enumerate(
+            (
+                check("good", guess=0.7, guess_rows=500),
+                check("good", guess=0.3, side="below", show="bit"),
+                check("weak", guess=0.6, stake=0.2),
+                compare("best", "good", risk=0.01),
+                compare("best", "good", guess=0.1),
+                claim("amount", at_least=2, low=0, high=10),
+                best(CANDIDATES),
+                best(CANDIDATES, {"weak": 0.9, "good": 0.7, "best": 0.2}, show="value"),
+                mean("weak"),
+            )
+        ):
+            guard.ask(question, key=f"k{i}")
+        score_answer = guard.ask(score("b", dict(zip(range(N), ROWS["good"].tolist(), strict=True)), guess=0.9))
+        assert adds_up(store)
+    with open_store(place) as store:
+        guard = opened(MIXED, store)
+        guard._rows.slow_seconds = -1.0 if slow else 60.0
+        done = guard.ask(final(CANDIDATES, claims="winner"), key="end")
+        lines = {line["sequence"]: line for line in done.details["revealed"]}
+        assert lines[score_answer.sequence]["value"] == 1.0, "a submission's score was kept"
+        assert len(lines) == 8  # all that had a pass or a failure: not the name of a winner, not the noisy mean
+        assert adds_up(store)
+    with open_store(place) as store:
+        guard = opened(MIXED, store)
+        assert guard.ask(final(CANDIDATES, claims="winner"), key="end").details == done.details
+        assert adds_up(store)
+
+
+def test_a_crash_before_the_answer_is_durable_shows_nothing_and_a_retry_ends_the_run_once(tmp_path: Any) -> None:
+    from holdfast.guard.ledger import faults
+
+    class Pulled(BaseException):
+        pass
+
+    for number, (name, ending) in enumerate(
+        (name, ending)
+        for name in ("guard.measured", "guard.reserved", "guard.settled")
+        for ending in (close(), final(CANDIDATES))
+    ):
+        store = open_store(tmp_path / f"{number}.db")
+        guard = opened(POLICY, store)
+        guard._rows.slow_seconds = -1.0 if name == "guard.reserved" else 60.0
+        guard.ask(check("good", guess=0.7))
+
+        def pull(reached: str, name: str = name) -> None:
+            if reached == name:
+                raise Pulled
+
+        faults.set_hook(pull)
+        try:
+            with pytest.raises(Pulled):
+                guard.ask(ending, key="end")
+        finally:
+            faults.set_hook(None)
+        done = guard.ask(ending, key="end")
+        assert done.repeated is (name == "guard.settled")
+        assert len(done.details["revealed"]) == 1
+        with pytest.raises(BudgetExhausted):
+            guard.ask(check("weak", guess=0.6))
+        answered = [entry for entry in guard.ledger.entries() if entry.kind == "answered"]
+        assert len(answered) == 2
+        assert adds_up(store)
+        store.close()
+
+
+# --- Who, and where not -----------------------------------------------------------------------------------------------
+
+
+def test_an_analyst_does_not_end_the_run_of_all() -> None:
+    guard = opened()
+    ann, boss = guard.for_analyst("ann"), guard.for_analyst("sue", steward=True)
+    ann.ask(check("good", guess=0.7))
+    before = _left(guard, "ann")
+    for ending in (close(), final(CANDIDATES), {"kind": "close"}):
+        with pytest.raises(QuestionRefused, match="only a steward"):
+            ann.ask(ending)
+        with pytest.raises(QuestionRefused):
+            ann.ask_all([ending])
+    assert _left(guard, "ann") == before
+    assert len(boss.ask(close()).details["revealed"]) == 1
+    with pytest.raises(BudgetExhausted):
+        ann.ask(check("weak", guess=0.6))
+
+
+def test_where_histories_are_separate_each_ends_their_own() -> None:
+    guard = opened(Policy(questions=20, histories="separate", analysts={"ann": 0.5, "bob": 0.5}))
+    ann, bob = guard.for_analyst("ann"), guard.for_analyst("bob")
+    ann.ask(check("good", guess=0.7))
+    bob.ask(check("weak", guess=0.6))
+    assert len(ann.ask(final(CANDIDATES)).details["revealed"]) == 1
+    with pytest.raises(BudgetExhausted):
+        ann.ask(check("weak", guess=0.6))
+    assert bob.ask(check("good", guess=0.7)).passed
+    assert len(bob.ask(close()).details["revealed"]) == 2
+
+
+def test_no_exact_values_where_checks_are_promised_privacy() -> None:
+    policy = Policy(
+        questions=20, privacy=PureDP(0.5), holdout="thresholdout", threshold=0.1, overfits=3, holdout_spend=PureDP(0.4)
+    )
+    assert not {"final", "close"} & set(policy.kinds or ())
+    assert policy.final == 0.0, "nothing is kept for a final that cannot be asked"
+    guard = opened(policy)
+    for ending in (close(), final(CANDIDATES)):
+        with pytest.raises(QuestionRefused, match="may not be asked here"):
+            guard.ask(ending)
+    with pytest.raises(InvalidParameter, match="kinds"):
+        Policy(**policy.to_dict() | {"kinds": ("check", "final"), "privacy": PureDP(0.5), "holdout_spend": PureDP(0.4)})
+    only_means = opened(Policy(answers="means", questions=20))
+    with pytest.raises(QuestionRefused):
+        only_means.ask(close())
+
+
+def test_nothing_is_kept_for_a_final_that_the_policy_does_not_allow() -> None:
+    assert Policy(kinds=("check", "close")).final == 0.0
+    assert Policy(kinds=("check", "final")).final == 0.5
+    with pytest.raises(InvalidParameter, match="final must be 0"):
+        Policy(kinds=("check",), final=0.5)
+    with pytest.raises(QuestionRefused, match="may not be asked"):
+        opened(Policy(kinds=("check",))).ask(final(CANDIDATES))
+    with pytest.raises(QuestionRefused, match="keeps no part"):
+        opened(Policy(final=0.0)).ask(final(CANDIDATES))
+    assert opened(Policy(final=0.0)).ask(close()).details["revealed"] == []
+
+
+WRONG: list[tuple[Any, type[HoldfastError]]] = [
+    (final({}), InvalidParameter),
+    (final({"a": "nobody"}), InvalidParameter),
+    (final({"a": "good", "b": "amount"}, low=0, high=10), InvalidParameter),
+    (final(CANDIDATES, claims="everything"), InvalidParameter),
+    (final({"a": "amount", "b": "amount / 2"}, low=0, high=10, claims="ranks"), InvalidParameter),
+    (final({"a\nb": "good"}), InvalidParameter),
+    (best({"a": "good"}), InvalidParameter),
+    (best(CANDIDATES, {"none": 0.5}), InvalidParameter),
+    (best(CANDIDATES, {"weak": 0.5}, show="value"), InvalidParameter),
+    (best(CANDIDATES, {"weak": float("nan")}), InvalidParameter),
+    (best(CANDIDATES, show="all"), InvalidParameter),
+    (check("good", guess=1.5), InvalidParameter),
+    (check("good", guess=0.5, risk=2), InvalidParameter),
+    (check("good", guess=0.5, stake=0), InvalidParameter),
+    (check("good", guess=0.5, stake=0.9), BudgetExhausted),
+    (check("good", guess=0.5, side="left"), InvalidParameter),
+    (check("good", guess=0.5, guess_rows=0), InvalidParameter),
+    (check("good", guess=0.5, tolerance=1e-9), InvalidParameter),
+    (compare("good", "amount", low=0, high=10), InvalidParameter),
+    (compare("good", "weak", margin=0.1, guess=0.1), InvalidParameter),
+    (compare("good", "weak", margin=3), InvalidParameter),
+    (claim("good"), InvalidParameter),
+    (claim("good", at_least=0.1, at_most=0.2), InvalidParameter),
+    ({"kind": "close", "more": 1}, InvalidParameter),
+]
+
+
+@pytest.mark.parametrize(("question", "error"), WRONG, ids=range(len(WRONG)))
+def test_wrong_input_spends_nothing(question: Any, error: type[HoldfastError]) -> None:
+    guard = opened()
+    before = _left(guard)
+    for ask in (lambda: guard.ask(question), lambda: guard.ask_all([question])):
+        with pytest.raises(error):
+            ask()
+    assert isinstance(guard.ask_each([Request(question, "analyst")])[0], error)
+    assert _left(guard) == before
+    assert guard.ask(check("good", guess=0.7)).guarantee.parameters["log_share"] == pytest.approx(
+        np.log(0.05 / 40), abs=1e-6
+    )
+
+
+def test_a_stake_is_refused_where_spendings_go_by_the_number_alone() -> None:
+    guard = opened(Policy(questions=20, privacy=ZCDP(1e-5), spend=ZCDP(1e-6)))
+    before = _left(guard)
+    for question in (
+        check("good", guess=0.7, stake=0.1),
+        compare("best", "weak", stake=0.1),
+        claim("good", at_least=0.1, stake=0.1),
+    ):
+        with pytest.raises(InvalidParameter, match="stake must be left out"):
+            guard.ask(question)
+    assert _left(guard) == before
+
+
+def test_every_private_kind_is_known_to_the_tests_above() -> None:
+    assert set(PRIVATE) == {"mean", "histogram", "select", "test"}
