@@ -19,13 +19,26 @@ def _blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+NUMBER = r"-?\d+(?:\.\d+)?"
+
+
+def test_python_examples_run_and_print_the_numbers_beside_them(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = _blocks("python")
     assert blocks
     names: dict[str, object] = {}  # a reader types them one after the other
+    compared = 0
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
-    assert "mechanism.laplace" in capsys.readouterr().out
+        printed = capsys.readouterr().out.splitlines()
+        said = [line.partition("  # ")[2] for line in block.splitlines() if line.startswith("print(")]
+        for shown, line in zip(said, printed, strict=False):
+            numbers = re.findall(NUMBER, shown)
+            compared += len(numbers)
+            for told, found in zip(numbers, re.findall(NUMBER, line), strict=False):
+                assert round(float(found), len(told.partition(".")[2])) == float(told), (shown, line)
+            assert len(re.findall(NUMBER, line)) >= len(numbers)
+    assert compared >= 12
+    assert "mechanism.laplace" in printed[-1]
 
 
 def _commands() -> list[str]:

@@ -222,8 +222,7 @@ def test_goals_of_checks_hold(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_contest_is_planned_as_it_comes_out(capsys: pytest.CaptureFixture[str]) -> None:
     said = _workflow("contest --n 809 --teams 43 --submissions 152 --guess 0.5", capsys)
-    policy = {name: value for name, value in said["policy"].items() if name != "rule"}
-    holdout = hf.ReusableHoldout(809, **policy, seed=1)
+    holdout = hf.ReusableHoldout(809, **said["policy"], seed=1)
     sides = np.frombuffer(bytes.fromhex(holdout.state()["reserve"]["sides"]), dtype=np.uint8)
     column = np.zeros(809, dtype=bool)
     column[np.flatnonzero(sides == 1)[: round(0.5 * (sides == 1).sum())]] = True
@@ -293,3 +292,16 @@ def test_a_workflow_follows_guess_and_confidence(capsys: pytest.CaptureFixture[s
     assert _workflow("fixed --n 1000 --guess 0.5", capsys)["half_width"] > plain
     assert _workflow("fixed --n 1000 --confidence 0.99", capsys)["half_width"] > plain
     assert _workflow("fixed --n 1000 --guess 0", capsys)["half_width"] < plain
+
+
+def test_the_page_shows_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    page = (Path(__file__).parents[2] / "docs" / "plan.md").read_text()
+    blocks = page.split("```console\n")[1:]
+    assert len(blocks) >= 2
+    for block in blocks:
+        command, _, shown = block.split("```")[0].partition("\n")
+        assert run(command.removeprefix("$ holdfast ").split()) == 0
+        assert capsys.readouterr().out.split() == shown.split(), command

@@ -361,8 +361,8 @@ def _contest(use: _Use) -> Workflow:
         ours,
         f"{use.part:.0%} of the rows kept apart, with Bonferroni",
         ours,
-        {"final": 1.0, "reserve": list(use.reserve), "rule": "open", "confidence": use.confidence},
-        ("submit", "final"),
+        {"final": 1.0, "reserve": list(use.reserve), "confidence": use.confidence},
+        ("best", "final"),
         "ranks",
         f"Each of {teams} teams can be certified to within {ours:.3g} on {rows:,} reserved rows, whatever "
         f"{_count(use.submissions, 'submission')} showed. Ranks by paired tests, with weights from the explored rows, "
