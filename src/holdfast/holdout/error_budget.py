@@ -104,6 +104,13 @@ class Message:
 
     `passed` is None for a message without a pass or a failure. `log_weight` is `ln` of the prior weight of what was
     shown besides: 0 where that is nothing. `risk` is the analyst's own probability that the question fails.
+
+    Examples
+    --------
+    >>> budget = ErrorBudget(0.95, questions=1000)
+    >>> surprising, expected = Message(False), Message(False, risk=0.9)      # a failure, and one that was foreseen
+    >>> [round(-budget.log_message_weight(Course(), message), 2) for message in (surprising, expected)]
+    [6.91, 0.8]
     """
 
     passed: bool | None

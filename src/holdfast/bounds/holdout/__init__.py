@@ -1,7 +1,8 @@
 """What reusable holdouts promise: numbers in, numbers out.
 
-Thresholdout by its original theorem and with free constants, SparseValidate, guess and check, the median mechanism and
-the Ladder, each with its inverses, and the sample-splitting baseline that a planner must print next to them.
+The error allocation of a run, Thresholdout by its original theorem and with free constants, SparseValidate, guess and
+check, the median mechanism and the Ladder, each with its inverses, and the sample-splitting baseline that a planner
+must print next to them.
 """
 
 from holdfast.bounds.holdout.accuracy import (
@@ -12,6 +13,7 @@ from holdfast.bounds.holdout.accuracy import (
     split_width,
     thresholdout_accuracy,
 )
+from holdfast.bounds.holdout.error_allocation import error_allocation
 from holdfast.bounds.holdout.guess_and_check import (
     guess_and_check_share,
     guess_and_check_width,
@@ -50,6 +52,7 @@ from holdfast.bounds.holdout.thresholdout import (
 
 __all__ = [
     "ThresholdoutPlan",
+    "error_allocation",
     "guess_and_check_share",
     "guess_and_check_width",
     "hoeffding_tolerance",
