@@ -218,7 +218,8 @@ def value_range(low: Any, high: Any) -> tuple[float, float]:
         ...
     holdfast.errors.InvalidParameter: low must be below high, got [1, 0]
     """
-    low, high = (real(name, end, at_least=-1e100, at_most=1e100) for name, end in (("low", low), ("high", high)))
+    low = real("low", low, at_least=-1e100, at_most=1e100)
+    high = real("high", high, at_least=-1e100, at_most=1e100)
     if not low < high:
         raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")
     return low, high

@@ -194,7 +194,13 @@ class ErrorBudget:
 
     def turn(self, number: int) -> float:
         """The part of beta that question `number` may spend, counted from 1; 0 beyond the planned number."""
+        if self.questions is not None:
+            return self._equal_turn if number <= self.questions else 0.0
         return self._whole_turn(number) * (1 - _HAIR)
+
+    @cached_property
+    def _equal_turn(self) -> float:
+        return self._whole_turn(1) * (1 - _HAIR)
 
     def _whole_turn(self, number: int) -> float:
         """What a question takes of what is left: its spending before that is rounded down."""
@@ -224,12 +230,13 @@ class ErrorBudget:
 
         It is 0 exactly where `spending` is.
         """
+        if self.questions is not None and not course.staked:
+            return max(0, self.questions - course.asked) if self.explore else 0
         if self.spending(course) <= 0:
             return 0
         if self.questions is None:
             return math.inf
-        turns = max(0, self.questions - course.asked)
-        return turns if not course.staked else min(turns, math.floor(self.left(course) / self.turn(1)))
+        return min(self.questions - course.asked, math.floor(self.left(course) / self.turn(1)))
 
     def final_spending(self, course: Course) -> float:
         """The part of beta that one terminal batch may spend on the rows that were explored.

@@ -59,8 +59,11 @@ class Guess:
             "value": self.show_value,
             "grid": self.grid,
         }
-        plain |= {} if self.side == "both" else {"side": self.side}
-        return plain | ({} if self.guess_rows is None else {"guess_rows": self.guess_rows})
+        if self.side != "both":
+            plain["side"] = self.side
+        if self.guess_rows is not None:
+            plain["guess_rows"] = self.guess_rows
+        return plain
 
 
 @dataclass(frozen=True)
@@ -286,8 +289,15 @@ class MeanQuestion:
 
     def describe(self, asked: Guess | OneSided) -> dict[str, Any]:
         """The question in plain public data: what a key stands for."""
-        how = {"family": self.family, "spread": self.spread, "binary": self.binary}
-        return {"kind": self.kind, "low": self.low, "high": self.high} | how | asked.to_dict()
+        return {
+            "kind": self.kind,
+            "low": self.low,
+            "high": self.high,
+            "family": self.family,
+            "spread": self.spread,
+            "binary": self.binary,
+            **asked.to_dict(),
+        }
 
     def read(self, values: Rows, name: str) -> Reading:
         """Check and sum the rows. Secret from here on."""

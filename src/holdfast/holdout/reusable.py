@@ -516,14 +516,15 @@ class ReusableHoldout(Run):
         question = self._mean("check", family, spread, low, high, binary)
         asked = question.guess(guess, tolerance, show, grid, side, guess_rows)
         weighed = _weighed(risk, stake)
-        risks = weighed["risk"] if risk is not None else partial(question.risk, asked)
+        if risk is None and guess_rows is not None:
+            weighed["risk"] = partial(question.risk, asked)
         described = question.describe(asked)
         known = self._run.stored(described, key)
         if known is not None:
             return known
         self._run.open()
         reading = question.read(self._explored(holdout_values, "holdout_values"), "holdout_values")
-        return self._run.ask(Ask(described, reading.decide(asked), key, risks, weighed["stake"]))
+        return self._run.ask(Ask(described, reading.decide(asked), key, **weighed))
 
     def check_batch(
         self,
@@ -985,6 +986,8 @@ class ReusableHoldout(Run):
         return share
 
     def _range(self, low: float | None, high: float | None) -> tuple[float, float]:
+        if low is None and high is None:
+            return self._low, self._high
         return arguments.value_range(self._low if low is None else low, self._high if high is None else high)
 
     def _mean(

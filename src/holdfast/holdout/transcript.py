@@ -134,13 +134,16 @@ class Transcript(OneOwner):
     def left(self) -> dict[str, float]:
         """Questions and failures that are left."""
         with self._lock:
-            if self.ended or self._capped:
-                return {"questions": 0, "failures": 0}
-            course = self.course
-            return {
-                "questions": self.budget.questions_left(course),
-                "failures": math.inf if self.failures is None else self.failures - course.failed,
-            }
+            return self._left()
+
+    def _left(self) -> dict[str, float]:
+        if self.ended or self._capped:
+            return {"questions": 0, "failures": 0}
+        course = self.course
+        return {
+            "questions": self.budget.questions_left(course),
+            "failures": math.inf if self.failures is None else self.failures - course.failed,
+        }
 
     @property
     def _capped(self) -> bool:
@@ -189,9 +192,12 @@ class Transcript(OneOwner):
         Their messages are charged to later questions only.
         """
         with self._lock:
-            self.open(sum(ask.spends for ask in asks))
-            with self.deciding():
+            self.open(asks[0].spends if len(asks) == 1 else sum(ask.spends for ask in asks))
+            self._begin()
+            try:
                 decided = self._decide(asks)
+            finally:
+                self._deciding = False
             found = enumerate(zip(asks, decided, strict=True))
             return [self._record(ask, *one, joined=place > 0) for place, (ask, one) in found]
 
@@ -199,13 +205,16 @@ class Transcript(OneOwner):
     def deciding(self) -> Iterator[None]:
         """Look at rows alone: nothing else is asked meanwhile, by another thread or by what is being decided."""
         with self._alone():
-            if self._deciding:  # it sees the rows and would get the share of the question that it is part of
-                raise QuestionRefused("a question must not ask questions itself while it is decided")
-            self._deciding = True
+            self._begin()
             try:
                 yield
             finally:
                 self._deciding = False
+
+    def _begin(self) -> None:
+        if self._deciding:  # it sees the rows and would get the share of the question that it is part of
+            raise QuestionRefused("a question must not ask questions itself while it is decided")
+        self._deciding = True
 
     def _decide(self, asks: Sequence[Ask]) -> list[tuple[Outcome, float, float, float | None]]:
         """The outcome, share, extra spending and risk of each question of a batch. Nothing is recorded."""
@@ -240,7 +249,7 @@ class Transcript(OneOwner):
             outcome.interval,
             self.guarantee(log_share, outcome.family, before),
             Bits(up(nats / _LN_2)),
-            self.left(),
+            self._left(),
             outcome.passed,
             widening=_widening(log_share, nats),
         )

@@ -218,7 +218,8 @@ class MeanInterval:
         if self.family.whole:
             return self.at(rows.ones / rows.n, log_share, side)
         lower, upper = self.at(rows.mean, log_share, side)
-        return max(self.low, lower - self.hair), min(self.high, upper + self.hair)
+        hair = self.hair
+        return max(self.low, lower - hair), min(self.high, upper + hair)
 
     def half_width(self, guess: float, log_share: float) -> float:
         """How far the interval of a mean at the guess reaches from the guess.
