@@ -1,20 +1,25 @@
-"""A guarded check against the plain score: scikit-learn's accuracy at 10,000 rows, the bare mean at a million."""
+"""A guarded check against the plain score: scikit-learn's accuracy at 10,000 rows, the bare mean at a million.
+
+The final of a grid, and all pairs of a contest, are held to a second.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.metrics import accuracy_score
 
-from benchmarks.timing import Row, at_least, at_most, in_turn
+from benchmarks.timing import LIMIT, Row, at_least, at_most, best_of, in_turn
 from holdfast.holdout import ReusableHoldout
 
 MILLION = 4.0
 """How many times the plain mean of a million values a guarded check may take."""
+SECOND = 1.0
+"""How long a final may take."""
 
 
 def rows() -> list[Row]:
-    """Checks that pass, rows and all; both sides in one run."""
-    return [*_accuracy(10_000), *_mean(1_000_000)]
+    """Checks that pass, rows and all; both sides in one run. Then finals."""
+    return [*_accuracy(10_000), *_mean(1_000_000), *_finals()]
 
 
 def _accuracy(n: int) -> list[Row]:
@@ -44,3 +49,17 @@ def _mean(n: int) -> list[Row]:
     if holdout.failed:
         raise RuntimeError("a benchmark check failed where it should pass")
     return [at_most(f"guarded mean, {n:,} rows", MILLION, ours, "numpy's mean of the same array", theirs)]
+
+
+def _finals() -> list[Row]:
+    rng = np.random.default_rng(3)
+    grid = {f"candidate {k}": rng.random(10_000) < 0.85 + 0.0005 * k for k in range(60)}
+    models = {f"model {k}": rng.random(12_032) < 0.5 + 0.01 * k for k in range(29)}
+    found = []
+    for name, n, columns, claims in (
+        ("final of 60 columns of 10,000 rows, winner and loss", 10_000, grid, "winner"),
+        ("all pairs and ranks of 29 models on 12,032 rows", 12_032, models, "ranks"),
+    ):
+        seconds = best_of(lambda n=n, columns=columns, claims=claims: ReusableHoldout(n).final(columns, claims), 3)  # type: ignore[misc]
+        found.append(at_most(name, 1.0, seconds, LIMIT, SECOND))
+    return found
