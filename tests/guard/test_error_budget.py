@@ -160,18 +160,19 @@ def test_noise_shares_add_up_to_their_part() -> None:
     assert sum(open_ended.noise_share(Course(asked=t)) for t in range(10_000)) <= 0.025 * NOISE_PART
 
 
-@pytest.mark.parametrize("more", [{}, {"reserve": 0.4}, {"final": 0.0}, {"kinds": ["check", "mean"]}])
+@pytest.mark.parametrize("more", [{}, {"final": 0.0}, {"kinds": ["check", "mean"]}])
 def test_thresholds_that_outlast_questions_share_what_their_noise_may_miss(more: dict[str, Any]) -> None:
-    """Rows, noise and finals together use at most beta, with thresholds and with a reserve whose part is constant."""
+    """Rows and noise together use at most beta with thresholds; no final shows exact values of what is private."""
     given = {"privacy": PureDP(0.1), "holdout": "thresholdout", "threshold": 0.1, "holdout_spend": PureDP(0.05)}
     budget = GuardBudget(1000, Policy(questions=50, overfits=7, **given, **more))
     explore = budget.budget.explore
-    assert explore == (1.0 if "final" in more or "kinds" in more else 0.5)
+    assert explore == 1.0
     fresh = sum(budget.noise_share(Course(asked=t)) for t in range(50))
     thresholds = 7 * budget.threshold_share
     assert 0.04 * NOISE_PART * explore < thresholds + fresh <= 0.05 * NOISE_PART * explore
-    finals = budget.budget.final * (1.0 if "reserve" in more else 1 - NOISE_PART)
-    assert thresholds + fresh + 0.05 * ((1 - NOISE_PART) * explore + finals) <= 0.05
+    assert thresholds + fresh + 0.05 * (1 - NOISE_PART) * explore <= 0.05
+    with pytest.raises(InvalidParameter, match="final must be above 0"):
+        Policy(questions=50, overfits=7, reserve=0.4, **given)
 
 
 def test_an_odometer_pays_for_the_first_cap_that_holds_what_was_spent() -> None:

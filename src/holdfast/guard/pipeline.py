@@ -551,14 +551,12 @@ def _wanted(items: Sequence[_Item]) -> tuple[Keys, Questions]:
 def bind(request: Request, state: GuardState) -> BoundRequest:
     """Check a question and who asks it against the policy and the schema; nothing of the sample is touched."""
     policy, analyst = state.policy, request.analyst
-    if request.allowed is not None:
-        request.allowed(policy)
-    policy.share(analyst)
+    _require_asker(policy, request)
     if request.key is not None:
         check_name("key", request.key)  # before it is looked up together with those of others
     question = request.question
     question = question if isinstance(question, Question) else Question.from_dict(question)
-    if question.kind not in (policy.kinds or ()):
+    if question.kind not in (policy.kinds or ()) and not _steward_may(policy, question):
         allowed = ", ".join(policy.kinds or ())
         mixed = policy.privacy is None and policy.answers == "mixed"
         why = "; noise needs `privacy` in a policy" if mixed and question.kind in PRIVATE else ""
@@ -568,6 +566,22 @@ def bind(request: Request, state: GuardState) -> BoundRequest:
     before = None if request.key is None else question.as_earlier()
     earlier = None if before is None else before.bind(state.schema, state.explored, policy).by(analyst).digest
     return BoundRequest(bound, analyst, request.key, state.overrides, owner, earlier)
+
+
+def _steward_may(policy: Policy, question: Question) -> bool:
+    """Whether it is a steward's to ask, whatever the kinds: where nothing but checks without noise would be shown."""
+    shared = policy.histories == "together" and policy.holdout == "guess-and-check"
+    return question.steward_may and shared and policy.has_looks
+
+
+def _require_asker(policy: Policy, request: Request) -> None:
+    """Raise for whoever may not ask; a steward who ends the run for everybody need not be among the analysts."""
+    if request.allowed is not None:
+        request.allowed(policy)
+    kind = _kind_of(request.question)
+    by_steward = request.allowed is not None and policy.histories == "together"  # who may end it was decided there
+    if kind is None or not kind.ends_run or not by_steward:
+        policy.share(request.analyst)
 
 
 def find_answer(view: View, request: BoundRequest) -> Entry | None:
@@ -596,9 +610,7 @@ def find_retried(view: View, state: GuardState, request: Request) -> Entry | Non
     """
     if request.key is None:
         return None
-    if request.allowed is not None:
-        request.allowed(state.policy)
-    state.policy.share(request.analyst)
+    _require_asker(state.policy, request)
     check_name("key", request.key)
     entry = view.find_key(request.analyst, request.key)
     if entry is None or entry.kind != "answered":
@@ -615,7 +627,11 @@ def _as_earlier(question: Question | Mapping[str, Any], schema: Schema) -> Itera
     """The question as it is, and as earlier versions read it, which counted what is missing as the lowest value."""
     asked = question if isinstance(question, Question) else Question.from_dict(question)
     without_nulls = schema.with_nulls(dict.fromkeys(schema.names, False))
+    otherwise = asked.as_earlier()
     yield asked, schema
+    if otherwise is not None:
+        yield otherwise, schema
+        yield otherwise, without_nulls
     yield asked, without_nulls
     given = {field.name: getattr(asked, field.name) for field in fields(asked)}  # type: ignore[arg-type]
     if given.get("default", 0) is None and not given.get("where_present"):

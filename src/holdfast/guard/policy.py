@@ -168,10 +168,6 @@ class Policy:
         put(self, "final", arguments.real("final", final, at_least=0, at_most=1))
         parts = reserve_parts(self.reserve)
         put(self, "reserve", parts)
-        if self.final and "final" not in (self.kinds or ()):
-            raise InvalidParameter(
-                "final must be 0 or left out where no final may be asked: what is kept for it would be lost"
-            )
         if parts and not self.final:
             raise InvalidParameter("final must be above 0 where rows are reserved: a final on them spends it")
         if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not parts):
@@ -293,17 +289,28 @@ class Policy:
 
     def share(self, analyst: str) -> float:
         """What part of the whole an analyst may spend; `InvalidParameter` for a name the policy does not know."""
+        if not self.knows(analyst):
+            raise InvalidParameter(f"analyst must be one that the policy names, got {analyst!r}")
+        return 1.0 if self.analysts is None else self.analysts[analyst]
+
+    def knows(self, analyst: str) -> bool:
+        """Whether an analyst of this name may ask; a steward, who ends a run, need not be one.
+
+        Examples
+        --------
+        >>> Policy(analysts={"ann": 0.5}).knows("bob"), Policy().knows("bob")
+        (False, True)
+        """
         if not isinstance(analyst, str) or not analyst or len(analyst) > _LONGEST_NAME or not analyst.isprintable():
             raise InvalidParameter(f"analyst must be a printable name of at most {_LONGEST_NAME} characters")
-        if self.analysts is None:
-            return 1.0
-        if analyst not in self.analysts:
-            raise InvalidParameter(f"analyst must be one that the policy names, got {analyst!r}")
-        return self.analysts[analyst]
+        return self.analysts is None or analyst in self.analysts
 
     def filter(self, analyst: str | None = None) -> Filter | None:
-        """A fresh filter for the whole, or for one analyst's share of it; None where nothing is private or refused."""
-        if self.privacy is None or self.accounting == "odometer":
+        """A fresh filter for the whole, or for one analyst's share of it; None where nothing is private or refused.
+
+        Nor for a steward whom the policy does not name, and who asks nothing with noise.
+        """
+        if self.privacy is None or self.accounting == "odometer" or not (analyst is None or self.knows(analyst)):
             return None
         part = decimal_fraction(1.0 if analyst is None else self.share(analyst))
         match self.privacy:
@@ -314,7 +321,9 @@ class Policy:
         return None
 
     def most_questions(self, analyst: str | None = None) -> int | None:
-        """How many questions may be asked in all, or by one analyst."""
+        """How many questions may be asked in all, or by one analyst: none by whom the policy does not name."""
+        if analyst is not None and not self.knows(analyst):
+            return 0
         if self.questions is None:
             return None
         share = 1.0 if analyst is None else self.share(analyst)

@@ -285,6 +285,20 @@ def test_an_analyst_does_not_end_the_run_of_all() -> None:
         ann.ask(check("weak", guess=0.6))
 
 
+def test_a_steward_whom_the_policy_does_not_name_ends_the_run() -> None:
+    store = open_store()
+    guard = opened(Policy(questions=20, privacy=PureDP(0.05), spend=PureDP(0.01), analysts={"ann": 0.5}), store)
+    guard.ask(check("good", guess=0.7), analyst="ann")
+    for question in (check("good", guess=0.7), mean("good"), best(CANDIDATES)):
+        with pytest.raises(InvalidParameter, match="one that the policy names"):
+            guard.ask(question, analyst="sue")
+    done = guard.ask(final(CANDIDATES), analyst="sue", key="k")
+    assert len(done.details["revealed"]) == 1
+    assert done.remaining["yours"] == {"questions": 0}
+    assert guard.ask(final(CANDIDATES), analyst="sue", key="k").repeated
+    assert adds_up(store)
+
+
 def test_where_histories_are_separate_each_ends_their_own() -> None:
     guard = opened(Policy(questions=20, histories="separate", analysts={"ann": 0.5, "bob": 0.5}))
     ann, bob = guard.for_analyst("ann"), guard.for_analyst("bob")
@@ -317,8 +331,7 @@ def test_no_exact_values_where_checks_are_promised_privacy() -> None:
 def test_nothing_is_kept_for_a_final_that_the_policy_does_not_allow() -> None:
     assert Policy(kinds=("check", "close")).final == 0.0
     assert Policy(kinds=("check", "final")).final == 0.5
-    with pytest.raises(InvalidParameter, match="final must be 0"):
-        Policy(kinds=("check",), final=0.5)
+    assert Policy(kinds=("check",), final=0.5).final == 0.5, "a steward may take a final away later"
     with pytest.raises(QuestionRefused, match="may not be asked"):
         opened(Policy(kinds=("check",))).ask(final(CANDIDATES))
     with pytest.raises(QuestionRefused, match="keeps no part"):

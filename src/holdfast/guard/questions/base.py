@@ -234,6 +234,8 @@ class Question(ABC):
     """Whether it takes more than a few milliseconds to say what a question of this kind would give."""
     ends_run: ClassVar[bool] = False
     """Whether it shows exact values and ends the run: where histories are together, stewards alone may ask it."""
+    steward_may: ClassVar[bool] = False
+    """Whether a steward may ask it where the policy's kinds do not name it, as those of earlier versions do not."""
     added_later: ClassVar[bool] = False
     """Whether ledgers were written before there was this kind: their policies allow it only where they name it."""
     _kinds: ClassVar[dict[str, type[Question]]] = {}

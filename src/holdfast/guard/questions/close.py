@@ -40,6 +40,7 @@ class Close(Question):
     purpose: ClassVar[str] = "End the run and show every earlier answer exactly. Nothing can be asked after it."
     place: ClassVar[int] = 18
     ends_run: ClassVar[bool] = True
+    steward_may: ClassVar[bool] = True
     added_later: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "close"}
 
