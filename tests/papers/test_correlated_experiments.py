@@ -26,8 +26,8 @@ def test_a_declaration_that_is_too_proud_is_caught(kind: correlated_coverage.Row
     """Power: the adaptive analyst sees through a declaration that takes the rows for worth ten times what they are."""
     rng = np.random.default_rng(4)
     proud = DependentRows.coloured(ROWS, ROWS / (10 * kind.declared.effective_n))
-    wrong = sum(adaptive(DependentHoldout(proud, questions=COLUMNS + 1), kind.draw(rng)) for _ in range(20))
-    assert exceeds(wrong, 20, 0.05)
+    wrong = sum(adaptive(DependentHoldout(proud, questions=COLUMNS + 1), kind.draw(rng)) for _ in range(40))
+    assert exceeds(wrong, 40, 0.05)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -22,6 +22,7 @@ from holdfast.data import tables
 from holdfast.guard.guard import Guard
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.check import Check as CheckQuestion
+from holdfast.guard.questions.close import Close
 from holdfast_papers.plots import colour_below
 from holdfast_papers.registry import Check, Outcome, Settings, Table, experiment
 
@@ -93,12 +94,30 @@ class Step:
 
 @dataclass(frozen=True)
 class Climb:
-    """A whole climb: every step, and of all answers how many came, missed the truth, or found a guess off."""
+    """A whole climb: every step, and of all answers how many came, missed the truth, or found a guess off.
+
+    `heard` are all answers with the truth of what they are about, and `kept` is the place of the one about the rule
+    that was kept at the end.
+    """
 
     steps: tuple[Step, ...]
-    asked: int
-    missed: int
-    off: int
+    heard: tuple[tuple[Told, float], ...]
+    kept: int
+
+    @property
+    def asked(self) -> int:
+        """How many answers came."""
+        return len(self.heard)
+
+    @property
+    def missed(self) -> int:
+        """How many of them missed the truth."""
+        return sum(not told.holds(true) for told, true in self.heard)
+
+    @property
+    def off(self) -> int:
+        """How many found a guess off."""
+        return sum(told.off for told, _ in self.heard)
 
     @property
     def end(self) -> Step:
@@ -130,25 +149,24 @@ def climb(people: Population, steps: int, rng: Generator, tell: Callable[[Labels
     """
     heard: list[tuple[Told, float]] = []
 
-    def ask(labels: Labels) -> tuple[Told, float]:
+    def ask(labels: Labels) -> int:
         heard.append((tell(labels), people.truth(labels)))
-        return heard[-1]
+        return len(heard) - 1
 
     best = rng.random(people.segments) < 0.5
-    believed, true = ask(best)
+    kept = ask(best)
     found = []
     order = np.concatenate([rng.permutation(people.segments) for _ in range(-(-steps // people.segments))])
     for step, segment in enumerate(order[:steps], 1):
         labels = best.copy()
         labels[segment] = not labels[segment]
-        told, truth = ask(labels)
-        if told.off:
-            believed, true = ask(best)
-        if told.score > believed.score:
-            best, believed, true = labels, told, truth
-        found.append(Step(step, believed, true))
-    missed = sum(not told.holds(truth) for told, truth in heard)
-    return Climb(tuple(found), len(heard), missed, sum(told.off for told, _ in heard))
+        tried = ask(labels)
+        if heard[tried][0].off:
+            kept = ask(best)
+        if heard[tried][0].score > heard[kept][0].score:
+            best, kept = labels, tried
+        found.append(Step(step, *heard[kept]))
+    return Climb(tuple(found), tuple(heard), kept)
 
 
 def plain(people: Population, steps: int, rng: Generator, rows: Rows) -> Climb:
@@ -163,7 +181,11 @@ def plain(people: Population, steps: int, rng: Generator, rows: Rows) -> Climb:
 
 
 def guarded(people: Population, steps: int, rng: Generator, rows: Rows, own: Rows) -> Climb:
-    """The optimiser who asks a guard to check a guess: the score on rows of its own, less what that was last off by."""
+    """The optimiser who asks a guard to check a guess: the score on rows of its own, less what that was last off by.
+
+    At the end the run is closed, which shows every answer with its exact value and interval. These are what is counted,
+    and what is believed of the rule that was kept.
+    """
     sample = tables.table({"segment": rows.segment, "label": rows.label}, engine="numpy")
     guard = Guard.open(None, sample, Policy(confidence=CONFIDENCE, questions=2 * steps))
     off = 0.0
@@ -177,7 +199,14 @@ def guarded(people: Population, steps: int, rng: Generator, rows: Rows, own: Row
         low, high = answer.interval
         return Told(answer.value, low, high, off=not answer.passed)
 
-    return climb(people, steps, rng, tell)
+    climbed = climb(people, steps, rng, tell)
+    shown = guard.ask(Close()).details["revealed"]
+    heard = []
+    for line, (told, true) in zip(shown, climbed.heard, strict=True):
+        low, high = line["interval"]
+        heard.append((Told(line["value"], low, high, off=told.off), true))
+    end = Step(climbed.end.step, *heard[climbed.kept])
+    return Climb((*climbed.steps[:-1], end), tuple(heard), climbed.kept)
 
 
 @experiment(
