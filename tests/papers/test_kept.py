@@ -174,5 +174,7 @@ def test_registry_passes_what_a_run_needs() -> None:
         "real-reuse-adult",
         "real-reuse-cifar10",
         "real-reuse-mmlu-pro",
+        "workflows",
+        "workflows-validation",
     }
     assert "private-test-levels" in {name for name, e in registry.experiments().items() if e.spreads}

@@ -74,7 +74,9 @@ def reproduce(
         if not c.passed
     ]
     if as_json:
-        plain = {"passed": not failed, "experiments": [_plain(one, out) for one in done]}
+        plain: dict[str, Any] = {"passed": not failed, "experiments": [_plain(one, out) for one in done]}
+        if len(done) == 1 and done[0].entry is not None:  # of one experiment, its first table at hand
+            plain["rows"] = done[0].entry.result["tables"][0]["rows"]
         output.print_json(plain | ({"gallery": [str(path) for path in pages]} if pages else {}))
     elif pages:
         output.say(f"All on one page: {pages[0]}")

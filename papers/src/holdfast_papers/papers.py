@@ -105,6 +105,9 @@ PAPERS = (
             "real-reuse-adult",
             "real-reuse-cifar10",
             "real-reuse-mmlu-pro",
+            "workflow-adversaries",
+            "workflows",
+            "workflows-validation",
         ),
     ),
     Paper(

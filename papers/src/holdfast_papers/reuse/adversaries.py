@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from holdfast.data import tables
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable
 from holdfast.guard import Guard, Policy
 from holdfast.guard.questions.best import Best
+from holdfast.guard.questions.check import Check
 from holdfast.guard.questions.final import Final
 from holdfast.guard.questions.mean import Mean
 from holdfast.holdout import ReusableHoldout
@@ -44,11 +45,15 @@ BETA = 0.05
 ROWS = 400
 TRUTH = 0.5
 CANDIDATES, MODELS = 60, 16
+GAP = 0.03
+"""How much better than the others one of sixteen models is."""
 RUNS = 2_000
 BITS = (4, 12, 60)
 SPREAD = 0.5 / math.sqrt(ROWS)
 """The standard deviation of the mean of a column."""
 SURE = 1 - 1e-9
+FORESEEN = 20
+"""Failures that earn trust in risks."""
 
 
 # --- Wrong on purpose -------------------------------------------------------------------------------------------------
@@ -65,8 +70,16 @@ class NothingCharged(ErrorBudget):
 class CellsFree(ErrorBudget):
     """A budget that charges passes, failures and no corrected value."""
 
-    def _after(self, course: Course, message: Message) -> Course:
-        return super()._after(course, Message(message.passed, 0.0, message.risk))
+    def _after(self, course: Course, message: Message, spends: bool = False) -> Course:
+        return super()._after(course, Message(message.passed, 0.0, message.risk), spends)
+
+
+class WinnersFree(ErrorBudget):
+    """A budget that charges passes, failures and cells, and not which of several candidates was best."""
+
+    def _after(self, course: Course, message: Message, spends: bool = False) -> Course:
+        shown = message if message.passed is not None else Message(None)
+        return super()._after(course, shown, spends)
 
 
 class BetterForecast(ErrorBudget):
@@ -74,14 +87,11 @@ class BetterForecast(ErrorBudget):
 
     def log_prior(self, course: Course) -> float:
         """The weight by the plan, with all that stated risks have gained."""
-        return super().log_prior(Course(course.asked, course.checks, course.failed, 0.0, course.log_shown)) + (
-            course.log_risk
-        )
+        return super().log_prior(replace(course, log_risk=0.0)) + course.log_risk
 
-    def _after(self, course: Course, message: Message) -> Course:
-        after = super()._after(course, message)
-        gained = max(course.log_risk, after.log_risk)
-        return Course(after.asked, after.checks, after.failed, gained, after.log_shown, after.staked)
+    def _after(self, course: Course, message: Message, spends: bool = False) -> Course:
+        after = super()._after(course, message, spends)
+        return replace(after, log_risk=max(course.log_risk, after.log_risk))
 
 
 class StakesFree(ErrorBudget):
@@ -194,7 +204,7 @@ def cells_to_final(rng: Generator, checks: int, kind: type[ReusableHoldout] = Re
 
 
 def equal_candidates(rng: Generator, divided: bool = True) -> bool:
-    """Sixty equal candidates in one final: the interval of the winner, and what the choice has lost, which is nothing.
+    """Sixty equal candidates in one final: the interval of the winner.
 
     Wrong on purpose: the winner has the interval of a final of its own, as if it had been the only one.
     """
@@ -205,6 +215,48 @@ def equal_candidates(rng: Generator, divided: bool = True) -> bool:
         finalists = {best: finalists[best]}
     result = ReusableHoldout(ROWS, confidence=CONFIDENCE).final(finalists, claims={"winner": 1.0})
     return misses(result.winner_interval)
+
+
+def one_is_better(rng: Generator, divided: bool = True) -> bool:
+    """Sixteen models, one a little better than the others, and everything that a final can claim of them at once.
+
+    Most often a lucky one wins, and the loss of that choice is more than nothing. Wrong on purpose: the loss is that of
+    a final between the winner and the truly best one, as if these two had been all.
+    """
+    truths = np.full(MODELS, TRUTH)
+    truths[0] += GAP
+    columns = rng.random((MODELS, ROWS)) < truths[:, None]
+    finalists, truth = named(columns), dict(zip(named(columns), truths, strict=True))
+    if not divided:
+        best = max(finalists, key=lambda name: int(finalists[name].sum()))
+        finalists = {name: finalists[name] for name in {"0", best}}
+    claims = ["intervals", "winner", "loss", "ranks"] if divided else ["loss"]
+    result = ReusableHoldout(ROWS, confidence=CONFIDENCE).final(finalists, claims)
+    assert result.loss_at_most is not None
+    false = truths.max() - truth[result.winner] > result.loss_at_most
+    if not divided:
+        return bool(false)
+    assert result.interval is not None
+    assert result.better is not None
+    false = false or any(misses(ends, truth[name]) for name, ends in result.interval.items())
+    false = false or misses(result.winner_interval, truth[result.winner])
+    return bool(false or any(truth[i] <= truth[j] for i, j in result.better))
+
+
+def models_in_steps(rng: Generator, at_once: bool = True) -> bool:
+    """Eight equal models far above eight equal ones: what the clear pairs set free must not go too far.
+
+    Wrong on purpose: every pair of equal ones has the whole level, as if nothing else were left to reject.
+    """
+    truths = np.repeat([0.8, 0.2], MODELS // 2)
+    models = named(rng.random((MODELS, ROWS)) < truths[:, None])
+    if not at_once:
+        pairs = [(i, j) for side in (0, MODELS // 2) for i in range(side, side + 8) for j in range(side, i)]
+        finals = ({f"{i}": models[f"{i}"], f"{j}": models[f"{j}"]} for i, j in pairs)
+        return any(ReusableHoldout(ROWS, confidence=CONFIDENCE).final(pair, "ranks").better for pair in finals)
+    better = ReusableHoldout(ROWS, confidence=CONFIDENCE).final(models, claims="ranks").better
+    assert better is not None
+    return any(truths[int(i)] <= truths[int(j)] for i, j in better)
 
 
 def equal_models(rng: Generator, weighted: str = "evenly") -> bool:
@@ -237,7 +289,7 @@ def winner_to_final(rng: Generator, kind: type[ReusableHoldout] = ReusableHoldou
 def rounds_with_values(rng: Generator, kind: type[ReusableHoldout] = ReusableHoldout, divided: bool = True) -> bool:
     """Four rounds of sixty candidates by `best` with values, and the vote of the winners.
 
-    Wrong on purpose: the winner is found by name and then checked as if it had been the only candidate.
+    Wrong on purpose: the winner is found by name, free of charge, and checked as if it had been the only candidate.
     """
     rounds = 4
     holdout = kind(ROWS, questions=rounds, confidence=CONFIDENCE)
@@ -257,24 +309,21 @@ def rounds_with_values(rng: Generator, kind: type[ReusableHoldout] = ReusableHol
     return any_misses(answers) or any_misses(result.revealed) or misses(result.winner_interval)
 
 
-def risks_to_final(
-    rng: Generator, bits: int, how: str, kind: type[ReusableHoldout] = ReusableHoldout, questions: int = 1000
-) -> bool:
+def risks_to_final(rng: Generator, bits: int, how: str, kind: type[ReusableHoldout] = ReusableHoldout) -> bool:
     """Learn signs from claims that are true of about half of all samples, with risks that are stated to gain by them.
 
     "half": every claim fails with probability one half, as is true. "liar": every claim is said to fail for sure, so
-    that failures would be free, and passes are what the plan expects. "whim": sure to fail or sure to pass, by a coin.
-    "bank": first failures that everybody could have foreseen, which earn trust in risks, and then lies.
+    that failures would be free, and passes are what the plan expects. "whim": sure to fail or sure to pass, by a coin,
+    without a plan. "bank": first failures that everybody could have foreseen, which earn trust in risks, and then lies.
     """
-    holdout = kind(ROWS, questions=questions, confidence=CONFIDENCE)
+    holdout = kind(ROWS, questions=None if how == "whim" else 1000, confidence=CONFIDENCE)
     columns = noise(rng, bits)
     signs = np.zeros(bits)
     answers = []
     if how == "bank":
         never = np.zeros(ROWS, dtype=np.bool_)
-        for _ in range(20):
-            if misses(holdout.check(never, 0.9, risk=SURE).interval, 0.0):
-                return True
+        for _ in range(FORESEEN):
+            holdout.check(never, 0.9, show="bit", risk=SURE)
     for place, column in enumerate(columns):
         middle = clopper_pearson(ROWS // 2, ROWS, holdout.log_share, "lower").low
         stated = {"half": 0.5, "liar": SURE, "bank": SURE, "whim": float(rng.integers(2))}[how]
@@ -282,20 +331,24 @@ def risks_to_final(
         answers.append(answer)
         signs[place] = 1.0 if answer.passed else -1.0
     result = holdout.final({"vote": vote(columns, signs, rng)})
-    held = result.revealed[20:] if how == "bank" else result.revealed
-    return any_misses(answers) or any_misses(held) or misses(result.winner_interval)
+    foreseen = FORESEEN if how == "bank" else 0
+    revealed = any_misses(result.revealed[:foreseen], 0.0) or any_misses(result.revealed[foreseen:])
+    return any_misses(answers) or revealed or misses(result.winner_interval)
 
 
 def stakes(rng: Generator, kind: type[ReusableHoldout] = ReusableHoldout) -> bool:
-    """Ten questions that stake half of what they are told is left, and a final with the rest.
+    """Up to twenty questions that stake half of what they are told is left, and a final with the rest.
 
     Nothing is learned here: it is the spendings of a path that must not add up to more than was planned.
     """
-    holdout = kind(ROWS, confidence=CONFIDENCE)
+    holdout = kind(ROWS, questions=1000, confidence=CONFIDENCE)
     answers = []
-    for _ in range(10):
+    for _ in range(20):
         left = holdout.budget.left(holdout._run.course)
-        answers.append(holdout.check(noise(rng, 1)[0], TRUTH, stake=left / 2))
+        try:
+            answers.append(holdout.check(noise(rng, 1)[0], TRUTH, stake=left / 2))
+        except BudgetExhausted:  # stakes have left less than the next turn
+            break
     result = holdout.final({"another": noise(rng, 1)[0]})
     return any_misses(answers) or any_misses(result.revealed) or misses(result.winner_interval)
 
@@ -364,7 +417,7 @@ class People:
 
     def right(self, chosen: Columns) -> Columns:
         """On which rows a rule, a label for each pattern, is right."""
-        return chosen[self.pattern] == self.label
+        return np.asarray(chosen[self.pattern] == self.label)
 
 
 def expression(chosen: Columns) -> dict[str, Any]:
@@ -374,7 +427,7 @@ def expression(chosen: Columns) -> dict[str, Any]:
 
 def feature(place: int) -> Columns:
     """The rule that says what a feature says."""
-    return (_PATTERNS >> place) & 1 == 1
+    return np.asarray((_PATTERNS >> place) & 1 == 1)
 
 
 def rule_of(weights: Weights) -> Columns:
@@ -392,12 +445,31 @@ def guard_bits(guard: Guard, places: Sequence[int], analyst: str = "ann") -> Wei
 
 
 def guard_final(guard: Guard, rule: Columns, analyst: str = "ann") -> bool:
-    """Whether the final's interval of a rule misses; not where nothing is left to certify it with."""
+    """Whether the final's interval of a rule, or one that it reveals, misses; not where there is nothing to certify."""
     try:
         answer = guard.ask(Final({"vote": expression(rule)}), analyst=analyst)
     except (GuaranteeUnavailable, BudgetExhausted):
         return False
-    return misses(answer.interval["vote"])
+    revealed = any(misses(line["interval"]) for line in answer.details["revealed"])
+    return revealed or misses(answer.interval["vote"])
+
+
+def guard_checks(rng: Generator, charged: bool = True) -> bool:
+    """Failed checks with values in a guard, the vote that follows from these, and everything revealed.
+
+    Wrong on purpose: the final is that of a guard of the same rows that knows nothing of the checks.
+    """
+    people = People.draw(rng)
+    guard = people.open(Policy(confidence=CONFIDENCE, questions=FEATURES))
+    weights = np.zeros(FEATURES - 1)
+    missed = False
+    for place in range(FEATURES - 1):
+        answer = guard.ask(Check(expression(feature(place)), guess=0.95, risk=0.999, side="below"), analyst="ann")
+        missed = missed or misses(answer.interval)
+        weights[place] = 0.0 if answer.passed else answer.value - TRUTH
+    if not charged:
+        guard = people.open(Policy(confidence=CONFIDENCE, questions=FEATURES))
+    return missed or guard_final(guard, rule_of(weights))
 
 
 def private_answers(people: People, cap: PureDP | ZCDP, bits: int) -> tuple[Guard, Weights, bool]:
@@ -490,7 +562,7 @@ class Adversary:
 
 
 def _adversaries() -> tuple[Adversary, ...]:
-    uncharged, free = holdout_with(NothingCharged), holdout_with(CellsFree)
+    uncharged, free, unnamed = holdout_with(NothingCharged), holdout_with(CellsFree), holdout_with(WinnersFree)
     half = BETA / 2
     lines: list[Adversary] = []
     for bits in BITS:
@@ -540,7 +612,20 @@ def _adversaries() -> tuple[Adversary, ...]:
             winner_to_final,
             (("messages not charged", lambda rng: winner_to_final(rng, uncharged)),),
         ),
+        Adversary(
+            "sixteen models, one a little better: intervals, winner, loss and ranks",
+            BETA,
+            one_is_better,
+            (("loss not divided", lambda rng: one_is_better(rng, divided=False)),),
+        ),
         Adversary("sixteen equal models, ranks", BETA, equal_models),
+        Adversary(
+            "eight equal models far above eight equal ones, ranks",
+            BETA,
+            models_in_steps,
+            (("every pair at the whole level", lambda rng: models_in_steps(rng, at_once=False)),),
+            100,
+        ),
         Adversary(
             "sixteen equal models, ranks weighted by other rows",
             BETA,
@@ -561,7 +646,7 @@ def _adversaries() -> tuple[Adversary, ...]:
             rounds_with_values,
             (
                 ("messages not charged", lambda rng: rounds_with_values(rng, uncharged)),
-                ("lower limit not divided", lambda rng: rounds_with_values(rng, divided=False)),
+                ("lower limit not divided", lambda rng: rounds_with_values(rng, unnamed, divided=False)),
             ),
         ),
     ]
@@ -580,9 +665,10 @@ def _adversaries() -> tuple[Adversary, ...]:
             BETA,
             lambda rng: risks_to_final(rng, 12, "whim"),
             (("the better forecast of each", lambda rng: risks_to_final(rng, 12, "whim", better)),),
+            RUNS,
         ),
         Adversary(
-            "12 bits announced as sure to fail, after 20 failures that were foreseen",
+            f"12 bits announced as sure to fail, after {FORESEEN} failures that were foreseen",
             BETA,
             lambda rng: risks_to_final(rng, 12, "bank"),
             (("the better forecast of each", lambda rng: risks_to_final(rng, 12, "bank", better)),),
@@ -610,6 +696,13 @@ def _adversaries() -> tuple[Adversary, ...]:
     ]
     pure, concentrated = PureDP(1.0), ZCDP(0.01)
     lines += [
+        Adversary(
+            "7 failed checks in a guard, vote to the final, everything revealed",
+            BETA,
+            guard_checks,
+            (("messages not charged", lambda rng: guard_checks(rng, charged=False)),),
+            600,
+        ),
         Adversary(
             "private answers (pure cap) and bits, vote to the final",
             BETA,

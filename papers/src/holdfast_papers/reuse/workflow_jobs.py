@@ -1,0 +1,303 @@
+"""The jobs of the workflows, each on named splits: ours by the verbs that users have, the alternative on the same rows.
+
+The alternatives are what is valid without a holdout that can be reused: Bonferroni for a fixed list, the same on rows
+that were kept apart for a contest, one question that was fixed in advance. Where the next question follows from answers
+nothing else is valid; then the same list, had it been fixed in advance, stands beside ours to measure by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.bounds.one_question import clopper_pearson
+from holdfast.holdout import ReusableHoldout
+from holdfast.holdout.ranks import pair_statistics, sign_p_values
+from holdfast_papers.real_data import Right
+from holdfast_papers.reuse.workflow_data import Shape, contest
+
+CONFIDENCE = 0.95
+BETA = 0.05
+ROUNDS = 5
+OTHER_ROWS = 1000
+"""Rows beside the holdout that say which of two models is likely to be better."""
+GUESS_ROWS = (1000, 3000)
+"""Rows beside the holdout that guesses are the mean of."""
+FALSE = "claims that are false"
+"""How a job is called that counts these: there is none."""
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one job came to on each split, ours and what stands beside it on the same rows.
+
+    `valid` says whether what stands beside it would be valid for this job; `larger` whether more is better.
+    """
+
+    name: str
+    ours: tuple[float, ...]
+    beside: tuple[float, ...] | None = None
+    valid: bool = True
+    larger: bool = False
+
+    @property
+    def mean(self) -> float:
+        """Ours, on average."""
+        return fmean(self.ours)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return float(np.std(self.ours, ddof=1) / math.sqrt(len(self.ours))) if len(self.ours) > 1 else 0.0
+
+    @property
+    def alternative(self) -> float | None:
+        """The best valid alternative, on average; None where there is none."""
+        return fmean(self.beside) if self.beside is not None and self.valid else None
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours as a part of what stands beside it; None where nothing does."""
+        if self.beside is None:
+            return None
+        beside = fmean(self.beside)
+        return self.mean / beside if beside else 1.0 if not self.mean else math.inf
+
+
+class Collector:
+    """Numbers by job as splits go by."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[list[float], list[float], bool, bool]] = {}
+
+    def add(
+        self, name: str, ours: float, beside: float | None = None, *, valid: bool = True, larger: bool = False
+    ) -> None:
+        """What one split came to."""
+        mine, others, _, _ = self._found.setdefault(name, ([], [], valid, larger))
+        mine.append(float(ours))
+        if beside is not None:
+            others.append(float(beside))
+
+    def jobs(self) -> list[Job]:
+        """All jobs, in the order in which they first came."""
+        return [
+            Job(name, tuple(ours), tuple(beside) or None, valid, larger)
+            for name, (ours, beside, valid, larger) in self._found.items()
+        ]
+
+
+def half(interval: Sequence[float] | None) -> float:
+    """Half of the width of an interval."""
+    assert interval is not None
+    return (interval[1] - interval[0]) / 2
+
+
+def one_question(column: NDArray[np.bool_], level: float) -> float:
+    """The half-width of the exact interval of a column that was fixed in advance."""
+    return half(clopper_pearson(int(column.sum()), column.size, math.log(level)))
+
+
+# --- A grid of candidates ---------------------------------------------------------------------------------------------
+
+
+def grid_jobs(right: Right, n: int, splits: int, seed: int) -> list[Job]:
+    """A fixed grid, the same candidates one by one, and rounds of search.
+
+    Parameters
+    ----------
+    right : matrix of truth values
+        One line a candidate. The rows that a split does not hold out say what is true.
+    n : int
+        Rows of the holdout.
+    splits, seed : int
+        How many holdouts are drawn, and from where.
+    """
+    found = Collector()
+    for split in range(splits):
+        order = np.random.default_rng([seed, n, split]).permutation(right.shape[1])
+        _fixed_grid(found, right, order, n)
+        for guess_rows in GUESS_ROWS:
+            _one_by_one(found, right, order, n, guess_rows)
+        if n >= GUESS_ROWS[0]:
+            for guess_rows in GUESS_ROWS:
+                _rounds(found, right, order, n, guess_rows)
+    return found.jobs()
+
+
+def _named(right: Right, rows: Rows) -> dict[str, NDArray[np.bool_]]:
+    return {f"{place}": line[rows] for place, line in enumerate(right)}
+
+
+def _fixed_grid(found: Collector, right: Right, order: Rows, n: int) -> None:
+    """One final of all candidates, against Bonferroni and against the plain choice of the best."""
+    candidates, true = _named(right, order[:n]), right[:, order[n:]].mean(axis=1)
+    result = ReusableHoldout(n, confidence=CONFIDENCE).final(candidates, claims="winner")
+    best = int(np.argmax(right[:, order[:n]].sum(axis=1)))
+    width = one_question(candidates[f"{best}"], BETA / len(right))
+    found.add(f"fixed grid of {len(right)}: winner's half-width, n = {n:,}", half(result.winner_interval), width)
+    lost = [float(true.max() - true[place]) for place in (int(result.winner), best)]
+    found.add(f"fixed grid of {len(right)}: true accuracy lost by the choice, n = {n:,}", *lost)
+
+
+def _one_by_one(found: Collector, right: Right, order: Rows, n: int, guess_rows: int) -> None:
+    """Every candidate checked in turn against its score on other rows, and everything revealed at the end."""
+    candidates, guesses = _named(right, order[:n]), right[:, order[n : n + guess_rows]].mean(axis=1)
+    holdout = ReusableHoldout(n, questions=len(right), confidence=CONFIDENCE, final=0.0)
+    for column, guess in zip(candidates.values(), guesses, strict=True):
+        holdout.check(column, float(guess), guess_rows=guess_rows)
+    failed = holdout.failed
+    widths = [half(answer.interval) for answer in holdout.close()]
+    batch = [one_question(column, BETA / len(right)) for column in candidates.values()]
+    job = f"the same {len(right)} checked one by one, guesses from {guess_rows:,} rows"
+    found.add(f"{job}: mean half-width at the end, n = {n:,}", fmean(widths), fmean(batch), valid=False)
+    found.add(f"{job}: failures, n = {n:,}", failed)
+
+
+def _rounds(found: Collector, right: Right, order: Rows, n: int, guess_rows: int) -> None:
+    """Rounds of `best`, by guesses from other rows, and a final between the winners."""
+    candidates, guesses = _named(right, order[:n]), right[:, order[n : n + guess_rows]].mean(axis=1)
+    holdout = ReusableHoldout(n, confidence=CONFIDENCE, final=1.0)
+    winners = {}
+    for places in np.array_split(np.arange(len(right)), ROUNDS):
+        names = [f"{place}" for place in places]
+        expected = {name: float(guesses[int(name)]) for name in names}
+        best = holdout.best({name: candidates[name] for name in names}, expected).value
+        winners[best] = candidates[best]
+    result = holdout.final(winners, claims="winner")
+    width = one_question(candidates[result.winner], BETA / len(right))
+    job = f"{ROUNDS} rounds of {len(right) // ROUNDS} by best, guesses from {guess_rows:,} rows, then final"
+    found.add(f"{job}: winner's half-width, n = {n:,}", half(result.winner_interval), width, valid=False)
+
+
+# --- Pairs of models --------------------------------------------------------------------------------------------------
+
+
+def pair_jobs(right: Right, n: int, splits: int, seed: int) -> list[Job]:
+    """All pairs of models: in one final, and one by one, in the order listed and with likely ones first.
+
+    Every claim is counted against the order of the means of all rows; there must be no contradiction.
+    """
+    found = Collector()
+    truth = right.mean(axis=1)
+    pairs = list(combinations(range(len(right)), 2))
+    for split in range(splits):
+        order = np.random.default_rng([seed, split]).permutation(right.shape[1])
+        rows, other = order[:n], order[n : n + OTHER_ROWS]
+        apart = by_bonferroni(right[:, rows])
+        _in_one_batch(found, right, rows, other, apart, truth)
+        likely = pair_statistics(right[:, other].astype(np.float64))
+        first = sorted(pairs, key=lambda pair: -abs(likely[pair]))
+        for words, asked in (("in the order listed", pairs), ("likely ones first", first)):
+            passed, wrong = _in_turn(right, rows, other, asked, likely, truth)
+            job = f"{len(pairs)} pairs one by one, {words}"
+            found.add(f"{job}: separated, n = {n:,}", passed, apart, valid=False, larger=True)
+            found.add(f"{job}: {FALSE}, n = {n:,}", wrong)
+    return found.jobs()
+
+
+def by_bonferroni(right: Right, level: float = BETA) -> int:
+    """How many pairs exact two-sided sign tests tell apart, each at its part of the level."""
+    columns = right.astype(np.float64)
+    logs = sign_p_values(np.rint(columns @ (1 - columns).T).astype(np.int64))
+    pairs = len(right) * (len(right) - 1) // 2
+    return int((np.triu(np.minimum(logs, logs.T), 1) + math.log(2) <= math.log(level / pairs)).sum())
+
+
+def _in_one_batch(
+    found: Collector, right: Right, rows: Rows, other: Rows, apart: int, truth: NDArray[np.float64]
+) -> None:
+    """One final with ranks, with even weights and with weights from other rows."""
+    count, n = len(right) * (len(right) - 1) // 2, len(rows)
+    for words, known in (("", None), (f", weights from {len(other):,} other rows", _named(right, other))):
+        holdout = ReusableHoldout(n, confidence=CONFIDENCE)
+        better = holdout.final(_named(right, rows), claims="ranks", other=known).better
+        assert better is not None
+        found.add(f"{count} pairs in one batch{words}: separated, n = {n:,}", len(better), apart, larger=True)
+        wrong = sum(truth[int(i)] <= truth[int(j)] for i, j in better)
+        found.add(f"{count} pairs in one batch{words}: {FALSE}, n = {n:,}", wrong)
+
+
+def _in_turn(
+    right: Right,
+    rows: Rows,
+    other: Rows,
+    asked: Sequence[tuple[int, int]],
+    likely: NDArray[np.float64],
+    truth: NDArray[np.float64],
+) -> tuple[int, int]:
+    """How many comparisons pass, each in the direction that other rows suggest, and how many of these are false."""
+    holdout = ReusableHoldout(len(rows), questions=len(asked), confidence=CONFIDENCE, final=0.0)
+    passed = wrong = 0
+    for i, j in asked:
+        b, a = (i, j) if likely[i, j] >= 0 else (j, i)
+        answer = holdout.compare(right[b, rows], right[a, rows], other=(right[b, other], right[a, other]))
+        passed += bool(answer.passed)
+        wrong += bool(answer.passed and truth[b] <= truth[a])
+    return passed, wrong
+
+
+# --- A contest --------------------------------------------------------------------------------------------------------
+
+
+def contest_jobs(shape: Shape, reserve: float, splits: int, seed: int) -> list[Job]:
+    """Teams that climb on plain scores of the explored rows, and a final with ranks on the reserved ones."""
+    found = Collector()
+    job = f"contest of {shape.teams} teams, {shape.rows:,} rows, {shape.submissions} submissions"
+    for split in range(splits):
+        drawn = int(np.random.default_rng([seed, split]).integers(1 << 32))
+        holdout = ReusableHoldout(shape.rows, confidence=CONFIDENCE, final=1.0, reserve=reserve, seed=drawn)
+        sides = _sides(holdout)
+        played = contest(drawn, np.flatnonzero(sides == 0), shape)
+        better = holdout.final(_named(played.right, np.arange(shape.rows)), claims="ranks").better
+        assert better is not None
+        apart = by_bonferroni(played.right[:, sides == 1])
+        found.add(f"{job}: pairs separated, reserve {reserve:g}", len(better), apart, larger=True)
+        wrong = sum(played.true[int(i)] <= played.true[int(j)] for i, j in better)
+        found.add(f"{job}: {FALSE}, reserve {reserve:g}", wrong)
+    return found.jobs()
+
+
+def _sides(holdout: ReusableHoldout) -> NDArray[np.uint8]:
+    """The side of each row: 0 for those that are explored, 1 for those that are reserved. Public, as the state is."""
+    return np.frombuffer(bytes.fromhex(holdout.state()["reserve"]["sides"]), dtype=np.uint8)
+
+
+# --- Many checks, then one final --------------------------------------------------------------------------------------
+
+
+def checks_jobs(n: int, accuracy: float, questions: int, failures: Iterable[int]) -> list[Job]:
+    """Checks of which the first few fail, near their guess, and then a final; and the same with half the rows reserved.
+
+    Nothing here is drawn: the half-widths are those of any rows with this accuracy.
+    """
+    found = Collector()
+    for failing, reserve in [*((failing, 0.0) for failing in failures), (max(failures), 0.5)]:
+        holdout = ReusableHoldout(n, questions=questions, confidence=CONFIDENCE, reserve=reserve, seed=0)
+        sides = _sides(holdout) if reserve else np.zeros(n, dtype=np.uint8)
+        column = np.zeros(n, dtype=np.bool_)
+        for side in (0, 1):
+            rows = np.flatnonzero(sides == side)
+            column[rows[: round(accuracy * len(rows))]] = True
+        for place in range(questions):
+            guess = accuracy
+            if place < failing:  # a guess that is one and a half half-widths beyond what passes: the first cell
+                guess += 2.5 * holdout.least_tolerance(accuracy, binary=True)
+            passed = holdout.check(column, guess).passed
+            assert passed == (place >= failing)
+        width = half(holdout.final({"model": column}).winner_interval)
+        words = "without a failure" if not failing else f"with {failing} failure{'s' if failing > 1 else ''}"
+        words += ", half of the rows reserved" if reserve else ""
+        job = f"{questions:,} checks {words}, then one final: half-width, n = {n:,}, accuracy {accuracy:g}"
+        found.add(job, width, one_question(column, BETA))
+    return found.jobs()
+
+
+__all__ = ["Collector", "Job", "by_bonferroni", "checks_jobs", "contest_jobs", "grid_jobs", "pair_jobs"]
