@@ -180,6 +180,13 @@ def _scrubbed(text: str, made: dict[str, Any]) -> str:
     return re.sub(r"(a moment|\d+ (second|minute)s?) ago|just now|today, [0-9:]+|\b\d\d:\d\d(:\d\d)?\b", "TIME", text)
 
 
+def _got(who: httpx.Client, address: str, status: int | None = None) -> str:
+    """What an address answers; never that the server has failed."""
+    answer = who.get(address)
+    assert answer.status_code == status if status is not None else answer.status_code < 500, answer.text
+    return answer.text
+
+
 def _seen(live: Live, made: dict[str, Any], with_bob: bool) -> list[str]:
     """Everything that ann sees of a guard over HTTP and on the pages, while bob does what he can, or nothing."""
     at, page = f"/api/v1/guards/{made['id']}", f"/guards/{made['id']}"
@@ -205,8 +212,9 @@ def _seen(live: Live, made: dict[str, Any], with_bob: bool) -> list[str]:
             seen.append(_scrubbed(ann.post(f"{at}/estimate", json={"question": CHECK | {"guess": 0.42}}).text, made))
             listed = [one for one in ann.get("/api/v1/guards").json()["guards"] if one["id"] == made["id"]]
             seen.append(_scrubbed(json.dumps(listed), made))
-            for address in (page, f"{page}/entries/1", f"{page}/entries/7"):
-                seen.append(_scrubbed(visitor.get(address).text, made))
+            seen.append(_scrubbed(_got(visitor, page, 200), made))
+            for address in (f"{page}/entries/1", f"{page}/entries/7"):
+                seen.append(_scrubbed(_got(visitor, address), made))
 
         for number, question in enumerate((VERBS[0], VERBS[1], VERBS[4])):
             others()
