@@ -242,19 +242,19 @@ class ReserveExplored(hf.ReusableHoldout):
 
 
 def misses(kind: type[hf.ReusableHoldout], runs: int, seed: int) -> int:
-    """In how many runs does the final miss 1/2, after the signs of sixty noise columns were learned from bits?"""
+    """In how many runs does the final miss 1/2, after the signs of forty noise columns were learned from bits?"""
     rng, count = np.random.default_rng(seed), 0
     for _ in range(runs):
-        columns = rng.random((60, N)) < 0.5
-        run = kind(N, questions=60, reserve=0.5, seed=int(rng.integers(1 << 30)))
+        columns = rng.random((40, N)) < 0.5
+        run = kind(N, questions=40, reserve=0.5, seed=int(rng.integers(1 << 30)))
         up = np.array([run.best({"up": one, "down": ~one}).value == "up" for one in columns])
-        vote = np.where(up[:, None], columns, ~columns).sum(axis=0) + rng.random(N) > 30.5
+        vote = np.where(up[:, None], columns, ~columns).sum(axis=0) + rng.random(N) > 20.5
         low, high = run.final({"vote": vote}).interval["vote"]
         count += not low <= 0.5 <= high
     return count
 
 
 def test_a_final_on_reserved_rows_holds_whatever_was_learned():
-    runs = 120
+    runs = 60
     assert misses(hf.ReusableHoldout, runs, 1) <= binom.isf(1e-6, runs, 0.025)
     assert misses(ReserveExplored, runs, 1) > binom.isf(1e-6, runs, 0.025)

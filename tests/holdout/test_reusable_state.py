@@ -257,6 +257,29 @@ def test_a_question_that_asks_while_a_final_is_decided_is_refused():
     assert holdout.ended
 
 
+@pytest.mark.parametrize("end", ["close", "final"])
+def test_a_run_is_not_ended_by_a_question_that_is_being_decided(end):
+    """Exact values would be out before its answer was made."""
+    holdout = hf.ReusableHoldout(4, questions=5)
+
+    def limits(log_share, side):
+        with pytest.raises(QuestionRefused, match="while it is decided"):
+            holdout.close() if end == "close" else holdout.final({"a": [0, 0, 1, 1]})
+        return 0.4, 0.6
+
+    assert holdout.check_metric(OnRows(0.0, 1.0, 4, "nested", limits), 0.5, 0.2).passed
+    assert not holdout.ended
+
+
+def test_names_of_winners_are_not_among_the_planned_questions():
+    holdout = hf.ReusableHoldout(4, questions=2)
+    for _ in range(5):
+        holdout.best({"a": [0, 0, 1, 1], "b": [0, 1, 1, 1]})
+    assert holdout.asked == 5
+    assert "0 of 2 asked" in repr(holdout)
+    assert holdout.remaining["questions"] == 2
+
+
 def test_threads_get_one_final_and_no_question_after_it():
     """All of them have read their rows before the first is decided."""
     for reserve in (0.0, [0.25, 0.25]):

@@ -294,7 +294,9 @@ class Run(SharedOnCopy):
 
     def __repr__(self) -> str:
         budget, failures = self._run.budget, self._run.failures
-        asked = f"{self.asked} asked" if budget.questions is None else f"{self.asked} of {budget.questions} asked"
+        asked = f"{self.asked} asked"
+        if budget.questions is not None:  # names of winners are not among the planned questions
+            asked = f"{self._run.course.asked} of {budget.questions} asked"
         failed = f"{self.failed} failed" if failures is None else f"{self.failed} of {failures} failed"
         if failures is not None and self.failed > failures:
             failed = f"ended by a failure after the {failures} planned"
@@ -654,7 +656,7 @@ class ReusableHoldout(Run):
             Declare the values 0/1. Arrays of type bool declare themselves.
         other : pair of arrays, optional
             B and A on other rows, such as your validation rows: they say how likely the claim is to fail, which makes
-            comparisons that come out as expected nearly free.
+            comparisons that come out as expected nearly free. With a guess, it is taken for the mean of these rows.
         risk, stake, key
             As for `check`.
 
@@ -671,19 +673,23 @@ class ReusableHoldout(Run):
         if guess is not None and margin is not None:
             raise InvalidParameter("guess and margin must not both be given: a guess is checked, a margin is claimed")
         signs = guess is None and self._is_sign_test(family, margin, low, high, binary, values_b, values_a)
-        if risk is None and other is not None:
+        gaps = None
+        if other is not None:
             gaps = np.concatenate([*differences(other[0], other[1], low, high), np.empty(0)])
+        if risk is None and gaps is not None and guess is None:
             weighed["risk"] = partial(comparison_risk, gaps, self._n, margin or 0.0, signs)
         if signs:
             described = {"kind": "compare", "family": "sign-test", "margin": 0.0}
             return self._ask_signs(described, key, values_b, values_a, weighed)
         chosen = self._paired_family(family, spread)
         question = self._question("compare", chosen, spread, low - high, high - low, False)
-        asked: Guess | OneSided = (
-            question.claim("at_least", 0.0 if margin is None else margin, "margin")
-            if guess is None
-            else question.guess(guess, tolerance, show, grid)
-        )
+        asked: Guess | OneSided
+        if guess is None:
+            asked = question.claim("at_least", 0.0 if margin is None else margin, "margin")
+        else:
+            asked = question.guess(guess, tolerance, show, grid, guess_rows=None if gaps is None else len(gaps))
+            if risk is None:
+                weighed["risk"] = partial(question.risk, asked)
 
         def read() -> _Readable:
             pairs = differences(self._explored(values_b, "values_b"), self._explored(values_a, "values_a"), low, high)
@@ -907,9 +913,10 @@ class ReusableHoldout(Run):
         >>> exact.value, round(answer.half_width, 4), round(exact.half_width, 4)
         (0.8, 0.0478, 0.0169)
         """
-        if self._run.ended:
-            raise BudgetExhausted(ENDED)
-        return self._run.reveal()
+        with self._run.deciding():
+            if self._run.ended:
+                raise BudgetExhausted(ENDED)
+            return self._run.reveal()
 
     # --- What is public -----------------------------------------------------------------------------------------------
 

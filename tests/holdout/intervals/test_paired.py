@@ -110,6 +110,24 @@ def test_comparisons_that_come_out_as_expected_are_nearly_free():
     assert untold.log_prior < -10
 
 
+def test_other_rows_say_how_far_off_a_guess_of_the_difference_may_be():
+    """As `guess_rows` of a check does; the chance that a claim fails is another one, and is not used."""
+    rng = np.random.default_rng(3)
+    n = 3000
+    b, a = rng.random((2, n)) < np.array([[0.7], [0.69]])
+    other = b[:400], a[:400]
+    plain, told = hf.ReusableHoldout(n, questions=9), hf.ReusableHoldout(n, questions=9)
+    guess = float(other[0].mean() - other[1].mean())
+    wide, narrow = told.compare(b, a, guess, other=other), plain.compare(b, a, guess)
+    assert wide.half_width > narrow.half_width  # a guess from few rows has more room
+    risk = told.state()["transcript"][0]["risk"]
+    assert 0 < risk < 0.01
+    assert comparison_risk(other[0].astype(float) - other[1], n, 0.0, False, told.log_share) > 0.5
+    asked = told.compare(b, a, guess, other=other, risk=0.3)
+    assert asked.passed
+    assert told.state()["transcript"][1]["risk"] == 0.3
+
+
 # --- a mixture of bets ------------------------------------------------------------------------------------------------
 
 
