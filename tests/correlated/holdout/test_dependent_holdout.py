@@ -75,6 +75,38 @@ def _share_width(holdout: DependentHoldout, rows: DependentRows, back: int = 0) 
     return rows.narrowest(share).half_width(share)
 
 
+def test_a_final_uses_the_declared_rows_width() -> None:
+    """Intervals at an equal part of the level; the winner's upper limit is not divided; the loss is a paired limit."""
+    rows = DependentRows.stationary(4000, 0.5)
+    columns = {"a": np.arange(4000) % 4 != 0, "b": np.arange(4000) % 2 == 0, "c": np.arange(4000) % 5 == 0}
+    found = DependentHoldout(rows, final=1.0).final(columns)
+    assert found.values == {"a": 0.75, "b": 0.5, "c": 0.2}
+    share = np.log(0.05 / 3)
+    for low, high in found.interval.values():
+        assert (high - low) / 2 == pytest.approx(rows.narrowest(share).half_width(share), rel=1e-6)
+    found = DependentHoldout(rows, final=1.0).final(columns, "winner")
+    part = np.log(0.9 * 0.05)
+    lower, upper = (rows.narrowest(level).half_width(level, "lower") for level in (part - np.log(6), part - np.log(2)))
+    assert found.winner_interval == pytest.approx((0.75 - lower, 0.75 + upper), abs=1e-6)
+    level = np.log(0.1 * 0.05 / 2)
+    gap = 2 * rows.narrowest(level).half_width(level, "upper")  # a difference has twice the range
+    assert found.loss_at_most == pytest.approx(max(0.0, 0.5 - 0.75 + gap), abs=1e-6)
+
+
+def test_ranks_of_dependent_rows_are_refused_and_end_nothing() -> None:
+    holdout = DependentHoldout(FLIP, questions=4)
+    holdout.check([1, 0] * 200, 0.5)
+    columns = {"a": [1, 0] * 200, "b": [0, 1] * 200}
+    with pytest.raises(QuestionRefused, match="independent rows only"):
+        holdout.final(columns, "ranks")
+    assert not holdout.ended
+    assert holdout.best(columns).value == "a"
+    (exact, winner) = holdout.close()
+    assert (exact.value, winner.value) == (0.5, "a")
+    share = exact.guarantee.parameters["log_share"]
+    assert exact.half_width == pytest.approx(FLIP.narrowest(share).half_width(share), rel=1e-6)
+
+
 def test_a_named_route_is_used() -> None:
     holdout = DependentHoldout(FLIP, questions=4)
     narrow, wide = (holdout.least_tolerance(0.5, family=name) for name in sorted(FLIP.routes, reverse=True))

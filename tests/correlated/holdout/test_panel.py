@@ -154,6 +154,35 @@ def test_state_round_trip() -> None:
         pickle.dumps(panel)
 
 
+@pytest.mark.parametrize("misfit", [False, True])
+def test_the_end_shows_every_answer_exactly(misfit: bool) -> None:
+    """With the half-width of its own share, and marked as the answers were; also after a hand-over with secrets."""
+    data = pd.DataFrame(table())
+    odd: dict[str, Any] = {"model": Independent(), "misfit": "uncertified", "values": ["ill"], "time": "wave"}
+    panel = Panel(data, source=Seeded(5), group="person", questions=5, **(odd if misfit else {}))
+    shown = [panel.ask("ill"), panel.ask("ill", guess=0.9), panel.ask("cost", low=0, high=80)]
+    assert [answer.passed for answer in shown] == [True, False, True]
+    held = data.drop(panel.public.index)
+    twin = Panel.from_state(json.loads(json.dumps(panel.state(secrets=True))), data)
+    assert "exact" not in json.dumps(panel.state()["run"])
+    for one in (panel, twin):
+        exact = one.close()
+        for was, now, column in zip(shown, exact, ("ill", "ill", "cost"), strict=True):
+            assert now.value == pytest.approx(held[column].mean(), abs=1e-9)
+            assert was.interval[0] <= now.interval[0] <= now.value <= now.interval[1] <= was.interval[1]
+            assert now.half_width < was.half_width
+            assert now.guarantee.certified is not misfit
+        with pytest.raises(BudgetExhausted):
+            one.ask("ill")
+    assert exact[0].half_width == pytest.approx(
+        panel.rows.narrowest(_share(shown[0])).half_width(_share(shown[0])), rel=0.1
+    )
+
+
+def _share(answer: Any) -> float:
+    return float(answer.guarantee.parameters["log_share"])
+
+
 def test_budget() -> None:
     panel = Panel(pd.DataFrame(table()), source=Seeded(5), group="person", questions=1)
     panel.ask("ill")

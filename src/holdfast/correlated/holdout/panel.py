@@ -259,6 +259,23 @@ class Panel(NoCopy):
             answer = self._holdout.claim(held, **given)
         return self._marked(answer)
 
+    def close(self) -> tuple[Answer, ...]:
+        """End the run: every answer so far with its exact value and interval. Nothing more can be asked.
+
+        These intervals were certified all along; only showing them was put off.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"who": [i // 2 for i in range(4000)], "x": [0.5] * 4000})
+        >>> panel = Panel(table, group="who", questions=5)
+        >>> answer = panel.ask("x", guess=0.52)
+        >>> (exact,) = panel.close()
+        >>> exact.value, exact.half_width < answer.half_width
+        (0.5, True)
+        """
+        return tuple(self._marked(answer) for answer in self._holdout.close())
+
     def _both(
         self, question: Question, low: float, high: float, default: float | None, where_present: bool
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -342,10 +359,11 @@ class Panel(NoCopy):
 
     # Saving -----------------------------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
+    def state(self, *, secrets: bool = False) -> dict[str, Any]:
         """The split, the report and the transcript as plain data for JSON; the rows are not in it.
 
-        Which rows are in the holdout is part of it. Whoever goes on from a state must be the only one who does.
+        Which rows are in the holdout is part of it. With `secrets` it also has what `close` would reveal. Whoever goes
+        on from a state must be the only one who does.
         """
         report, split = self._report, self._split
         return {
@@ -358,7 +376,7 @@ class Panel(NoCopy):
             "sizes": None if split.sizes is None else list(split.sizes),
             "gap": split.gap,
             "report": report.to_dict(),
-            "run": self._holdout.state(),
+            "run": self._holdout.state(secrets=secrets),
         }
 
     @classmethod

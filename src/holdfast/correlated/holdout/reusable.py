@@ -252,7 +252,13 @@ class DependentHoldout(ReusableHoldout):
         return holdout
 
     def _transcript(self, budget: ErrorBudget, failures: int | None) -> Transcript:
-        return Transcript(budget, failures, f"{self._rows.model}; the holdout was not used before", self._rows.terms)
+        return Transcript(budget, failures, f"{self._rows.model}; the holdout was not used before", self._terms)
+
+    def _terms(self, family: str) -> dict[str, Any]:
+        """What a guarantee says about the rows; a final uses several routes, and a winner's name none."""
+        if family in self._rows.routes:
+            return self._rows.terms(family)
+        return {"effective_n": round(self._rows.effective_n, 6)}
 
     def _has_sign_test(self) -> bool:
         return False
