@@ -329,3 +329,12 @@ def test_a_final_of_many_columns_is_quick():
     models = grid(12_032, 29, seed=2)
     hf.ReusableHoldout(12_032).final(models, claims="ranks")
     assert time.process_time() - began < 10
+
+
+def test_one_finalist_loses_nothing_by_the_choice_and_has_the_whole_level():
+    """Its interval is that of one fixed question; the loss of a choice among one takes no part of the level."""
+    right = {"only": np.arange(1000) < 850}
+    result = hf.ReusableHoldout(1000, final=1.0).final(right, claims="winner")
+    fixed = clopper_pearson(850, 1000, math.log(BETA))
+    assert result.loss_at_most == 0.0
+    assert result.winner_interval == pytest.approx((fixed.low, fixed.high), abs=1e-9)

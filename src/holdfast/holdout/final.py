@@ -329,6 +329,9 @@ def decide_final(
         Weights of the ordered pairs for ranks, from other rows (`weights_from`).
     """
     count, means = finalists.count, finalists.means
+    claimed = dict(claims)
+    if count == 1 and set(claims) > {"loss"}:  # a choice among one loses nothing: its part goes to the other claims
+        claims = split_of({name: part for name, part in claims.items() if name != "loss"})
     at = {name: log_level + math.log(part) - 1e-12 for name, part in claims.items()}
     best = best_of(means, greater_is_better)
     interval: dict[str, tuple[float, float]] | None = None
@@ -339,7 +342,7 @@ def decide_final(
     if "winner" in at:
         winner_interval = _winner_interval(finalists, best, at["winner"], greater_is_better, alike)
     loss: float | None = None
-    if "loss" in at:
+    if "loss" in claimed:
         loss = 0.0
         for other in range(count):
             if other != best:

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -424,13 +424,9 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         finalists = {
             line.name: chosen.finalist(line.fitted.evidence) for line in sorted(self._winners, key=lambda one: one.name)
         }
-        claims = split_of(self.claims)
-        alone = len(finalists) == 1 and set(claims) > {"loss"}
-        if alone:  # nothing can be lost by a choice among one: its part goes to what else is claimed
-            claims = split_of({name: part for name, part in claims.items() if name != "loss"})
-        final = self.holdout_.final(finalists, claims, greater_is_better=chosen.greater_is_better, **chosen.declared)
-        if alone:
-            final = replace(final, loss_at_most=0.0)
+        final = self.holdout_.final(
+            finalists, self.claims, greater_is_better=chosen.greater_is_better, **chosen.declared
+        )
         winner = next(line for line in self._winners if line.name == final.winner)
         self._publish(winner, final)
         return self
