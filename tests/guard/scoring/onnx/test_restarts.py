@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import signal
 import time
@@ -27,6 +28,7 @@ from holdfast.guard.scoring.onnx import model as submitted
 from holdfast.guard.scoring.onnx import packing
 from holdfast.guard.scoring.onnx.admission import admitted
 from holdfast.guard.scoring.onnx.model import Limits, Model, predict, try_model, wanted
+from holdfast.guard.scoring.onnx.session import Session
 from tests.guard.scoring.onnx.models import linear, model, node
 
 TWO = {"a": "number", "b": "number"}
@@ -268,3 +270,30 @@ def test_real_processes_lose_the_rows_that_end_them_and_no_other(monkeypatch: py
     assert answer.guarantee.certified
     assert answer.passed
     assert 0.7 < answer.interval[0] < 0.9 < answer.interval[1]
+
+
+class _Failing:
+    """A session whose rows fail as they are told to."""
+
+    def __init__(self, failures: dict[int, Exception]) -> None:
+        self.failures = failures
+
+    def row(self, fed: Any, i: int) -> float:
+        if i in self.failures:
+            raise self.failures[i]
+        return float(i)
+
+
+def test_a_failure_that_may_be_about_memory_counts_for_the_first_row_of_a_process_only():
+    from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, RuntimeException
+
+    def predicted(failures: dict[int, Exception]) -> list[Any]:
+        found: list[Any] = []
+        with contextlib.suppress(RuntimeException):
+            for one in Session.predictions(_Failing(failures), [("x", np.zeros((3, 1)))]):
+                found.append(one)
+        return found
+
+    assert predicted({0: RuntimeException("bad_alloc")}) == [None, 1.0, 2.0]
+    assert predicted({1: RuntimeException("bad_alloc")}) == [0.0]
+    assert predicted({1: InvalidArgument("an index out of range")}) == [0.0, None, 2.0]

@@ -105,13 +105,20 @@ class Session:
         return self._scalar(found)
 
     def predictions(self, fed: list[tuple[str, NDArray[Any]]]) -> Iterator[Prediction]:
-        """A prediction for each row in turn; a row that the model fails on has none, and the others do not notice."""
+        """A prediction for each row in turn; a row that the model fails on has none, and the others do not notice.
+
+        A failure may be for want of memory that rows before it took and the system did not get back. So a failure that
+        is not of the row's own making counts only for the first row of a process; for a later one it comes through, and
+        ends the process, so that the row is tried again as the first of a fresh one.
+        """
         for i in range(len(fed[0][1])):
             try:
                 prediction = self.row(fed, i)
             except MemoryError:
                 raise
-            except Exception:  # of the runtime, or a shape that is none: either way there is no prediction
+            except Exception as error:  # of the runtime: many kinds, without a common one
+                if i and not _is_of_the_row_alone(error):
+                    raise
                 prediction = None
             yield prediction
 
@@ -132,6 +139,17 @@ class Session:
             return value if len(value) <= LONGEST and "\0" not in value else None
         plain = value.item()
         return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def _is_of_the_row_alone(error: Exception) -> bool:
+    """Whether a failure follows from the row's values, and not from the state of the process.
+
+    An output of a wrong shape does, and so does what an operator itself refuses ("invalid argument", an index out of
+    range, say). Everything else, such as "bad_alloc", may be about memory.
+    """
+    from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+    return isinstance(error, (InvalidArgument, InvalidParameter)) and "alloc" not in str(error)
 
 
 def _as(values: NDArray[Any], kind: Any) -> NDArray[Any]:
