@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 from scipy.special import bdtr, logsumexp, ndtr
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 
 from holdfast.bounds import interval
 from holdfast.bounds.interval import signs
@@ -122,7 +122,7 @@ def test_the_second_sample_by_exact_binomials(n: int, e: float, rows: str) -> No
     assert signs.second_sample(n, e, rows) <= float(np.min(exact))
 
 
-def _exact_case(n: int, sigma: float, t: float, halve: bool, no_spread: bool) -> float:
+def _exact_case(n: int, sigma: float, t: float, halve: bool = False) -> float:
     """P(|2R_3 + sigma Z| > t)/bound with two earlier answers by quadrature and the third along the posterior mean."""
     d = np.full(n, 0.5)
     flip = np.array([1.0 if i % 2 else -1.0 for i in range(n)])
@@ -142,14 +142,32 @@ def _exact_case(n: int, sigma: float, t: float, halve: bool, no_spread: bool) ->
     clock, r2 = 2 * 2 / (8 * s2), 1.0 / (2 if halve else 1)
     largest = np.array([(2 / (4 * s2) + 1 / s2) / n])
     delta = float(signs.sign_excess_rate(largest)[0]) * (clock + 2 / (2 * s2))
-    log = signs.log_kappa(t * math.sqrt(n), s2, r2, 0.0 if no_spread else clock, 2)
-    return float(probability / np.exp(log + (0.0 if halve or no_spread else delta)))
+    log = signs.log_kappa(t * math.sqrt(n), s2, r2, clock, 2)
+    return float(probability / np.exp(log + delta))
 
 
 def test_an_exact_adaptive_case_is_below_the_bound_and_wrong_versions_are_not() -> None:
-    cases = [(n, sigma, t) for n in (4, 6) for sigma in (0.12, 0.2, 0.4) for t in (0.3, 0.6, 0.9, 1.2)]
-    assert max(_exact_case(*case, halve=False, no_spread=False) for case in cases) < 1
-    assert max(_exact_case(*case, halve=True, no_spread=False) for case in cases) > 1
+    cases = [(n, sigma, t) for n in (4, 6) for sigma in (0.15, 0.6, 1.5) for t in (0.2, 0.6, 1.2, 3.0)]
+    assert max(_exact_case(*case) for case in cases) < 1
+    assert max(_exact_case(*case, halve=True) for case in cases) > 1.5
+
+
+def test_the_gaussian_world_needs_the_spread() -> None:
+    """Orthogonal questions, then one along the posterior mean: exact by one integral; without L the bound is false.
+
+    The posterior mean has squared length `lam/(1 + lam)` times a chi-square of m degrees of freedom.
+    """
+    without = 0.0
+    for m, lam, sigma, t in itertools.product((10, 60), (0.05, 0.3, 1.0), (0.5, 1.0, 2.0), (2.0, 5.0, 9.0)):
+        r = 0.8
+        levels = (np.arange(4000) + 0.5) / 4000
+        length = np.sqrt(lam / (1 + lam) * chi2.ppf(levels, m))
+        deviation = math.sqrt(sigma**2 + r * r / (1 + lam))
+        exact = float(np.mean(norm.sf((t - r * length) / deviation) + norm.sf((t + r * length) / deviation)))
+        bound = signs.log_kappa(t, sigma**2, r * r, m * lam, m)
+        assert math.log(exact) <= bound
+        without = max(without, exact / math.exp(signs.log_kappa(t, sigma**2, r * r, 0.0, m)))
+    assert without > 2
 
 
 @pytest.mark.parametrize(
