@@ -74,7 +74,7 @@ def _excesses(kappa: Array) -> Array:
 @lru_cache(maxsize=1)
 def _excess_table() -> tuple[Array, Array]:
     """Ends of cells from 0.004 to 100, and an upper bound of `Delta(x)/x` up to the right end of each cell."""
-    ends = np.exp(np.linspace(math.log(0.004), math.log(100.0), 120_000))
+    ends = np.exp(np.linspace(math.log(0.004), math.log(100.0), 200_000))
     value = _excesses(ends) + 1e-15
     # Delta never falls, so Delta(x)/x <= Delta(right)/left inside a cell
     return ends, np.maximum.accumulate(value[1:] / ends[:-1])
