@@ -140,7 +140,7 @@ def sign_comparison_rounds(
     Examples
     --------
     >>> round(sign_comparison_rounds(10_000, 100, 0.05, 5).value, 3)
-    0.052
+    0.054
     """
     gaussian_only("interval.sign-comparison-rounds", noise)
     size = _checked(questions, rounds)

@@ -48,7 +48,7 @@ class AnswerPlan:
     --------
     >>> plan = answer_plan(n=6400, questions=640, confidence=0.95)
     >>> plan.recommended.name, round(plan.recommended.half_width, 4)
-    ('sign-comparison', 0.1152)
+    ('sign-comparison', 0.1153)
     >>> type(plan.make()).__name__
     'GaussianAnswers'
     """
