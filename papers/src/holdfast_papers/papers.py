@@ -132,7 +132,13 @@ PAPERS = (
             Item("Table 2", "notation of a contingency table", code="holdfast.inference.private_tests.counts"),
             Item("Table 3", "critical values and levels at d = 100", "rogers-table-3"),
         ),
-        ("filter-comparison", "odometer-attack", "posterior-shift-gap", "private-test-levels"),
+        (
+            "filter-comparison",
+            "odometer-attack",
+            "posterior-shift-gap",
+            "private-test-levels",
+            "sign-comparison-attack",
+        ),
     ),
     Paper(
         "zhao",

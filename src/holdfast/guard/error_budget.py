@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from holdfast.accounting import GDP, Cost, PureDP
 from holdfast.accounting.costs import ZCDP
-from holdfast.bounds.numerics.exact import down, up
+from holdfast.bounds.numerics.exact import down
 from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard.policy import Policy
+from holdfast.guard.questions.mean import planned_answers
 from holdfast.guard.state import GuardState
 from holdfast.holdout.error_budget import Course, ErrorBudget
 from holdfast.inference.after_looking.record import AfterLooking
-from holdfast.inference.answers.noisy import GaussianAnswers
 
 NOISE_PART = 0.1
 """Part of the failure probability kept for the tails of noise, where there is noise; it enters by a logarithm."""
@@ -187,7 +187,7 @@ class GuardBudget:
 
     def _cap(self, place: int) -> Cost:
         if self.policy.answers == "means":
-            return _planned_cost(self.n, self.policy.questions or 1, self.policy.confidence)
+            return GDP(planned_answers(self.n, self.policy.questions or 1, self.policy.confidence, self.policy.plan).mu)
         match self.policy.quota(self.analyst):
             case PureDP(epsilon):
                 return PureDP(math.ldexp(epsilon, place))
@@ -239,14 +239,6 @@ class GuardBudget:
         """What the shares rest on."""
         privacy = self.policy.quota(self.analyst)
         return {"confidence": self.policy.confidence, "privacy": None if privacy is None else privacy.to_dict()}
-
-
-@lru_cache(maxsize=64)
-def _planned_cost(n: int, questions: int, confidence: float) -> GDP:
-    """What all answers of a plan of means cost together."""
-    plan = GaussianAnswers(n, questions, confidence)
-    total = math.fsum(plan.cost(question).mu ** 2 for question in range(1, questions + 1))
-    return GDP(up(math.sqrt(up(total, 8)), 4))
 
 
 def _amount(cost: Cost | None) -> float:

@@ -79,6 +79,8 @@ def begin(
     held, began = ledger.look(lambda view: (GuardState.of(view), view.entry(1)))
     if policy is not None and began is not None and "repeats" not in began.body["policy"]:
         policy = replace(policy, repeats=held.policy.repeats)  # a policy of before there was a choice leaves it open
+    if policy is not None and began is not None and "plan" not in began.body["policy"]:
+        policy = replace(policy, plan=held.policy.plan)  # a guard of before Theorem D goes on with the plan it had
     if policy is not None:
         policy = _without_later_kinds(policy, held.policy)
     if policy is not None and policy != held.policy:

@@ -20,6 +20,7 @@ from holdfast.holdout.error_budget import ErrorBudget, reserve_parts
 
 Accounting = Literal["filter", "odometer"]
 Answers = Literal["mixed", "means"]
+Plan = Literal["identical", "independent", "earlier"]
 Holdout = Literal["guess-and-check", "thresholdout"]
 Repeats = Literal["asker", "everyone"]
 Histories = Literal["together", "separate"]
@@ -48,8 +49,12 @@ class Policy:
         "filter": a cost beyond the cap is refused. "odometer": no cost is refused; `privacy` is then the unit of a
         doubling series of caps, and an interval pays for the first of them that holds what was spent.
     answers : str
-        "mixed" (default), or "means": bounded means only, by the posterior-shift answerer, whose intervals are the
-        narrowest known for many means. It needs `questions`.
+        "mixed" (default), or "means": bounded means only, by `GaussianAnswers`, whose intervals are the narrowest known
+        for many means. It needs `questions`.
+    plan : str
+        What the plan of `answers="means"` rests on: "identical" (default), rows independent and identically
+        distributed; "independent", rows independent, each of its own law; "earlier", the plan of guards from before
+        Theorem D, with which they go on.
     questions, failures : int, optional
         Caps on the questions and on failed checks that show a value, fixed and enforced. With planned questions each
         may use the same part of the failure probability; without, they follow a series that never ends.
@@ -124,6 +129,7 @@ class Policy:
     reserve: float | Sequence[float] = 0.0
     reserve_by: str | None = None
     histories: Histories = "together"
+    plan: Plan = "identical"
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -131,6 +137,7 @@ class Policy:
         arguments.choice("accounting", self.accounting, ("filter", "odometer"))
         arguments.choice("answers", self.answers, ("mixed", "means"))
         arguments.choice("repeats", self.repeats, ("asker", "everyone"))
+        arguments.choice("plan", self.plan, ("identical", "independent", "earlier"))
         for name, least in (("questions", 1), ("failures", 0)):
             value: Any = getattr(self, name)
             put(self, name, None if value is None else arguments.whole(name, value, at_least=least))
@@ -356,11 +363,12 @@ class Policy:
             "reserve": list(self.reserve_parts),
             "reserve_by": self.reserve_by,
             "histories": self.histories,
+            "plan": self.plan,
         }
 
     @classmethod
     def stored(cls, plain: Mapping[str, Any]) -> Self:
-        """Read a policy that a guard wrote; earlier ones gave stored answers to everyone and kept nothing for a final.
+        """Read a policy that a guard wrote; earlier ones shared stored answers, kept no final and knew no Theorem D.
 
         Examples
         --------
@@ -369,7 +377,7 @@ class Policy:
         >>> found.repeats, found.final, Policy.stored(Policy().to_dict()).final
         ('everyone', 0.0, 0.5)
         """
-        before = {"repeats": "everyone", "final": 0.0}
+        before = {"repeats": "everyone", "final": 0.0, "plan": "earlier"}
         return cls.from_dict(before | dict(plain) if isinstance(plain, Mapping) else plain)
 
     @classmethod

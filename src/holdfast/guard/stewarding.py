@@ -30,6 +30,8 @@ def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
         )
     if policy.answers != standing.policy.answers:
         raise InvalidParameter("policy must keep answers: what was answered so far is counted in that way")
+    if policy.answers == "means" and policy.plan != standing.policy.plan:
+        raise InvalidParameter(f"policy must keep plan, {standing.policy.plan!r}: answers so far had its noise")
     if standing.policy.has_looks and not policy.has_looks:
         raise InvalidParameter(
             "policy must keep a question without noise in kinds: what such answers showed is counted only there"

@@ -152,7 +152,8 @@ def test_width_falls_with_the_deviation_and_is_near_its_share_of_theorem_a() -> 
     full = interval.posterior_shift(10**6, 1000, 0.05).half_width
     assert widths[3] < 1.15 * 0.4 * full
     assert (
-        interval.small_variance(10**5, 1000, 0.05, 0.218).half_width < 0.6 * interval.best(10**5, 1000, 0.05).half_width
+        interval.small_variance(10**5, 1000, 0.05, 0.218).half_width
+        < 0.6 * interval.scheduled(10**5, 1000, 0.05).half_width
     )
 
 

@@ -21,9 +21,11 @@ IDS = [
     "interval.jung",
     "interval.posterior-shift",
     "interval.scheduled",
+    "interval.sign-comparison",
+    "interval.sign-comparison-independent",
     "interval.best",
 ]
-GAUSSIAN_ONLY = ["russo-zou", "russo-zou-kl", "xu-raginsky", "posterior-shift", "scheduled"]
+GAUSSIAN_ONLY = ["russo-zou", "russo-zou-kl", "xu-raginsky", "posterior-shift", "scheduled", "sign-comparison"]
 
 
 @pytest.mark.parametrize("id", [*IDS, "interval.non-adaptive", "interval.xu-raginsky"])

@@ -5,7 +5,7 @@ what it rests on. `best` is the one to use; the others are there to compare, to 
 """
 
 from holdfast.bounds.interval.mutual_information import minimisation, russo_zou, russo_zou_kl, xu_raginsky
-from holdfast.bounds.interval.planning import Plan, best, max_questions, required_n
+from holdfast.bounds.interval.planning import Plan, best, best_noise, max_questions, required_n
 from holdfast.bounds.interval.posterior_shift import (
     Schedule,
     discrete_noise_cost,
@@ -16,7 +16,9 @@ from holdfast.bounds.interval.posterior_shift import (
     shift_bound,
 )
 from holdfast.bounds.interval.published import bns, dfh, jung
+from holdfast.bounds.interval.rounds import best_rounds, sign_comparison_rounds, splitting_rounds, winner_only
 from holdfast.bounds.interval.sample_splitting import kl_width, non_adaptive, splitting
+from holdfast.bounds.interval.signs import sign_comparison, sign_comparison_independent
 from holdfast.bounds.interval.small_variance import small_variance, small_variance_plan
 from holdfast.bounds.interval.width import Width
 
@@ -25,6 +27,8 @@ __all__ = [
     "Schedule",
     "Width",
     "best",
+    "best_noise",
+    "best_rounds",
     "bns",
     "dfh",
     "discrete_noise_cost",
@@ -41,8 +45,13 @@ __all__ = [
     "russo_zou_kl",
     "scheduled",
     "shift_bound",
+    "sign_comparison",
+    "sign_comparison_independent",
+    "sign_comparison_rounds",
     "small_variance",
     "small_variance_plan",
     "splitting",
+    "splitting_rounds",
+    "winner_only",
     "xu_raginsky",
 ]

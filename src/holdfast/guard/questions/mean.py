@@ -81,7 +81,7 @@ class Mean(Question):
             self.expression, schema, self.low, self.high, self.default, self.where_present, ratios=not planned
         )
         if planned:
-            return PlannedMean(rows, _answers(n, policy.questions or 1, policy.confidence))
+            return PlannedMean(rows, planned_answers(n, policy.questions or 1, policy.confidence, policy.plan))
         made = NoisyPresentMean if rows.where_present else NoisyMean
         return made(rows, spend_of(self.spend, policy), n)
 
@@ -186,7 +186,7 @@ class PlannedMean(Bound):
         turn = situation.progress.answered + 1
         answers = self._answers
         if situation.source is not None:  # a test's noise; plans are cheap beside the rows
-            answers = GaussianAnswers(answers.n, answers.questions, answers.confidence, source=situation.source)
+            answers = GaussianAnswers.from_state(answers.state(), source=situation.source)
         exact = Fraction(prepared[0][0], situation.n * UNIT)
         answer = answers.answer_to(turn, exact, self.rows.low, self.rows.high)
         guarantee = Guarantee(answer.guarantee.theorem, answer.guarantee.parameters, MIXED)
@@ -199,5 +199,14 @@ class PlannedMean(Bound):
 
 
 @lru_cache(maxsize=64)
-def _answers(n: int, questions: int, confidence: float) -> GaussianAnswers:
-    return GaussianAnswers(n, questions, confidence)
+def planned_answers(n: int, questions: int, confidence: float, plan: str) -> GaussianAnswers:
+    """The answerer of a policy of means; a guard from before Theorem D keeps the plan it began with.
+
+    Examples
+    --------
+    >>> planned_answers(1000, 100, 0.95, "identical").method, planned_answers(1000, 100, 0.95, "earlier").method
+    ('interval.sign-comparison', 'interval.scheduled')
+    """
+    if plan == "earlier":
+        return GaussianAnswers(n, questions, confidence, method="earlier")
+    return GaussianAnswers(n, questions, confidence, rows="independent" if plan == "independent" else "identical")

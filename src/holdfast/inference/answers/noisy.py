@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from holdfast.accounting.costs import GDP, Cost, PureDP
 from holdfast.bounds import interval
+from holdfast.bounds.interval.signs import RowLaw
 from holdfast.bounds.interval.width import Width
 from holdfast.bounds.numerics.exact import float_down, up
 from holdfast.core import arguments
 from holdfast.data.values import Rows
+from holdfast.errors import InvalidParameter
 from holdfast.inference.answers.answerer import VALUE_ERROR, Answerer, exact_mean, exact_means
 from holdfast.mechanisms.additive import Laplace
 from holdfast.mechanisms.answer import Answer
@@ -111,9 +113,20 @@ class NoisyAnswers(Answerer):
 
 
 GaussianMethod = Literal[
-    "best", "scheduled", "posterior-shift", "jung", "bns", "russo-zou-kl", "russo-zou", "xu-raginsky", "dfh"
+    "best",
+    "earlier",
+    "sign-comparison",
+    "scheduled",
+    "posterior-shift",
+    "jung",
+    "bns",
+    "russo-zou-kl",
+    "russo-zou",
+    "xu-raginsky",
+    "dfh",
 ]
 _GAUSSIAN: dict[str, Callable[..., Width]] = {
+    "sign-comparison": interval.sign_comparison,
     "scheduled": interval.scheduled,
     "posterior-shift": interval.posterior_shift,
     "jung": interval.jung,
@@ -125,13 +138,16 @@ _GAUSSIAN: dict[str, Callable[..., Width]] = {
 }
 
 
+_LAWS = ("identical", "independent")
+
+
 class GaussianAnswers(NoisyAnswers):
     """Answers up to `questions` adaptively chosen means of `n` rows with Gaussian noise.
 
     With probability `confidence` every interval holds, whatever the analyst does with the answers, as long as rows are
-    independent and nothing else computed from them reaches the analyst. The noise scale, or a falling schedule of them,
-    is fixed by the plan. Noise is a real Gaussian number rounded to a grid (`noise.rounded_gaussian`), as the theorems
-    need; the rounding is in the half-width.
+    independent and identically distributed and nothing else computed from them reaches the analyst. A falling schedule
+    of noise scales is fixed by the plan, and `mu` says how private all answers together are. Noise is a real Gaussian
+    number rounded to a grid (`noise.rounded_gaussian`), as the theorems need; the rounding is in the half-width.
 
     Parameters
     ----------
@@ -142,8 +158,16 @@ class GaussianAnswers(NoisyAnswers):
     confidence : float
         Probability that all intervals hold, in (0, 1).
     method : str
-        "best" (default): the smaller of "scheduled" (Theorem B) and "posterior-shift" (Theorem A, constant noise).
-        The others are the published bounds in their best valid form, for comparison.
+        "best" (default): the narrowest of "sign-comparison" (Theorem D), "scheduled" (Theorem B) and "posterior-shift"
+        (Theorem A, constant noise). "earlier": the smaller of the last two, which "best" was before Theorem D; a stored
+        plan of that time goes on with it. The others are the published bounds in their best valid form.
+    rows : str
+        What is promised about the rows: "identical" (default), independent and identically distributed; "independent",
+        independent, each of its own law. Theorem D has a slightly wider form for the latter.
+    rounds : int, optional
+        In how many rounds of equal size the answers are seen. The questions of a round must be chosen before any of its
+        answers, and are asked together with `means`. The noise is then smaller (Theorem D with rounds); `SplitAnswers`
+        with the same rounds is narrower still for few of them.
     source : noise.Source, optional
         Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
 
@@ -151,7 +175,7 @@ class GaussianAnswers(NoisyAnswers):
     --------
     >>> answers = GaussianAnswers(n=100_000, questions=1000, confidence=0.95)
     >>> round(answers.half_width, 4), answers.method
-    (0.0497, 'interval.scheduled')
+    (0.0312, 'interval.sign-comparison')
     >>> import numpy as np
     >>> answer = answers.mean(np.arange(100_000) % 4 == 0)
     >>> answer.interval[0] < 0.25 < answer.interval[1], answer.remaining
@@ -171,18 +195,68 @@ class GaussianAnswers(NoisyAnswers):
         confidence: float,
         *,
         method: GaussianMethod = "best",
+        rows: RowLaw = "identical",
+        rounds: int | None = None,
         source: Source | None = None,
     ) -> None:
         super().__init__(n, questions, confidence, source)
-        self._method = arguments.choice("method", method, ("best", *_GAUSSIAN))
-        names = ("scheduled", "posterior-shift") if self._method == "best" else (self._method,)
-        widths = [_GAUSSIAN[name](self.n, self.questions, self.beta) for name in names]
-        self.width = min(widths, key=lambda width: width.half_width)
+        self._method = arguments.choice("method", method, ("best", "earlier", *_GAUSSIAN))
+        self.rows: RowLaw = "identical" if arguments.choice("rows", rows, _LAWS) == "identical" else "independent"
+        self.rounds = None if rounds is None else arguments.whole("rounds", rounds, at_least=1, at_most=self.questions)
+        if self.rounds is not None and self._method != "best":
+            raise InvalidParameter(f"method must be 'best' where answers come in rounds, got {self._method!r}")
+        self.width = self._planned()
         self.grid = fine_grid(self.width.least_sigma)
+
+    def _planned(self) -> Width:
+        size = self.n, self.questions, self.beta
+        if self.rounds is not None:
+            noisy = interval.best_noise(*size, rows=self.rows)
+            together = interval.sign_comparison_rounds(*size, self.rounds, rows=self.rows)
+            return min(noisy, together, key=lambda width: width.half_width)
+        if self._method == "best":
+            return interval.best_noise(*size, rows=self.rows)
+        if self._method == "earlier":
+            widths = [interval.scheduled(*size), interval.posterior_shift(*size)]
+            return min(widths, key=lambda width: width.half_width)
+        if self._method == "sign-comparison" and self.rows == "independent":
+            return interval.sign_comparison_independent(*size)
+        return _GAUSSIAN[self._method](*size)
+
+    @property
+    def batch(self) -> int:
+        """How many questions a round has, and `means` takes at once; 1 where there are no rounds."""
+        return 1 if self.rounds is None else -(-self.questions // self.rounds)
+
+    @property
+    def mu(self) -> float:
+        """All answers together are `mu`-Gaussian differentially private for replacing one row."""
+        schedule = self.width.schedule
+        runs = [(self.questions, self.width.sigma)]
+        runs = runs if schedule is None else list(zip(schedule.counts, schedule.scales, strict=True))
+        return up(math.sqrt(math.fsum(count / (self.n * sigma) ** 2 for count, sigma in runs)), 16)
 
     def parameters(self) -> dict[str, Any]:
         """The arguments that make this plan again."""
-        return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
+        plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
+        return plain | {"rows": self.rows} | ({} if self.rounds is None else {"rounds": self.rounds})
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
+        """The answerer that `state()` was taken from; a state of before Theorem D goes on with the plan it had."""
+        if isinstance(state, Mapping) and state.get("kind") == cls.kind and "rows" not in state:
+            state = dict(state) | ({"method": "earlier"} if state.get("method", "best") == "best" else {})
+        return super().from_state(state, source)
+
+    def _count(self, count: int = 1) -> int:
+        if self.rounds is not None and count != min(self.batch, self.questions - self.asked):
+            left = self.questions - self.asked
+            if left > 0:
+                raise InvalidParameter(
+                    f"table must have the {min(self.batch, left)} questions of a whole round, chosen together, "
+                    f"got {count}"
+                )
+        return super()._count(count)
 
     def cost(self, question: int) -> GDP:
         """`1/(n sigma)`-Gaussian differential privacy: the noise is a real Gaussian, rounded afterwards."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.bounds.interval.rounds import splitting_rounds
 from holdfast.bounds.interval.sample_splitting import splitting
 from holdfast.bounds.one_question.means import hoeffding, kl
 from holdfast.core import arguments
@@ -43,6 +44,9 @@ class SplitAnswers(Answerer):
         How many questions may be asked, at most `n`; one more is refused.
     confidence : float
         Probability that all intervals hold, in (0, 1).
+    rounds : int, optional
+        In how many rounds of equal size the answers are seen; as many as questions if not given. The questions of a
+        round are chosen before any of its answers and share one part of the rows, which is that much larger.
     family : str
         "kl" (default): the Chernoff interval, narrow for means near an end of the range, never wider than "hoeffding".
     source : Source, optional
@@ -65,12 +69,23 @@ class SplitAnswers(Answerer):
     kind: ClassVar[str] = "split"
 
     def __init__(
-        self, n: int, questions: int, confidence: float, *, family: Family = "kl", source: Source | None = None
+        self,
+        n: int,
+        questions: int,
+        confidence: float,
+        *,
+        family: Family = "kl",
+        rounds: int | None = None,
+        source: Source | None = None,
     ) -> None:
         super().__init__(n, questions, confidence, source)
         self.family = arguments.choice("family", family, _FAMILIES)
-        self.width = splitting(self.n, self.questions, self.beta)
-        self.part = self.n // self.questions
+        self.rounds = None if rounds is None else arguments.whole("rounds", rounds, at_least=1, at_most=self.questions)
+        if self.rounds is None:
+            self.width = splitting(self.n, self.questions, self.beta)
+        else:
+            self.width = splitting_rounds(self.n, self.questions, self.beta, self.rounds)
+        self.part = self.n // (self.questions if self.rounds is None else self.rounds)
         self._seed = self._source.word() << 64 | self._source.word()
         self._order: npt.NDArray[np.intp] | None = None
 
@@ -90,17 +105,31 @@ class SplitAnswers(Answerer):
             # back by a later release must give the same parts. Two equal words among them change nothing that counts.
             words = np.random.PCG64(self._seed).random_raw(self.n)
             self._order = np.argsort(words, kind="stable")
-        return np.sort(self._order[self.asked * self.part : min(self.asked + 1, self.questions) * self.part])
+        if self.asked == self.questions:
+            return self._order[:0]
+        place = self.asked // self.batch
+        return np.sort(self._order[place * self.part : (place + 1) * self.part])
+
+    @property
+    def batch(self) -> int:
+        """How many questions share a part of the rows: those of a round, and one where there are no rounds."""
+        return 1 if self.rounds is None else -(-self.questions // self.rounds)
 
     @property
     def guarantee(self) -> Guarantee:
         """The theorem."""
         parameters = {"n": self.n, "questions": self.questions, "beta": self.beta, "family": self.family}
+        if self.rounds is not None:
+            said = (
+                "rows independent and alike; questions of a round chosen before its answers; a part answers one round"
+            )
+            return Guarantee("interval.splitting-rounds", parameters | {"rounds": self.rounds}, said)
         return Guarantee("interval.splitting", parameters, "rows independent and alike; a part answers one question")
 
     def parameters(self) -> dict[str, Any]:
         """The arguments that make this plan again."""
-        return {"n": self.n, "questions": self.questions, "confidence": self.confidence, "family": self.family}
+        plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "family": self.family}
+        return plain if self.rounds is None else plain | {"rounds": self.rounds}
 
     def state(self) -> dict[str, Any]:
         """Plan, progress and what the order is made from, as plain data for `from_state`; nothing about rows."""
@@ -127,7 +156,45 @@ class SplitAnswers(Answerer):
             order.
         low, high : float
             The range of the function, declared without looking at the rows.
+
+        Raises
+        ------
+        InvalidParameter
+            Among others: the plan has rounds, whose questions are asked together with `means`.
         """
+        if self.rounds is not None:
+            raise InvalidParameter("the questions of a round must be asked together, with means(table)")
+        return self._answer(values, low, high)
+
+    def means(self, table: npt.ArrayLike, low: float = 0.0, high: float = 1.0) -> tuple[Answer, ...]:
+        """Answer a whole round: one column of `table` a question, all chosen before any of its answers is seen.
+
+        Parameters
+        ----------
+        table : array
+            The functions' values on each of the `n` rows, of which only `rows` are looked at.
+        low, high : float
+            The range of the functions, declared without looking at the rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> answers = SplitAnswers(n=1000, questions=100, confidence=0.95, rounds=2)
+        >>> first = answers.means(np.zeros((1000, 50)))
+        >>> len(first), answers.part, answers.remaining
+        (50, 500, {'questions': 50})
+        """
+        array = np.asarray(table)
+        due = min(self.batch, self.questions - self.asked)
+        if array.ndim != 2 or array.shape[0] != self.n or array.shape[1] != max(due, 1):
+            raise InvalidParameter(
+                f"table must have {self.n} rows and the {max(due, 1)} questions of a round, one column each"
+            )
+        for place in range(array.shape[1]):  # nothing is answered where one column is refused
+            summarise(column(array[:, place], "table")[self.rows], n=self.part, low=low, high=high)
+        return tuple(self._answer(array[:, place], low, high) for place in range(array.shape[1]))
+
+    def _answer(self, values: npt.ArrayLike, low: float, high: float) -> Answer:
         low, high = arguments.value_range(low, high)
         array = column(values, "values")
         if array.shape[0] not in (self.n, self.part):
