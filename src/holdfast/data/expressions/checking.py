@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from holdfast.data.expressions import lowering, patterns, tree
 from holdfast.data.schema import Kind, Schema, plain_text
@@ -279,6 +279,7 @@ def never_negative(node: tree.Node) -> bool:
 # --- Checking ---------------------------------------------------------------------------------------------------------
 
 ValueKind = Literal["number", "boolean", "text", "date", "timestamp", "timestamptz"]
+VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 
 
 @dataclass(frozen=True, slots=True)
