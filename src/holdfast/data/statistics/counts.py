@@ -49,9 +49,7 @@ def categories_of(schema: Schema, name: str, categories: Categories | None) -> C
         raise InvalidParameter(f"column must be one of the schema, got {str(name)[:60]!r}")
     column = schema[name]
     if column.kind not in ("text", "integer", "boolean"):
-        instead = (
-            "a number has edges of bins" if column.kind == "number" else f"count by year({name}) or its other parts"
-        )
+        instead = "a number has edges of bins" if column.kind == "number" else "a date has parts such as year(d)"
         raise InvalidParameter(f"column {name!r} must be text, integer or boolean to have categories; {instead}")
     if categories is None:
         categories = (False, True) if column.kind == "boolean" else column.values
