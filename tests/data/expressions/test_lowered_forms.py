@@ -95,6 +95,19 @@ def test_means(text: str, row: dict[str, Any], wanted: Any) -> None:
     assert from_json(to_json(parse(text))) == parse(text)
 
 
+def test_words_of_the_new_forms_are_still_names() -> None:
+    names = ["date", "timestamp", "cast", "as", "like", "year", "ln"]
+    for name in names:
+        node = tree.Comparison(">", tree.Name(name), tree.Call("cast", (tree.Name(name), tree.Text("number"))))
+        assert parse(to_text(node)) == node
+    assert parse("date = 1 and cast > 2") == tree.And(
+        (
+            tree.Comparison("=", tree.Name("date"), tree.Number(1)),
+            tree.Comparison(">", tree.Name("cast"), tree.Number(2)),
+        )
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [

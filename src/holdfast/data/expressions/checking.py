@@ -408,7 +408,7 @@ class _Checker:
             case tree.Between(operand, low, high):
                 self._comparison("<=", low, operand, "between")
                 self._comparison("<=", operand, high, "between")
-                return self._joined("boolean", [self.facts_of(part) for part in (operand, operand, low, high)])
+                return self._joined("boolean", [self.facts_of(part) for part in (operand, low, high)])
             case tree.In(operand, values):
                 return self._in(operand, values)
             case tree.IsNull(operand):

@@ -485,7 +485,8 @@ def to_text(node: tree.Node) -> str:
     """
     match node:
         case tree.Name(column):
-            return column if WORD.match(column) and column.lower() not in WORDS else f'"{column}"'
+            plain = WORD.match(column) and column.lower() not in WORDS and column.lower() != "as"
+            return column if plain else f'"{column}"'
         case tree.Number(value):
             return repr(value)
         case tree.Text(value):
