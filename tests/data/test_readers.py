@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,17 @@ from holdfast.errors import HoldfastError, InvalidParameter, SampleUnavailable
 ENGINES: tuple[Any, ...] = ("polars", "duckdb")
 
 
+COMPARED = {
+    "integer": "> 1",
+    "number": "> 1",
+    "boolean": "= true",
+    "text": "= ''",
+    "date": "> date '2020-12-31'",
+    "timestamp": "> timestamp '2020-12-31 12:00:00'",
+    "timestamptz": "> timestamptz '2020-12-31 12:00:00Z'",
+}
+
+
 def read(path: Path, schema: Any = None) -> tuple[Any, ...]:
     """What a file is for every engine: schema, rows and statistics, or the refusal."""
     found = []
@@ -29,11 +41,7 @@ def read(path: Path, schema: Any = None) -> tuple[Any, ...]:
         try:
             with table(path, engine=engine, schema=schema) as sample:
                 asked = [Count(f'"{column.name}" is null') for column in sample.schema]
-                asked += [
-                    Count(f'"{column.name}" {"> 1" if column.kind in ("integer", "number") else "= " + one}')
-                    for column in sample.schema
-                    for one in (("''",) if column.kind == "text" else ("true",))
-                ]
+                asked += [Count(f'"{column.name}" {COMPARED[column.kind]}') for column in sample.schema]
                 found.append((sample.schema, sample.n, sample.fingerprint(), tuple(map(tuple, sample.measure(asked)))))
         except HoldfastError as error:
             found.append((type(error), str(error), error.__context__ is None or error.__suppress_context__))
@@ -292,6 +300,11 @@ def test_kinds_of_parquet_columns(tmp_path: Path) -> None:
         "half": pa.array([1.5], pa.float32()).cast(pa.float16()),
         "span": pa.array([1], pa.duration("us")),
         "day": pa.array([1], pa.date32()),
+        "price": pa.array([Decimal("1.10")], pa.decimal128(38, 2)),
+        "when": pa.array([1], pa.timestamp("ms")),
+        "moment": pa.array([1], pa.timestamp("us", "Asia/Kathmandu")),
+        "nano": pa.array([1], pa.timestamp("ns")),
+        "clock": pa.array([1], pa.time64("us")),
         "bytes": pa.array([b"a"]),
         "list": pa.array([[1]]),
         "map": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())),
@@ -301,8 +314,9 @@ def test_kinds_of_parquet_columns(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table(held), path)
     kinds = {column.name: column.kind for column in read(path)[0]}
-    assert kinds == {"i": "integer", "u": "integer", "f": "number", "view": "text"}
-    for name in ("big", "half", "span", "day", "bytes", "list", "map", "null"):
+    times = {"day": "date", "when": "timestamp", "moment": "timestamptz"}
+    assert kinds == {"i": "integer", "u": "integer", "f": "number", "price": "number", "view": "text"} | times
+    for name in ("big", "half", "span", "nano", "clock", "bytes", "list", "map", "null"):
         kind, words, _ = read(path, {name: "number"})
         assert (kind, f"schema must leave out column {name!r}" in words) == (InvalidParameter, True)
 

@@ -41,8 +41,8 @@ RAGGED = np.array([None, [1], [1, 2]], dtype=object)
         ({"a": np.zeros((2, 2))}, "numpy", "column 'a' must be a one-dimensional array"),
         ({"a": [[1], [1, 2]]}, "numpy", "column 'a' must be a one-dimensional array"),
         ({"a": SECRET}, "numpy", "column 'a' must be a one-dimensional array"),
-        ({"a": RAGGED}, "numpy", "source must have a column of numbers, truth values or texts, and has none"),
-        ({"a": np.array([1j])}, "numpy", "source must have a column of numbers, truth values or texts, and has none"),
+        ({"a": RAGGED}, "numpy", "source must have a column of numbers, truth values, texts or dates, and has none"),
+        ({"a": np.array([1j])}, "numpy", "source must have a column of numbers, truth values, texts or dates, and has"),
         ({"a": np.array([1], np.uint64)}, "numpy", "source must have a column of numbers"),
         ({"a": [f"{SECRET} \ud800"]}, "numpy", "column 'a' must hold texts in Unicode, without half a letter"),
         ({"a": [f"{SECRET} \ud800"]}, "polars", "source must have columns of one length, each of one type"),
@@ -76,7 +76,7 @@ def test_an_address_that_cannot_be_read_is_not_shown() -> None:
 @pytest.mark.parametrize("engine", ["polars", "numpy"])
 @pytest.mark.parametrize(
     ("values", "kind", "found"),
-    [([1.5], "integer", "number"), ([True], "integer", "boolean"), (["a"], "number", "text"), ([1], "text", "integer")],
+    [([1.5], "integer", "number"), ([True], "integer", "boolean"), (["a"], "number", "text"), ([1], "date", "integer")],
 )
 def test_a_declared_kind_is_the_one_that_is_there(engine: Any, values: list[Any], kind: Any, found: str) -> None:
     with pytest.raises(InvalidParameter, match=f"schema must give column 'a' the kind {found}, got {kind}"):

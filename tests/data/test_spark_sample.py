@@ -121,11 +121,12 @@ def test_a_file_that_is_rewritten_with_its_old_time_is_noticed(
 def test_kinds_of_columns(spark_session: SparkSession) -> None:
     frame = spark_session.sql(
         "select cast(1 as tinyint) a, cast(2.5 as float) b, date'2020-01-01' d, cast(1.5 as decimal(5, 2)) e, "
-        "'x' collate utf8_lcase as f, 'y' as g"
+        "'x' collate utf8_lcase as f, 'y' as g, interval 1 day as h"
     )
-    assert table(frame).schema == Schema({"a": "integer not null", "b": "number not null", "g": "text not null"})
-    with pytest.raises(InvalidParameter, match="which is a decimal"):
-        table(frame, schema={"e": "number"})
+    kinds = {"a": "integer", "b": "number", "d": "date", "e": "number", "g": "text"}
+    assert table(frame).schema == Schema({name: f"{kind} not null" for name, kind in kinds.items()})
+    with pytest.raises(InvalidParameter, match="which is a interval"):
+        table(frame, schema={"h": "number"})
     with pytest.raises(InvalidParameter, match="collate"):
         table(frame, schema={"f": "text"})
     with pytest.raises(InvalidParameter, match="engine must be spark"):

@@ -26,7 +26,7 @@ BLOCK = 1 << 22
 """Bytes that are worked on at a time, and the most that one row may have."""
 
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-_ARROW = {"number": "double", "integer": "int64", "boolean": "bool", "text": "string"}
+_ARROW = {"number": "double", "integer": "int64", "boolean": "bool", "text": "string", "date": "date32"}
 _WHOLE = b"0123456789-"
 _NUMBER = _WHOLE + b"+.eE" + b"nNaAiIfFtTyY"
 """Characters of numbers, of `nan`, `inf` and `infinity`. Arrow alone would also take `0x1F` and `nan(1)`."""
@@ -83,7 +83,7 @@ def read(path: Path, schema: Schema, columns: Iterable[str]) -> pa.RecordBatchRe
     """Some columns of a file that was examined, a batch of rows after the other, in order."""
     from pyarrow import csv as arrow_csv
 
-    types = {name: _ARROW[schema[name].kind] for name in columns}
+    types = {name: _type(schema[name].kind) for name in columns}
     return arrow_csv.open_csv(
         str(path),
         arrow_csv.ReadOptions(block_size=BLOCK),
@@ -98,6 +98,14 @@ def read(path: Path, schema: Schema, columns: Iterable[str]) -> pa.RecordBatchRe
             false_values=FALSE,
         ),
     )
+
+
+def _type(kind: Kind) -> pa.DataType:
+    import pyarrow as pa
+
+    if kind in _ARROW:
+        return pa.type_for_alias(_ARROW[kind])
+    return pa.timestamp("us", "UTC" if kind == "timestamptz" else None)
 
 
 def _guessed(path: Path, names: list[str]) -> tuple[dict[str, Kind], int]:
@@ -189,6 +197,15 @@ _MEANT: Mapping[Kind, str] = {
     "number": "a number such as -1.5e3",
     "boolean": "true or false",
     "text": "text",
+    "date": "a date such as 2020-12-31",
+    "timestamp": "a timestamp such as 2020-12-31 23:59:59",
+    "timestamptz": "a timestamp with its zone such as 2020-12-31 23:59:59+01:00",
+}
+_TIMES: Mapping[Kind, str] = {
+    "date": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    "timestamp": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$",
+    "timestamptz": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})$",
 }
 
 
@@ -202,10 +219,14 @@ def _fits(kind: Kind, written: pa.Array) -> bool:
     if kind == "boolean":
         words = pc.is_in(written, pa.array([*TRUE, *FALSE]))
         return bool((words.true_count + written.null_count) == len(written))
-    if not _is_spelled_with(_WHOLE if kind == "integer" else _NUMBER, written):
+    if kind in _TIMES:
+        spelt = pc.match_substring_regex(written, _TIMES[kind])
+        if spelt.true_count + written.null_count != len(written):
+            return False
+    elif not _is_spelled_with(_WHOLE if kind == "integer" else _NUMBER, written):
         return False
     try:
-        pc.cast(written, _ARROW[kind])
+        pc.cast(written, _type(kind))
     except pa.ArrowInvalid:
         return False
     return True

@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.data.csv_files import checked_names
+from holdfast.data.engines.sql_columns import RawType
 from holdfast.data.sample import CHANGED
-from holdfast.data.schema import Kind, Schema
+from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMATS = ("parquet", "csv")
+MOST_DIGITS = 38
+"""Digits of a decimal in Parquet files: Spark reads no more."""
 _ROWS = 1 << 16
 
 
@@ -123,17 +126,28 @@ def parts_differ(where: str, column: str, *types: object) -> InvalidParameter:
     )
 
 
-def parquet_kind(type_: pa.DataType) -> Kind | None:
-    """The kind of a column of a Parquet file: the same for every engine, None for a type that no kind stands for."""
+def parquet_raw(type_: pa.DataType) -> RawType | None:
+    """What a column of a Parquet file holds: the same for every engine, None for a type that no kind stands for.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> [parquet_raw(type_) for type_ in (pa.int8(), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.date32())]
+    ['int64', 'timestamptz', None, 'date']
+    """
     from pyarrow import types
 
     if types.is_integer(type_):
-        return None if types.is_uint64(type_) else "integer"
+        return None if types.is_uint64(type_) else "int64"
     if types.is_float32(type_) or types.is_float64(type_):
-        return "number"
-    if types.is_boolean(type_):
-        return "boolean"
-    return "text" if types.is_string(type_) else None
+        return "float32" if types.is_float32(type_) else "float64"
+    if types.is_timestamp(type_):  # Spark does not read nanoseconds
+        return None if type_.unit == "ns" else "timestamp" if type_.tz is None else "timestamptz"
+    if types.is_decimal(type_):
+        return "decimal" if type_.precision <= MOST_DIGITS else None
+    if types.is_date32(type_):
+        return "date"
+    return "boolean" if types.is_boolean(type_) else "string" if types.is_string(type_) else None
 
 
 def check_texts(files: Files, schema: Schema) -> None:
@@ -144,6 +158,7 @@ def check_texts(files: Files, schema: Schema) -> None:
     texts = [column.name for column in schema if column.kind == "text"]
     if not texts:
         return
+    # A column of whole numbers that is declared as text is always UTF-8, and passes.
     for name in files.names:
         with pq.ParquetFile(name, pre_buffer=False) as file:
             for part in file.iter_batches(_ROWS, columns=texts):

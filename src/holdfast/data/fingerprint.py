@@ -152,7 +152,7 @@ def words(column: Column, held: Held) -> tuple[Words | list[Words], NDArray[np.b
         return [values.hashes[lane][values.codes] for lane in range(LANES)], missing
     if column.kind == "boolean":
         return values.astype(np.bool_).astype(np.uint64), missing
-    if column.kind == "integer":
+    if column.kind != "number":
         return values.astype(np.int64, copy=False).view(np.uint64), missing
     numbers = values.astype(np.float64, copy=False) + 0.0  # minus zero becomes zero
     nan = np.isnan(numbers)
@@ -560,13 +560,17 @@ def held(column: Column, array: Any) -> Held:
         array = array.combine_chunks()
     missing = _numpy(pc.is_null(array), np.bool_) if array.null_count else None
     if column.kind == "text":
-        if pa.types.is_dictionary(array.type):
+        if pa.types.is_dictionary(array.type) or pa.types.is_integer(array.type):
             array = pc.cast(array, pa.large_string())
         coded = array.dictionary_encode()
         return Texts(_numpy(coded.indices, np.int32, missing), coded.dictionary.to_pylist() or [""]), missing
-    type_, kind = _TYPES[column.kind]
+    if pa.types.is_temporal(array.type):
+        return _times(array, missing), missing
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.string())  # by way of its digits: Arrow's own doubles are not the nearest ones
+    type_, kind = _TYPES.get(column.kind, _TYPES["integer"])
     # Not safe: whole numbers above 2**53 become the nearest double, as in questions.
-    return _numpy(array.cast(type_, safe=column.kind == "integer"), kind, missing), missing
+    return _numpy(array.cast(type_, safe=kind is np.int64), kind, missing), missing
 
 
 _TYPES: dict[str, tuple[str, Any]] = {
@@ -574,6 +578,23 @@ _TYPES: dict[str, tuple[str, Any]] = {
     "integer": ("int64", np.int64),
     "number": ("double", np.float64),
 }
+
+
+def _times(array: Any, missing: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """Days of dates, microseconds of timestamps; parts of a microsecond are dropped."""
+    import pyarrow as pa
+
+    if pa.types.is_date32(array.type):
+        return _numpy(array, np.int32, missing).astype(np.int64)
+    found = _numpy(array, np.int64, missing)
+    match array.type.unit:
+        case "s":
+            return found * 1_000_000
+        case "ms":
+            return found * 1_000
+        case "ns":
+            return found // 1_000
+    return found
 
 
 def _numpy(array: Any, kind: Any, missing: NDArray[np.bool_] | None = None) -> NDArray[Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,8 +15,8 @@ from holdfast.errors import InvalidParameter
 
 # --- Schema -----------------------------------------------------------------------------------------------------------
 
-Kind = Literal["number", "integer", "boolean", "text"]
-"""`number` is a double, `integer` a whole number of 64 bits; dates and decimals are none of these."""
+Kind = Literal["number", "integer", "boolean", "text", "date", "timestamp", "timestamptz"]
+"""`number` is a double, also for decimals, `integer` a whole number of 64 bits; a `timestamptz` has a time zone."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LONGEST_NAME = 200
@@ -32,8 +34,8 @@ class Column:
     name : str
         As questions spell it, letter for letter. Printable, without quotes, backslashes and backticks, so that it can
         be quoted in every SQL dialect.
-    kind : {"number", "integer", "boolean", "text"}
-        What its values are.
+    kind : {"number", "integer", "boolean", "text", "date", "timestamp", "timestamptz"}
+        What its values are. A `timestamp` is a day and a time without a zone, a `timestamptz` a moment, seen in UTC.
     values : tuple of str or int, optional
         The categories that are declared in public; text for a text column, whole numbers for an integer one. A row may
         hold others: they count as "other".
@@ -51,7 +53,7 @@ class Column:
     >>> Column("age", "float")
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: kind of column 'age' must be one of number, integer, boolean, text, got 'float'
+    holdfast.errors.InvalidParameter: kind of column 'age' must be one of number, integer, boolean, text, date, ...
     """
 
     name: str
@@ -275,6 +277,10 @@ _NAMED = 20
 """Columns that an error names at most."""
 
 
+_WIDER: Mapping[Kind, tuple[Kind, ...]] = {"integer": ("number", "text"), "timestamp": ("timestamptz",)}
+"""What else a column of a kind may be declared to be."""
+
+
 def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schema:
     """The schema of a sample: what was declared, checked against what is there; by default all columns that fit.
 
@@ -283,7 +289,8 @@ def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schem
     found : mapping
         Kinds of the columns that the source has.
     declared : Schema or mapping, optional
-        The columns that questions may use. A column of whole numbers may be declared a number.
+        The columns that questions may use. A column of whole numbers may be declared a number, or a text, which keeps
+        the digits that a double has no room for; a timestamp without a zone may be declared one of UTC.
     types : mapping
         What the source calls the types, for errors.
 
@@ -291,15 +298,15 @@ def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schem
     --------
     >>> settled({"age": "integer", "born": None}, None, {})
     Schema(age integer)
-    >>> settled({"age": "integer", "born": None}, {"born": "text"}, {"born": "date"})
+    >>> settled({"age": "integer", "stay": None}, {"stay": "text"}, {"stay": "interval"})
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: schema must leave out column 'born', which is a date; make it a double, ...
+    holdfast.errors.InvalidParameter: schema must leave out column 'stay', which is a interval; make it a double, ...
     """
     if declared is None:
         usable: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not usable:
-            raise InvalidParameter("source must have a column of numbers, truth values or texts, and has none")
+            raise InvalidParameter("source must have a column of numbers, truth values, texts or dates, and has none")
         return Schema(usable)
     schema = declared if isinstance(declared, Schema) else Schema(declared)
     for column in schema:
@@ -310,9 +317,10 @@ def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schem
         if kind is None:
             raise InvalidParameter(
                 f"schema must leave out column {column.name!r}, which is a {types.get(column.name)}; make it a double, "
-                "a whole number of 64 bits, a truth value or a text where the data are kept"
+                "a whole number of 64 bits, a decimal, a truth value, a text, a date, or a "
+                "timestamp in microseconds where the data are kept"
             )
-        if kind != column.kind and not (kind == "integer" and column.kind == "number"):
+        if kind != column.kind and column.kind not in _WIDER.get(kind, ()):
             raise InvalidParameter(f"schema must give column {column.name!r} the kind {kind}, got {column.kind}")
     return schema
 
@@ -320,7 +328,7 @@ def settled(found: Found, declared: Declared, types: Mapping[str, Any]) -> Schem
 def of_one_kind(name: str, values: Any) -> Any:
     """A column as it was given; where it is a list, so that every engine takes it for the same: None is missing.
 
-    Whole numbers among others become numbers.
+    Whole numbers among others become numbers, and so do decimals; timestamps with a zone are moved to UTC.
 
     Examples
     --------
@@ -342,6 +350,13 @@ def of_one_kind(name: str, values: Any) -> Any:
     kinds = {_kind_of(type_) for type_ in types}
     if None in kinds:
         return values
+    if "timestamp" in kinds:
+        listed = [_without_local_zone(value) for value in listed]
+        zoned = {value.tzinfo is not None for value in listed if isinstance(value, datetime)}
+        if len(zoned) > 1:
+            raise InvalidParameter(f"column {name!r} must hold timestamps with a zone or without one, and holds both")
+    if Decimal in types:
+        return [None if value is None else float(value) for value in listed]
     if any(issubclass(type_, np.generic) for type_ in types):
         listed = [value.item() if isinstance(value, np.generic) else value for value in listed]
     if kinds == {"integer"} and not all(value is None or -(2**63) <= value < 2**63 for value in listed):
@@ -356,12 +371,18 @@ def of_one_kind(name: str, values: Any) -> Any:
         raise InvalidParameter(f"column {name!r} must hold numbers that fit a double") from None
 
 
+def _without_local_zone(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
+
+
 def _kind_of(type_: type) -> Kind | None:
     """The kind of a value of Python or NumPy; None for anything else, which is for the engine to refuse."""
     kinds: tuple[tuple[Kind, tuple[type, ...]], ...] = (
         ("boolean", (bool, np.bool_)),
         ("integer", (int, np.integer)),
-        ("number", (float, np.floating)),
+        ("number", (float, np.floating, Decimal)),
         ("text", (str,)),
+        ("timestamp", (datetime,)),
+        ("date", (date,)),
     )
     return next((kind for kind, types in kinds if issubclass(type_, types)), None)

@@ -48,8 +48,9 @@ def table(
         The table or view of a database: `"people"` or `"census.people"`.
     schema : Schema or mapping, optional
         The columns that questions may use, with their kinds. By default all columns whose type is a number, a truth
-        value or a text. Declare it for CSV, where types are guessed otherwise, and where categories are public. A kind
-        may be followed by `not null`, where every row has a value, or `null`: `{"age": "integer not null"}`. Where
+        value, a text, a date or a timestamp. Declare it for CSV, where types are guessed otherwise, and where
+        categories are public. A kind may be followed by `not null`, where every row has a value, or `null`:
+        `{"age": "integer not null"}`. Where
         neither is said, missing values are counted now, and which columns have some becomes part of the public schema.
     row_key : str, optional
         The column that names the person behind a row.
@@ -131,7 +132,14 @@ def _with_declared_gaps(source: Mapping[str, Any], schema: Schema) -> dict[str, 
     """The columns, where one without any value has the kind that the schema declares for it."""
     import numpy as np
 
-    types = {"number": np.float64, "integer": np.int64, "boolean": np.bool_}
+    types: dict[str, Any] = {
+        "number": np.float64,
+        "integer": np.int64,
+        "boolean": np.bool_,
+        "date": "datetime64[D]",
+        "timestamp": "datetime64[us]",
+        "timestamptz": "datetime64[us]",
+    }
     kinds = {column.name: types[column.kind] for column in schema if column.kind in types}
     return {
         name: np.ma.MaskedArray(np.zeros(len(values), kinds[name]), mask=True)

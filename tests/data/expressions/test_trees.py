@@ -27,7 +27,7 @@ def deep(levels: int) -> tree.Node:
         (tree.And((B,)), "expression must join at least two with and"),
         (tree.Or((B,)), "expression must join at least two with or"),
         (tree.Case((), X), "expression must have a branch in case"),
-        (tree.Arithmetic("%", X, X), "expression must have one of "),  # type: ignore[arg-type]
+        (tree.Arithmetic("%", X, X), "expression must have whole numbers with %; write floor(x) % 7"),
         (tree.Arithmetic("**", X, X), "expression must have one of "),  # type: ignore[arg-type]
         (tree.Not("b"), "expression must be made of the nodes of the row language"),  # type: ignore[arg-type]
     ],

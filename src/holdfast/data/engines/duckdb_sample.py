@@ -11,8 +11,9 @@ from holdfast.core import arguments
 from holdfast.core.checkpoint import checkpoint
 from holdfast.data import csv_files, fingerprint
 from holdfast.data.engines.passes import Pass
-from holdfast.data.engines.sql_statements import KIND_OF, RawType, Statements, bundles, gather
-from holdfast.data.files import Files, check_texts, parquet_kind, parquet_types, reading
+from holdfast.data.engines.sql_columns import RawType, kind_of
+from holdfast.data.engines.sql_statements import Statements, bundles, gather
+from holdfast.data.files import Files, check_texts, parquet_raw, parquet_types, reading
 from holdfast.data.fingerprint import Batch
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Declared, Kind, settled
@@ -28,9 +29,20 @@ _TYPES: dict[str, RawType] = {
     "DOUBLE": "float64",
     "BOOLEAN": "boolean",
     "VARCHAR": "string",
+    "DATE": "date",
+    **dict.fromkeys(["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS"], "timestamp"),
+    "TIMESTAMP WITH TIME ZONE": "timestamptz",
 }
-_RAW: Mapping[Kind, RawType] = {"integer": "int64", "number": "float64", "boolean": "boolean", "text": "string"}
-_VIEW, _SOURCE = "holdfast_rows", "holdfast_source"
+_RAW: Mapping[Kind, RawType] = {
+    "integer": "int64",
+    "number": "float64",
+    "boolean": "boolean",
+    "text": "string",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamptz",
+}
+_CSV, _SOURCE = "holdfast_rows", "holdfast_source"
 
 
 class DuckDBSample(Sample):
@@ -85,17 +97,15 @@ class DuckDBSample(Sample):
             with _reading(files):
                 if files is not None and files.format == "csv":
                     schema, n = csv_files.examine(files.path, declared)
-                    held: dict[str, RawType] = {column.name: _RAW[column.kind] for column in schema}
-                    return cls(connection, Statements("duckdb", schema, held, _VIEW), n, row_key, files)
+                    held = {column.name: _RAW[column.kind] for column in schema}
+                    return cls(connection, Statements("duckdb", schema, held, _CSV), n, row_key, files)
                 rows, types, raw = _parquet(files) if files is not None else _table(connection, str(table))
-                schema = settled({name: KIND_OF[r] if r else None for name, r in raw.items()}, declared, types)
+                schema = settled({name: kind_of(r) for name, r in raw.items()}, declared, types)
                 if files is not None:
                     check_texts(files, schema)
-                used: dict[str, RawType] = {name: r for name, r in raw.items() if r is not None and name in schema}
-                seen = ", ".join(_plain(name, used[name]) for name in used)
-                connection.execute(f"create view {_VIEW} as select {seen} from {rows}")
-                n = int(connection.execute(f"select count(*) from {_VIEW}").fetchall()[0][0])
-            return cls(connection, Statements("duckdb", schema, used, _VIEW), n, row_key, files)
+                used = {name: r for name, r in raw.items() if r is not None and name in schema}
+                n = int(connection.execute(f"select count(*) from {rows}").fetchall()[0][0])
+            return cls(connection, Statements("duckdb", schema, used, rows), n, row_key, files)
         except BaseException:
             connection.close()
             raise
@@ -108,16 +118,15 @@ class DuckDBSample(Sample):
                 checkpoint()
                 if self._csv is not None:
                     columns = {name for one in some for name in one.columns} or self.schema.names[:1]
-                    cursor.register(_VIEW, csv_files.read(self._csv, self.schema, columns))
+                    cursor.register(_CSV, csv_files.read(self._csv, self.schema, columns))
                 gather(sums, some, cursor.execute(self._statements.of(some)).fetchall(), self.n)
         return sums
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows as Arrow batches."""
-        listed = ", ".join(f'"{name}"' for name in columns)
         with _reading(self._files), self._cursor() as cursor:
             parts = (
-                cursor.sql(f"select {listed} from {_VIEW}").to_arrow_reader(_ROWS)
+                cursor.sql(self._statements.rows(columns)).to_arrow_reader(_ROWS)
                 if self._csv is None
                 else csv_files.read(self._csv, self.schema, columns)
             )
@@ -168,10 +177,7 @@ def _parquet(files: Files) -> tuple[str, Mapping[str, Any], dict[str, RawType | 
     """How statements name the rows of Parquet files, what the types of their columns are, and what Ibis is told."""
     listed = ", ".join(_literal(name) for name in files.names)
     types = parquet_types(files)
-    raw: dict[str, RawType | None] = {}
-    for name, type_ in types.items():
-        kind = parquet_kind(type_)
-        raw[name] = None if kind is None else "float32" if str(type_) == "float" else _RAW[kind]
+    raw = {name: parquet_raw(type_) for name, type_ in types.items()}
     return f"read_parquet([{listed}], hive_partitioning = false)", types, raw
 
 
@@ -196,12 +202,9 @@ def _quoted(table: str) -> str:
 
 
 def _raw(type_: str) -> RawType | None:
+    if type_.startswith("DECIMAL("):
+        return "decimal"
     return "string" if type_.startswith("ENUM(") else _TYPES.get(type_)
-
-
-def _plain(name: str, raw: RawType) -> str:
-    """A column of a view: text is compared letter by letter, whatever collation the table has, and never as an enum."""
-    return f'"{name}"' if raw != "string" else f'(cast("{name}" as varchar) collate posix) as "{name}"'
 
 
 def _reading(files: Files | None) -> AbstractContextManager[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from holdfast.core.checkpoint import checkpoint
 from holdfast.data.engines.passes import Pass
 from holdfast.data.expressions import Expression, numpy_columns
-from holdfast.data.fingerprint import Batch, Texts
+from holdfast.data.fingerprint import Batch, Held, Texts
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Declared, Kind, Schema, of_one_kind, settled
 from holdfast.data.statistics.request import Plan
@@ -41,7 +42,11 @@ class NumPySample(Sample):
         """
         arrays = {name: _array(name, of_one_kind(str(name), values)) for name, values in source.items()}
         types = {name: array.dtype for name, array in arrays.items()}
-        schema = settled({name: _kind(array) for name, array in arrays.items()}, declared, types)
+        kinds = {name: "timestamptz" if _has_zone(source[name]) else _kind(array) for name, array in arrays.items()}
+        schema = settled(kinds, declared, types)
+        for column in schema:
+            if column.kind == "text" and arrays[column.name].dtype.kind in "iu":
+                arrays[column.name] = _spelt(arrays[column.name])
         lengths = {array.shape[0] for array in arrays.values()}
         if len(lengths) != 1:
             raise InvalidParameter("source must have columns of one length")
@@ -69,10 +74,7 @@ class NumPySample(Sample):
         """Slices of the arrays."""
         for start in range(0, self.n, _ROWS):
             parts = {name: _held(self._columns[name][start : start + _ROWS]) for name in columns}
-            yield {
-                name: (Texts.of(values) if self.schema[name].kind == "text" else values, missing)
-                for name, (values, missing) in parts.items()
-            }
+            yield {name: _handed(self.schema[name].kind, *part) for name, part in parts.items()}
 
     def close(self) -> None:
         """Let go of the rows."""
@@ -134,6 +136,10 @@ def _is_unicode(text: str) -> bool:
 def _unwrapped(array: NDArray[Any]) -> NDArray[Any]:
     """Numbers and truth values with None among them as a masked array; texts and anything else stay objects."""
     missing = np.array([value is None for value in array], dtype=np.bool_)
+    some = next((value for value in array if value is not None), None)
+    if isinstance(some, date):  # a timestamp is a date to Python
+        naive = [value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in array]
+        return np.array(naive, dtype="datetime64[us]" if isinstance(some, datetime) else "datetime64[D]")
     try:
         present = np.array(array[~missing].tolist())
     except (TypeError, ValueError):  # lists of different lengths, for one
@@ -145,9 +151,36 @@ def _unwrapped(array: NDArray[Any]) -> NDArray[Any]:
     return np.ma.array(filled, mask=missing)
 
 
+def _spelt(array: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers as texts, None where they are missing."""
+    spelt: NDArray[Any] = np.empty(len(array), dtype=object)
+    spelt[:] = [None if value is None else str(value) for value in array.tolist()]
+    return spelt
+
+
+def _has_zone(given: Any) -> bool:
+    """Whether values are timestamps with a zone, which arrays of NumPy cannot say."""
+    if not isinstance(given, (list, tuple)) and getattr(given, "dtype", None) != np.dtype(object):
+        return False
+    first = next((value for value in given if value is not None), None)
+    return isinstance(first, datetime) and first.tzinfo is not None
+
+
+def _handed(kind: Kind, values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Held:
+    if kind == "text":
+        return Texts.of(values), missing
+    if kind in ("date", "timestamp", "timestamptz"):
+        return numpy_columns.times(values, kind), missing
+    return values, missing
+
+
 def _held(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     if isinstance(array, np.ma.MaskedArray):
-        return array.data, np.ma.getmaskarray(array)
+        gone = np.ma.getmaskarray(array)
+        return array.data, gone | np.isnat(array.data) if array.dtype.kind == "M" else gone
+    if array.dtype.kind == "M":
+        missing = np.isnat(array)
+        return array, missing if missing.any() else None
     if array.dtype.kind == "O":
         missing = np.array([value is None for value in array], dtype=np.bool_)
         return array, missing if missing.any() else None
@@ -164,6 +197,8 @@ def _kind(array: NDArray[Any]) -> Kind | None:
             return "integer" if array.dtype.itemsize < 8 else None
         case "f":
             return "number" if array.dtype.itemsize in (4, 8) else None
+        case "M":
+            return "date" if np.datetime_data(array.dtype)[0] == "D" else "timestamp"
         case "O":
             return "text" if all(value is None or isinstance(value, str) for value in array) else None
     return None

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from holdfast.core.checkpoint import checkpoint
 from holdfast.data import csv_files, fingerprint
 from holdfast.data.engines.passes import Pass
+from holdfast.data.engines.sql_columns import kind_of
 from holdfast.data.expressions import polars_columns
-from holdfast.data.files import Files, check_texts, parquet_kind, parquet_types, reading
+from holdfast.data.files import Files, check_texts, parquet_raw, parquet_types, reading
 from holdfast.data.fingerprint import Batch
 from holdfast.data.sample import CHANGED, Sample, Sums
 from holdfast.data.schema import Declared, Kind, Schema, settled
@@ -59,7 +60,7 @@ class PolarsSample(Sample):
 
         types = dict(frame.collect_schema())
         schema = settled({name: _kind(type_) for name, type_ in types.items()}, declared, types)
-        return cls(frame, schema, int(frame.select(pl.len()).collect().item()), row_key)
+        return cls(_handed(frame, schema), schema, int(frame.select(pl.len()).collect().item()), row_key)
 
     @classmethod
     def of_files(cls, files: Files, declared: Declared = None, row_key: str | None = None) -> Self:
@@ -73,9 +74,9 @@ class PolarsSample(Sample):
                 parts = list(_csv_frames(files.path, schema, schema.names)) if held and n else []
                 return cls(pl.concat(parts).lazy() if parts else None, schema, n, row_key, files)
             types = parquet_types(files)
-            schema = settled({name: parquet_kind(type_) for name, type_ in types.items()}, declared, types)
+            schema = settled({name: kind_of(parquet_raw(type_)) for name, type_ in types.items()}, declared, types)
             check_texts(files, schema)
-            scanned = _scan(files, schema)
+            scanned = _handed(_scan(files, schema), schema)
             n = int(scanned.select(pl.len()).collect(engine="streaming").item())
         return cls(scanned, schema, n, row_key, files)
 
@@ -138,8 +139,9 @@ class PolarsSample(Sample):
                 with pq.ParquetFile(name, pre_buffer=False) as file:
                     yield from file.iter_batches(ROWS, columns=columns, use_threads=False)
             return
-        frame = self._frame.select([_handed(self.schema[name].kind, name) for name in columns])
-        for part in frame.collect_batches(chunk_size=ROWS, maintain_order=True, engine="streaming"):
+        for part in self._frame.select(columns).collect_batches(
+            chunk_size=ROWS, maintain_order=True, engine="streaming"
+        ):
             yield part.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
@@ -161,8 +163,10 @@ def _csv_frames(path: Path, schema: Schema, columns: Iterable[str]) -> Iterator[
     import polars as pl
     import pyarrow as pa
 
-    for part in csv_files.read(path, schema, columns):
-        yield pl.DataFrame(pl.from_arrow(pa.table(part)))
+    listed = list(columns)
+    for part in csv_files.read(path, schema, listed):
+        frame = pl.DataFrame(pl.from_arrow(pa.table(part)))
+        yield _handed(frame.lazy(), Schema([schema[name] for name in listed])).collect()
 
 
 def _reading(files: Files | None) -> AbstractContextManager[None]:
@@ -181,14 +185,19 @@ def _kind(type_: Any) -> Kind | None:
         return "number"
     if type_ == pl.Boolean:
         return "boolean"
+    if type_ == pl.Date:
+        return "date"
+    if isinstance(type_, pl.Datetime):
+        return "timestamp" if type_.time_zone is None else "timestamptz"
+    if isinstance(type_, pl.Decimal):
+        return "number"
     return "text" if type_ in (pl.String, pl.Categorical, pl.Enum) else None
 
 
-def _handed(kind: Kind, name: str) -> Any:
-    import polars as pl
-
-    types = {"number": pl.Float64, "integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
-    return pl.col(name).cast(types[kind])
+def _handed(frame: pl.LazyFrame, schema: Schema) -> pl.LazyFrame:
+    """The declared columns as what is held of them."""
+    types = frame.collect_schema()
+    return frame.select([polars_columns.held(column, types[column.name]) for column in schema])
 
 
 def _add(sums: Sums, one: Pass, found: pl.DataFrame) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Self, TypeVar
 
 from holdfast.core import arguments
 from holdfast.data.engines.passes import Pass
-from holdfast.data.engines.sql_statements import KIND_OF, RawType, Statements, bundles, gather
+from holdfast.data.engines.sql_columns import RawType, kind_of
+from holdfast.data.engines.sql_statements import Statements, bundles, gather
 from holdfast.data.fingerprint import Batch, Sketch, held
 from holdfast.data.sample import CHANGED, Read, Sample, Sums
 from holdfast.data.schema import Column, Declared, Schema, settled
@@ -22,14 +23,23 @@ _TYPES: dict[str, RawType] = {
     **dict.fromkeys(["smallint", "integer", "bigint"], "int64"),
     "real": "float32",
     "double precision": "float64",
+    "numeric": "decimal",
     "boolean": "boolean",
     "text": "string",
     "character varying": "string",
+    "enumeration": "string",
+    "date": "date",
+    "timestamp without time zone": "timestamp",
+    "timestamp with time zone": "timestamptz",
 }
 _LOST = "the database could not be reached, or ended the connection; nothing was released"
 _COLUMNS = """
-select a.attname, format_type(a.atttypid, null), coalesce(c.collisdeterministic, true)
-from pg_catalog.pg_attribute a left join pg_catalog.pg_collation c on c.oid = a.attcollation
+select a.attname,
+    case when t.typtype = 'e' then 'enumeration'
+    else format_type(a.atttypid, null) end,
+    coalesce(c.collisdeterministic, true)
+from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+left join pg_catalog.pg_collation c on c.oid = a.attcollation
 where a.attrelid = %s::oid and a.attnum > 0 and not a.attisdropped order by a.attnum
 """
 _TABLE = """
@@ -50,8 +60,8 @@ class PostgresSample(Sample):
     def __init__(self, link: _Link, table: _Table, schema: Schema, n: int, row_key: str | None = None) -> None:
         super().__init__(schema, n, row_key)
         self._link, self._table = link, table
-        types: dict[str, RawType] = {name: _TYPES[table.types[name]] for name in schema.names}
-        self._statements = Statements("postgres", schema, types, table.name, table.database)
+        types = {name: _TYPES[table.types[name]] for name in schema.names}
+        self._statements = Statements("postgres", schema, types, table.quoted)
 
     @classmethod
     def open(
@@ -77,8 +87,8 @@ class PostgresSample(Sample):
         link = _Link(url, arguments.real("timeout", timeout, at_least=0.001, at_most=86_400))
         try:
             found = link.run(lambda connection: _Table.find(connection, table))
-            raw = {name: _TYPES.get(type_) for name, type_ in found.types.items()}
-            schema = settled({name: KIND_OF[r] if r else None for name, r in raw.items()}, declared, found.types)
+            kinds = {name: kind_of(_TYPES.get(type_)) for name, type_ in found.types.items()}
+            schema = settled(kinds, declared, found.types)
             n = link.run(lambda connection: _one(connection, f"select count(*) from {found.quoted}"))
             return cls(link, found, schema, int(n), row_key)
         except BaseException:
@@ -101,15 +111,14 @@ class PostgresSample(Sample):
         """The rows through a cursor on the server, some thousands at a time."""
         import pyarrow as pa
 
-        listed = ", ".join(f'"{name}"' for name in columns)
-        types = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "text": pa.string()}
+        types = {"number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
         with self._link.connected() as connection, connection.transaction():
             self._table.check(connection, self.schema)
             with connection.cursor("holdfast", binary=True) as cursor:
-                cursor.execute(f"select {listed} from {self._table.quoted}")
+                cursor.execute(self._statements.rows(columns))
                 while rows := cursor.fetchmany(_ROWS):
                     yield {
-                        name: held(self.schema[name], pa.array(values, types[self.schema[name].kind]))
+                        name: held(self.schema[name], pa.array(values, types.get(self.schema[name].kind, pa.int64())))
                         for name, values in zip(columns, zip(*rows, strict=True), strict=True)
                     }
 

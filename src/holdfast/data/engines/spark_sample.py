@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.data import fingerprint
 from holdfast.data.engines.passes import Pass
-from holdfast.data.engines.sql_statements import KIND_OF, RawType, Statements, bundles, gather
-from holdfast.data.files import Files, check_texts, parquet_kind, parquet_types, parts_differ
+from holdfast.data.engines.sql_columns import RawType, handed, kind_of
+from holdfast.data.engines.sql_statements import Statements, bundles, gather
+from holdfast.data.files import Files, check_texts, parquet_raw, parquet_types, parts_differ
 from holdfast.data.fingerprint import Batch, ColumnSummary, Content, Sketch, added, summaries
 from holdfast.data.sample import CHANGED, Read, Sample, Sums
 from holdfast.data.schema import Column, Declared, Schema, settled
@@ -26,8 +27,12 @@ _TYPES: dict[str, RawType] = {
     **dict.fromkeys(["tinyint", "smallint", "int", "bigint"], "int64"),
     "float": "float32",
     "double": "float64",
+    "decimal": "decimal",
     "boolean": "boolean",
     "string": "string",
+    "date": "date",
+    "timestamp": "timestamptz",
+    "timestamp_ntz": "timestamp",
 }
 _NO_WORKER = ("Cannot run program", "PYTHON_VERSION_MISMATCH", "ModuleNotFoundError", "ImportError")
 """What Spark's errors say where workers have another Python, or one without Holdfast or Arrow."""
@@ -83,14 +88,14 @@ class SparkSample(Sample):
                 paths = [str(source)] if files is None else files.names
                 frame = running.read.parquet(*paths)
             types: dict[str, Any] = dict(frame.dtypes)
-            raw = {name: _TYPES.get(type_) for name, type_ in types.items()}
+            raw = {name: _TYPES.get(type_.partition("(")[0]) for name, type_ in types.items()}
             if files is not None:  # the types are what they are for the other engines
                 types = parquet_types(files)
-                raw = {name: r if parquet_kind(types[name]) else None for name, r in raw.items()}
+                raw = {name: r if parquet_raw(types[name]) else None for name, r in raw.items()}
             elif paths:
                 _check_parts(frame)
-        schema = settled({name: KIND_OF[r] if r else None for name, r in raw.items()}, declared, types)
-        used: dict[str, RawType] = {name: r for name, r in raw.items() if r is not None and name in schema}
+        schema = settled({name: kind_of(r) for name, r in raw.items()}, declared, types)
+        used = {name: r for name, r in raw.items() if r is not None and name in schema}
         with _reading(watched):
             if files is not None:
                 check_texts(files, schema)
@@ -121,12 +126,16 @@ class SparkSample(Sample):
             raise SampleUnavailable(CHANGED)
         return again.select([f"`{name}`" for name in self._statements.types])
 
+    def _handed(self, columns: Iterable[str]) -> DataFrame:
+        types = self._statements.types
+        return self._current().selectExpr(*(handed("pyspark", self.schema[name], types[name]) for name in columns))
+
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows of one partition after the other, here: for data that one machine can read through."""
         import pyarrow as pa
 
         with _reading(self._files):
-            frame = self._current().select([f"`{name}`" for name in columns])
+            frame = self._handed(columns)
             for row in frame.mapInArrow(_packed, "part binary").toLocalIterator(prefetchPartitions=True):
                 for part in pa.ipc.open_stream(bytes(row[0])):
                     yield fingerprint.batch(self.schema, columns, part)
@@ -135,7 +144,7 @@ class SparkSample(Sample):
         """Each worker adds up its own rows; numbers come back, not rows."""
         with _reading(self._files):
             counted = functools.partial(_contents, self.schema.to_dict())
-            parts = self._current().mapInArrow(counted, "part string").collect()
+            parts = self._handed(self._statements.types).mapInArrow(counted, "part string").collect()
         content, columns = Content(), dict[str, ColumnSummary]()
         for part in parts:
             plain = json.loads(part[0])
@@ -146,7 +155,7 @@ class SparkSample(Sample):
     def _key_sketch(self, column: Column) -> Sketch:
         sketched = functools.partial(_sketches, column.to_dict())
         with _reading(self._files):
-            frame = self._current().select(f"`{column.name}`")
+            frame = self._handed([column.name])
             parts = frame.mapInArrow(sketched, "hashes array<string>, below string").collect()
         whole = Sketch()
         for part in parts:

@@ -9,25 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any
 
 from holdfast.data.engines.passes import Pass
+from holdfast.data.engines.sql_columns import Dialect, RawType, handed, ibis_type
 from holdfast.data.expressions import ibis_columns
 from holdfast.data.sample import CHANGED, Sums
-from holdfast.data.schema import Kind, Schema
+from holdfast.data.schema import Column, Schema
 from holdfast.data.statistics.request import Plan
 from holdfast.errors import SampleUnavailable
 
-RawType = Literal["int64", "float32", "float64", "boolean", "string"]
-"""What Ibis is told that a column is: so that it writes the casts to doubles that are needed, and only those."""
-
-KIND_OF: Mapping[RawType, Kind] = {
-    "int64": "integer",
-    "float32": "number",
-    "float64": "number",
-    "boolean": "boolean",
-    "string": "text",
-}
+_HANDED = "holdfast_handed"
+"""What statements call the rows as they are handed over."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +35,8 @@ class Statements:
         The declared columns.
     types : mapping
         What the table holds in each of them.
-    name, database : str
-        Where the table is; `database` is what PostgreSQL calls a schema.
+    name : str
+        What the table is called, quoted as the engine wants it.
 
     Examples
     --------
@@ -51,14 +44,18 @@ class Statements:
     >>> schema = Schema({"b": "boolean"})
     >>> statements = Statements("duckdb", schema, {"b": "boolean"}, "people")
     >>> statements.of([Pass(None, (Count("b").plan(schema),))])
-    'SELECT COUNT(*) FILTER(WHERE "t1"."b") AS "a0", COUNT(*) AS "rows" FROM (SELECT * FROM "people" ...'
+    'with holdfast_handed as (select "b" from people) SELECT COUNT(*) FILTER(WHERE "t1"."b") AS "a0", ...'
     """
 
-    dialect: str
+    dialect: Dialect
     schema: Schema
     types: Mapping[str, RawType]
     name: str
-    database: str | None = None
+
+    def rows(self, columns: Iterable[str]) -> str:
+        """A statement that hands some columns over."""
+        listed = ", ".join(handed(self.dialect, self.schema[name], self.types[name]) for name in columns)
+        return f"select {listed} from {self.name}"
 
     def of(self, some: Bundle) -> str:
         """One statement for some passes. Its rows are read by `gather`."""
@@ -67,23 +64,24 @@ class Statements:
         getattr(ibis, self.dialect)  # registers the options that its compiler looks up
         names = {name for one in some for name in one.columns}
         columns = [column for column in self.schema if column.name in names] or self.schema.columns[:1]
-        raw = ibis.table({c.name: self.types[c.name] for c in columns}, name=self.name, database=self.database)
+        raw = ibis.table({c.name: ibis_type(c, self.types[c.name]) for c in columns}, name=_HANDED)
         rows = ibis_columns.read(raw, Schema(columns))
         if len(some) == 1 and some[0].cell is None:
             totals = {f"a{at}": _total(plan, rows) for at, plan in enumerate(some[0].plans)}
-            return self._written(rows.aggregate(**totals, rows=rows.count()))
+            return self._written(rows.aggregate(**totals, rows=rows.count()), columns)
         cells = {f"c{at}": _cell(one, rows) for at, one in enumerate(some)}
         added = {f"a{at}": _added(plan, rows) for at, plan in enumerate(_plans(some))}
-        inner = self._written(rows.select(**cells, **added))
+        inner = self._written(rows.select(**cells, **added), columns)
         # Ibis cannot write grouping sets, which is one reading of the rows for all groupings.
         listed = ", ".join([*cells, *(f"sum({name})" for name in added), "count(*)"])
         sets = ", ".join(f"({name})" for name in cells)
         return f"select {listed} from ({inner}) grouped group by grouping sets ({sets})"
 
-    def _written(self, query: Any) -> str:
+    def _written(self, query: Any, columns: Iterable[Column]) -> str:
         import ibis
 
-        return str(ibis.to_sql(query, dialect=self.dialect, pretty=False))
+        written = str(ibis.to_sql(query, dialect=self.dialect, pretty=False))
+        return f"with {_HANDED} as ({self.rows(column.name for column in columns)}) {written}"
 
 
 Bundle = Sequence[Pass]

@@ -35,7 +35,7 @@ def expression(source: str | Mapping[str, Any] | float | tree.Node | Expression,
     >>> expression("read_text('/etc/passwd')", schema)
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: expression must use the functions abs, ..., upper, got 'read_text'
+    holdfast.errors.InvalidParameter: expression must use the functions abs, ..., year, got 'read_text'
     """
     if isinstance(source, Expression):
         return checked(source.node, schema)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from holdfast.data.expressions import tree
+from holdfast.data.expressions import lowering, patterns, tree
 from holdfast.data.schema import Kind, Schema, plain_text
 from holdfast.errors import InvalidParameter
 
 # --- Functions --------------------------------------------------------------------------------------------------------
 # The fixed list of functions. Each gives the same bits on every engine; a property test holds them to it.
 #
-# What is not here is not here for a reason: `exp`, `log`, `power` and the like differ in the last bit between
-# libraries, `round` rounds halves to even on one engine and away from zero on another, and letters beyond A to Z change
-# case by tables that differ.
+# What engines would do in ways of their own is written in other forms of the language first (`lowering`). What is not
+# here is not here for a reason: `exp`, `power` and the like differ in the last bit between libraries, and letters
+# beyond A to Z change case by tables that differ.
 
-Wanted = Literal["number", "text", "any", "literal number", "literal text"]
+Wanted = Literal[
+    "number", "text", "date", "timed", "moment", "any", "ordered", "literal number", "literal text", "dated"
+]
+"""`timed` is a date or a timestamp, `moment` a timestamp, `ordered` a number or one of these, the same for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,11 @@ class Function:
 
     name: str
     takes: tuple[Wanted, ...]
-    gives: Literal["number", "text", "boolean", "any"]
+    gives: Literal["number", "text", "boolean", "date", "timestamp", "timestamptz", "any"]
     says: str
     more: bool = False
+    optional: int = 0
+    """How many of the last arguments may be left out."""
 
 
 _ALL = (
@@ -43,9 +48,19 @@ _ALL = (
     Function("floor", ("number",), "number", "largest whole number not above it"),
     Function("ceil", ("number",), "number", "smallest whole number not below it"),
     Function("sign", ("number",), "number", "-1, 0 or 1"),
+    Function(
+        "round",
+        ("number", "literal number"),
+        "number",
+        "nearest whole number, halves away from zero, or as many digits after the point as a written number says",
+        optional=1,
+    ),
     Function("sqrt", ("number",), "number", "square root; NULL below zero"),
-    Function("least", ("number", "number"), "number", "smallest; NULL if any argument is NULL", more=True),
-    Function("greatest", ("number", "number"), "number", "largest; NULL if any argument is NULL", more=True),
+    Function("ln", ("number",), "number", "natural logarithm in steps of 2**-40; NULL at zero and below"),
+    Function("log2", ("number",), "number", "logarithm with base 2, in the same way"),
+    Function("log10", ("number",), "number", "logarithm with base 10, in the same way"),
+    Function("least", ("ordered", "ordered"), "any", "smallest or earliest; NULL if any argument is NULL", more=True),
+    Function("greatest", ("ordered", "ordered"), "any", "largest or latest; NULL if any argument is NULL", more=True),
     Function(
         "clip",
         ("number", "literal number", "literal number"),
@@ -59,15 +74,77 @@ _ALL = (
     Function("starts_with", ("text", "literal text"), "boolean", "whether it begins with a written text"),
     Function("ends_with", ("text", "literal text"), "boolean", "whether it ends with a written text"),
     Function("contains", ("text", "literal text"), "boolean", "whether a written text is part of it"),
+    Function("like", ("text", "literal text"), "boolean", "whether all of it fits a written pattern with % and _"),
+    Function("ilike", ("text", "literal text"), "boolean", "the same, with A to Z and a to z alike"),
+    Function(
+        "substring",
+        ("text", "literal number", "literal number"),
+        "text",
+        "the characters from a written place on, counted from 1, as many as a written number says",
+    ),
+    Function("trim", ("text",), "text", "without spaces at both ends; other white space stays"),
+    Function("concat", ("text", "text"), "text", "texts joined; NULL if any argument is NULL", more=True),
     Function(
         "number",
         ("text",),
         "number",
         "the decimal number that the text spells, at most 15 digits before and after the point; NULL for other text",
     ),
+    Function("cast", ("any", "literal text"), "any", "a value as another kind, NULL where it is none"),
+    Function("date", ("dated",), "date", "a written date, or the day of a timestamp"),
+    Function("timestamp", ("literal text",), "timestamp", "a written timestamp without a zone"),
+    Function("timestamptz", ("literal text",), "timestamptz", "a written timestamp with its zone"),
+    Function("year", ("timed",), "number", "the year; parts of a timestamptz are those of UTC"),
+    Function("quarter", ("timed",), "number", "1 to 4"),
+    Function("month", ("timed",), "number", "1 to 12"),
+    Function("day", ("timed",), "number", "day of the month, from 1"),
+    Function("weekday", ("timed",), "number", "1 for Monday to 7 for Sunday"),
+    Function("hour", ("moment",), "number", "0 to 23"),
+    Function("minute", ("moment",), "number", "0 to 59"),
+    Function("second", ("moment",), "number", "0 to 59, without a fraction"),
+    Function("days", ("date",), "number", "days since 1970-01-01"),
+    Function("seconds", ("moment",), "number", "seconds since 1970-01-01"),
 )
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _ALL}
+
+_INSTEAD = {
+    **dict.fromkeys(["log", "logarithm"], "write ln(x), log2(x) or log10(x): databases differ in what log is"),
+    **dict.fromkeys(["pow", "power"], "write x * x"),
+    **dict.fromkeys(["mod", "modulo", "fmod"], "write a % b"),
+    **dict.fromkeys(["ceiling"], "write ceil(x)"),
+    **dict.fromkeys(["trunc", "truncate", "int"], "write floor(x) or ceil(x)"),
+    **dict.fromkeys(["min"], "write least(a, b)"),
+    **dict.fromkeys(["max"], "write greatest(a, b)"),
+    **dict.fromkeys(["len", "char_length", "character_length"], "write length(s)"),
+    **dict.fromkeys(["substr", "mid", "left", "right", "slice"], "write substring(s, 1, 3)"),
+    **dict.fromkeys(["ltrim", "rtrim", "btrim", "strip"], "write trim(s)"),
+    **dict.fromkeys(["lcase", "casefold"], "write lower(s)"),
+    **dict.fromkeys(["ucase"], "write upper(s)"),
+    **dict.fromkeys(["regexp_like", "regexp_matches", "rlike", "regexp", "glob"], "write s like 'a%'"),
+    **dict.fromkeys(["startswith", "prefix"], "write starts_with(s, 'a')"),
+    **dict.fromkeys(["endswith", "suffix"], "write ends_with(s, 'a')"),
+    **dict.fromkeys(["strpos", "position", "instr", "locate"], "write contains(s, 'a')"),
+    **dict.fromkeys(["replace", "regexp_replace", "translate"], "write case when s = 'a' then 'b' else s end"),
+    **dict.fromkeys(["concat_ws"], "write concat(a, ' ', b)"),
+    **dict.fromkeys(["try_cast", "safe_cast", "convert", "to_number"], "write cast(s as number)"),
+    **dict.fromkeys(["to_date", "str_to_date", "strptime"], "write cast(s as date)"),
+    **dict.fromkeys(["to_timestamp"], "declare the column as timestamp in the schema"),
+    **dict.fromkeys(["extract", "date_part", "datepart", "date_trunc"], "write year(d), month(d) or day(d)"),
+    **dict.fromkeys(["datediff", "date_diff", "age", "timestampdiff"], "write a - b, in days for dates"),
+    **dict.fromkeys(
+        ["dateadd", "date_add", "date_sub", "interval", "add_months", "make_interval"],
+        "compare a difference in days: d - date '2020-12-31' < 30",
+    ),
+    **dict.fromkeys(["now", "today", "current_date", "getdate"], "write the date: date '2020-12-31'"),
+    **dict.fromkeys(["dayofweek", "isodow", "dow"], "write weekday(d), 1 for Monday"),
+    **dict.fromkeys(["dayofmonth"], "write day(d)"),
+    **dict.fromkeys(["epoch", "unix_timestamp", "epoch_seconds"], "write seconds(t)"),
+    **dict.fromkeys(["if", "iff", "iif", "decode"], "write case when a then b else c end"),
+    **dict.fromkeys(["ifnull", "nvl", "isnull"], "write coalesce(a, b)"),
+    **dict.fromkeys(["nullif"], "write case when a = b then null else a end"),
+}
+"""What people write who come from a database, and the nearest form of the language."""
 
 
 # --- Sizes ------------------------------------------------------------------------------------------------------------
@@ -109,6 +186,12 @@ NUMBER = _rounded(tree.LARGEST_EXPONENT, -tree.LARGEST_EXPONENT, -tree.LARGEST_E
 
 INTEGER = Size(63, 0, 0)
 """A column of whole numbers of 64 bits, turned into doubles."""
+
+DATE = Size(22, 0, 0)
+"""Days since 1970, of the years 1 to 9999."""
+
+MOMENT = Size(58, 0, 0)
+"""Microseconds since 1970, of the same years."""
 
 LENGTH = Size(40, 0, 0)
 SIGN = Size(0, 0, 0)
@@ -171,9 +254,32 @@ def of_clipped(inner: Size, low: Size, high: Size) -> Size:
     return Size(max(low.top, high.top), either.least, either.grain)
 
 
+def never_zero(node: tree.Node) -> bool:
+    """Whether a number cannot be zero by its form alone, so that it may divide without a test.
+
+    Examples
+    --------
+    >>> never_zero(tree.Number(2)), never_zero(tree.Name("x"))
+    (True, False)
+    """
+    match node:
+        case tree.Number(value):
+            return value != 0.0
+        case tree.Call("clip", (_, tree.Number(low), _)):
+            return low > 0.0
+        case _:
+            return False
+
+
+def never_negative(node: tree.Node) -> bool:
+    """Whether a number cannot be negative by its form alone, so that it has a root."""
+    return isinstance(node, tree.Call) and node.function in ("abs", "sqrt", "length")
+
+
 # --- Checking ---------------------------------------------------------------------------------------------------------
 
-ValueKind = Literal["number", "boolean", "text"]
+ValueKind = Literal["number", "boolean", "text", "date", "timestamp", "timestamptz"]
+VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,9 +406,9 @@ class _Checker:
             case tree.Comparison(sign, left, right):
                 return self._comparison(sign, left, right)
             case tree.Between(operand, low, high):
-                return self._joined(
-                    "boolean", [self._wants("number", part, "between") for part in (operand, low, high)]
-                )
+                self._comparison("<=", low, operand, "between")
+                self._comparison("<=", operand, high, "between")
+                return self._joined("boolean", [self.facts_of(part) for part in (operand, low, high)])
             case tree.In(operand, values):
                 return self._in(operand, values)
             case tree.IsNull(operand):
@@ -324,7 +430,9 @@ class _Checker:
             case tree.Case(branches, otherwise):
                 return self._case(branches, otherwise)
             case tree.Call(name, arguments):
-                return self._call(name, arguments)
+                return self._call(name, arguments, node)
+            case tree.Retyped(operand, kind):
+                return replace(self.facts_of(operand), kind=kind)
             case _:
                 raise InvalidParameter("expression must be made of the nodes of the row language")
 
@@ -338,6 +446,8 @@ class _Checker:
         self.kinds[column] = kind
         if kind == "text" or kind == "boolean":
             return Facts(kind, missing, None, 1, 1)
+        if kind in lowering.TIMED:
+            return Facts(kind, missing, DATE if kind == "date" else MOMENT, 1, 1)
         return Facts("number", missing, INTEGER if kind == "integer" else NUMBER, 1, 1)
 
     def _wants(self, kind: ValueKind, node: tree.Node, where: str) -> Facts:
@@ -355,7 +465,22 @@ class _Checker:
             max(part.depth for part in parts) + 1,
         )
 
+    def _lowered(self, node: tree.Node) -> Facts:
+        """What is known of a node that is written in other forms."""
+        other = lowering.lowered(node, lambda part: self.facts_of(part).kind)
+        assert other is not None
+        return self.facts_of(other)
+
     def _arithmetic(self, sign: str, numerator: tree.Node, divisor: tree.Node) -> Facts:
+        if sign not in ("+", "-", "*", "/", "%"):
+            raise InvalidParameter("expression must have one of + - * / % between numbers")
+        if (kind := self.facts_of(numerator).kind) in lowering.TIMED or self.facts_of(divisor).kind in lowering.TIMED:
+            if sign == "-" and self.facts_of(divisor).kind == kind:
+                return self._lowered(tree.Arithmetic("-", numerator, divisor))
+            raise InvalidParameter(
+                f"expression must not have a date or timestamp with {sign}, but for the difference of two of one kind; "
+                "compare that: d - date '2020-12-31' < 30 days"
+            )
         left, right = self._wants("number", numerator, sign), self._wants("number", divisor, sign)
         assert left.size is not None
         assert right.size is not None
@@ -363,26 +488,44 @@ class _Checker:
             return self._joined("number", [left, right], of_sum(left.size, right.size))
         if sign == "*":
             return self._joined("number", [left, right], of_product(left.size, right.size))
-        if sign != "/":
-            raise InvalidParameter("expression must have one of + - * / between numbers")
+        if sign == "%":
+            if left.size.grain < 0 or right.size.grain < 0:
+                raise InvalidParameter("expression must have whole numbers with %; write floor(x) % 7 or round(x) % 7")
+            return self._lowered(tree.Arithmetic("%", numerator, divisor))
         facts = self._joined("number", [left, right], of_quotient(left.size, right.size))
-        known = isinstance(divisor, tree.Number) and divisor.value != 0.0
-        return facts if known else Facts("number", True, facts.size, facts.copies + 1, facts.depth)
+        return facts if never_zero(divisor) else Facts("number", True, facts.size, facts.copies + 1, facts.depth)
 
-    def _comparison(self, sign: str, left: tree.Node, right: tree.Node) -> Facts:
+    def _comparison(self, sign: str, left: tree.Node, right: tree.Node, where: str | None = None) -> Facts:
         one, other = self.facts_of(left), self.facts_of(right)
         if one.kind is None or other.kind is None:
             raise InvalidParameter("expression must compare values; write is null to ask for null")
         if one.kind != other.kind:
-            raise InvalidParameter(f"expression must compare values of one kind, got {one.kind} {sign} {other.kind}")
-        if sign not in ("=", "<>") and (one.kind != "number" or sign not in ("<", "<=", ">", ">=")):
-            # Engines order text by collations that differ, and booleans by rules that need not agree.
-            raise InvalidParameter(f"expression must order numbers only, got {one.kind} {sign} {other.kind}")
+            hint = _hint_to_compare(one.kind, other.kind)
+            raise InvalidParameter(
+                f"expression must compare values of one kind, got {one.kind} {where or sign} {other.kind}{hint}"
+            )
+        if sign not in ("=", "<>"):
+            if one.kind == "boolean" or sign not in ("<", "<=", ">", ">="):
+                raise InvalidParameter(
+                    f"expression must order numbers, texts, dates and timestamps only, got {one.kind} "
+                    f"{where or sign} {other.kind}; write a and not b"
+                )
+            if one.kind == "text" and not (_reads_text(left) or _reads_text(right)):
+                # PostgreSQL would order written texts by the collation of the database, columns are read without one.
+                raise InvalidParameter(
+                    f"expression must order texts of which one is read from a column, got two written ones with "
+                    f"{where or sign}; write the order of these itself"
+                )
         return self._joined("boolean", [one, other], times=2 if one.kind == "boolean" else 1)
 
     def _in(self, operand: tree.Node, values: tuple[tree.Node, ...]) -> Facts:
         inner = self.facts_of(operand)
         listed = [self.facts_of(value) for value in values]
+        if inner.kind in lowering.TIMED:
+            raise InvalidParameter(
+                f"expression must not look for a {inner.kind} in a list; write d = date '2020-12-31' or d = ..., or "
+                "between"
+            )
         if inner.kind not in ("number", "text") or not listed or any(value.kind != inner.kind for value in listed):
             raise InvalidParameter("expression must have numbers in a list of numbers, or text in a list of texts")
         return self._joined("boolean", [inner, inner, *listed])
@@ -399,25 +542,27 @@ class _Checker:
         joined = self._joined(found.pop(), conditions + results, _any_size(results))  # type: ignore[arg-type]
         return Facts(joined.kind, any(r.nullable for r in results), joined.size, joined.copies, joined.depth)
 
-    def _call(self, name: str, arguments: tuple[tree.Node, ...]) -> Facts:
+    def _call(self, name: str, arguments: tuple[tree.Node, ...], node: tree.Node) -> Facts:
         function = FUNCTIONS.get(name) if isinstance(name, str) else None
         if function is None:
+            hint = f"; {_INSTEAD[name]}" if isinstance(name, str) and name in _INSTEAD else ""
             raise InvalidParameter(
-                f"expression must use the functions {', '.join(sorted(FUNCTIONS))}, got {str(name)[:40]!r}"
+                f"expression must use the functions {', '.join(sorted(FUNCTIONS))}, got {str(name)[:40]!r}{hint}"
             )
-        least = len(function.takes)
-        if len(arguments) < least or (len(arguments) > least and not function.more):
-            wanted = f"{least} or more" if function.more else str(least)
+        most = len(function.takes)
+        least = most - function.optional
+        if len(arguments) < least or (len(arguments) > most and not function.more):
+            wanted = f"{least} or more" if function.more else f"{least} or {most}" if least < most else str(least)
             raise InvalidParameter(f"expression must give {wanted} arguments to {name}, got {len(arguments)}")
         parts = [self.facts_of(argument) for argument in arguments]
         for position, (argument, part) in enumerate(zip(arguments, parts, strict=True)):
-            takes = function.takes[min(position, least - 1)]
-            if takes == "any":
-                takes = parts[0].kind or "any"  # type: ignore[assignment]
-            literal = {"literal number": tree.Number, "literal text": tree.Text}.get(takes)
-            if (literal is not None and not isinstance(argument, literal)) or part.kind != takes.split()[-1]:
-                wanted = takes.replace("literal", "written").replace("any", "value")
+            takes = function.takes[min(position, most - 1)]
+            if not _is_taken(takes, argument, part.kind, parts[0].kind):
+                wanted = _wanted_words(takes, parts[0].kind)
                 raise InvalidParameter(f"expression must give a {wanted} to {name}, got {_called(part.kind)}")
+        _check_written(name, arguments)
+        if name in lowering.LOWERED:
+            return self._lowered(node)
         return self._result(name, arguments, parts)
 
     def _result(self, name: str, arguments: tuple[tree.Node, ...], parts: list[Facts]) -> Facts:
@@ -432,10 +577,12 @@ class _Checker:
                 return self._joined("number", parts, SIGN, 3)
             case "sqrt":
                 assert first.size is not None
+                if never_negative(arguments[0]):
+                    return self._joined("number", parts, of_root(first.size))
                 facts = self._joined("number", parts, of_root(first.size), 2)
                 return Facts("number", True, facts.size, facts.copies, facts.depth)
             case "least" | "greatest":
-                return self._joined("number", parts, _any_size(parts), 2 if nullable else 1)
+                return self._joined(first.kind, parts, _any_size(parts), 2 if nullable else 1)  # type: ignore[arg-type]
             case "clip":
                 low, high = arguments[1], arguments[2]
                 assert isinstance(low, tree.Number)
@@ -444,6 +591,8 @@ class _Checker:
                     raise InvalidParameter("expression must clip to a range whose first number is below the second")
                 assert first.size is not None
                 size = of_clipped(first.size, of_literal(low.value), of_literal(high.value))
+                if low.value > 0.0:
+                    size = replace(size, least=of_literal(low.value).least)
                 return self._joined("number", parts, size, 3 if nullable else 1)
             case "coalesce":
                 facts = self._joined(first.kind, parts, _any_size(parts))  # type: ignore[arg-type]
@@ -451,15 +600,97 @@ class _Checker:
                 return Facts(facts.kind, some, facts.size, facts.copies, facts.depth)
             case "length":
                 return self._joined("number", parts, LENGTH)
-            case "lower" | "upper":
+            case "lower" | "upper" | "substring" | "trim" | "concat":
                 return self._joined("text", parts)
             case "number":
                 facts = self._joined("number", parts, SPELT, 3)
                 return Facts("number", True, facts.size, facts.copies, facts.depth)
             case _:
-                if not getattr(arguments[1], "value", ""):
-                    raise InvalidParameter(f"expression must give a text that is not empty to {name}")
                 return self._joined("boolean", parts)
+
+
+def _is_taken(takes: Wanted, argument: tree.Node, kind: ValueKind | None, first: ValueKind | None) -> bool:
+    """Whether a function that takes this can have an argument of a kind."""
+    match takes:
+        case "any":
+            return kind is not None and kind == first
+        case "ordered":
+            return kind == first and (kind == "number" or kind in lowering.TIMED)
+        case "timed":
+            return kind in lowering.TIMED
+        case "moment":
+            return kind in ("timestamp", "timestamptz")
+        case "dated":
+            return kind in ("timestamp", "timestamptz") or isinstance(argument, tree.Text)
+        case "literal number":
+            return isinstance(argument, tree.Number)
+        case "literal text":
+            return isinstance(argument, tree.Text)
+        case _:
+            return kind == takes
+
+
+def _wanted_words(takes: Wanted, first: ValueKind | None) -> str:
+    if takes == "any":
+        return str(first or "value")
+    if takes == "ordered":
+        return first if first is not None and (first == "number" or first in lowering.TIMED) else "number"
+    words = {"timed": "date or timestamp", "moment": "timestamp", "dated": "written date or timestamp"}
+    return words.get(takes, takes.replace("literal", "written"))
+
+
+_FARTHEST = 1_000_000
+"""Characters that substring counts up to."""
+_MOST_DIGITS = 12
+_MOST_JOINED = 16
+"""Texts of columns in one concat: some engines fail on a text of a gigabyte."""
+
+
+def _check_written(name: str, arguments: tuple[tree.Node, ...]) -> None:
+    """Refuse written arguments that a function cannot do with."""
+    values: list[Any] = [getattr(argument, "value", None) for argument in arguments]
+    match name:
+        case "starts_with" | "ends_with" | "contains" if not values[1]:
+            raise InvalidParameter(f"expression must give a text that is not empty to {name}")
+        case "like" | "ilike":
+            patterns.regex(values[1])
+        case "substring" if not (values[1] in range(1, _FARTHEST + 1) and values[2] in range(_FARTHEST + 1)):
+            raise InvalidParameter(
+                "expression must give substring a place from 1 on and a number of characters, both whole and at most "
+                f"{_FARTHEST}; the first three are substring(s, 1, 3)"
+            )
+        case "round" if len(values) > 1 and values[1] not in range(_MOST_DIGITS + 1):
+            raise InvalidParameter(f"expression must round to 0 to {_MOST_DIGITS} digits after the point")
+        case "concat":
+            joined = sum(isinstance(below, tree.Name) for part in arguments for below in tree.walk(part))
+            if joined > _MOST_JOINED:
+                raise InvalidParameter(f"expression must join at most {_MOST_JOINED} columns with concat, got {joined}")
+
+
+def _hint_to_compare(one: str, other: str) -> str:
+    kinds = {one, other}
+    for kind in lowering.TIMED:
+        if kind in kinds and "text" in kinds:
+            zone = "+00:00" if kind == "timestamptz" else ""
+            return f"; write {kind} '2020-12-31{'' if kind == 'date' else f' 23:59:59{zone}'}'"
+    if "date" in kinds and kinds & {"timestamp", "timestamptz"}:
+        return "; write date(t)"
+    if kinds == {"number", "text"}:
+        return "; write number(s)"
+    return ""
+
+
+def _reads_text(node: tree.Node) -> bool:
+    """Whether a text comes from a column on some way, and so is ordered letter by letter."""
+    match node:
+        case tree.Name():
+            return True
+        case tree.Case(branches, otherwise):
+            return any(_reads_text(result) for _, result in branches) or _reads_text(otherwise)
+        case tree.Call(_, arguments):
+            return any(_reads_text(argument) for argument in arguments)
+        case _:
+            return False
 
 
 def _can_be_null(node: tree.Node, facts: Mapping[tree.Node, Facts], present: frozenset[tree.Node]) -> bool:
@@ -486,10 +717,14 @@ def _can_be_null(node: tree.Node, facts: Mapping[tree.Node, Facts], present: fro
             return _can_be_null(otherwise, facts, present)
         case tree.Call("coalesce", arguments):
             return all(_can_be_null(part, facts, present) for part in arguments)
-        case tree.Call("sqrt" | "number") | tree.Name() | tree.Null():
+        case tree.Call("sqrt", (operand,)) if not never_negative(operand):
             return True
-        case tree.Arithmetic("/", _, divisor) if not (isinstance(divisor, tree.Number) and divisor.value != 0.0):
+        case tree.Call("number") | tree.Name() | tree.Null():
             return True
+        case tree.Arithmetic("/", _, divisor) if not never_zero(divisor):
+            return True
+        case _ if (other := lowering.lowered(node, lambda part: facts[part].kind)) is not None:
+            return _can_be_null(other, facts, present)
         case _:
             return any(_can_be_null(part, facts, present) for part in tree.children(node))
 

@@ -11,11 +11,12 @@ read in different ways.
 from __future__ import annotations
 
 from functools import cache, reduce
-from operator import and_, or_
+from operator import add, and_, or_
 from typing import TYPE_CHECKING, Any
 
-from holdfast.data.expressions import tree
-from holdfast.data.expressions.checking import Expression
+from holdfast.data.expressions import lowering, tree
+from holdfast.data.expressions.checking import Expression, never_negative, never_zero
+from holdfast.data.expressions.patterns import regex
 from holdfast.data.expressions.python_rows import LOWER, UPPER
 from holdfast.data.schema import Column, Schema
 
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 _OTHER_LETTERS = "[^0-9.+-]"
 _SPELT = r"^[+-]?[0-9]{1,15}(\.[0-9]{1,15})?$"
 _WHOLE = 2.0**53
+_END = "!"
 
 
 def read(table: ir.Table, schema: Schema) -> ir.Table:
     """A table whose columns are what the language sees, under their own names.
 
     Apply it once, before anything from `compile`. A column must already have a type of its kind: any whole or
-    floating-point type for numbers, boolean, string.
+    floating-point type for numbers, boolean, string; the days or microseconds of `sql_columns` for times.
     """
     return table.select(**{column.name: _read(table, column) for column in schema})
 
@@ -42,6 +44,14 @@ def _read(table: ir.Table, column: Column) -> ir.Value:
     raw: Any = table[column.name]
     if column.kind == "integer":
         return raw.cast("float64")
+    if column.kind in lowering.TIMED:
+        is_date = column.kind == "date"
+        low, high = (
+            (lowering.FIRST_DAY, lowering.LAST_DAY) if is_date else (lowering.FIRST_MOMENT, lowering.AFTER_MOMENTS)
+        )
+        number = raw.cast("float64")
+        last = number if is_date else ibis.least(number, _number(float(lowering.LAST_MOMENT)))
+        return ibis.cases((number.between(_number(float(low)), _number(float(high))), last), else_=ibis.null("float64"))
     if column.kind == "number":
         number = raw.cast("float64")
         # Every engine orders NaN above all numbers, so the first test refuses it.
@@ -79,7 +89,11 @@ class _Compiler:
     def of(self, node: tree.Node) -> Any:
         import ibis
 
+        if (form := lowering.lowered(node, lambda part: self.facts[part].kind)) is not None:
+            return self.of(form)
         match node:
+            case tree.Retyped(operand):
+                return self.of(operand)
             case tree.Name(column):
                 return self.table[column]
             case tree.Number(value):
@@ -92,8 +106,7 @@ class _Compiler:
                 return ibis.null()
             case tree.Arithmetic("/", left, right):
                 below = self.of(right)
-                known = isinstance(right, tree.Number) and right.value != 0.0
-                return self.of(left) / (below if known else below.nullif(_number(0.0)))
+                return self.of(left) / (below if never_zero(right) else below.nullif(_number(0.0)))
             case tree.Arithmetic(sign, left, right):
                 one, other = self.of(left), self.of(right)
                 return one + other if sign == "+" else one - other if sign == "-" else one * other
@@ -133,8 +146,8 @@ class _Compiler:
         import ibis
 
         if isinstance(result, tree.Null):
-            kinds = {"number": "float64", "text": "string", "boolean": "boolean"}
-            return ibis.null(kinds[str(self.facts[case].kind)])
+            kinds = {"text": "string", "boolean": "boolean"}
+            return ibis.null(kinds.get(str(self.facts[case].kind), "float64"))
         return self.of(result)
 
     def _bucket(self, operand: tree.Name, salt: str, below: int) -> Any:
@@ -177,6 +190,8 @@ class _Compiler:
                     else_=ibis.null("float64"),
                 )
             case "sqrt":
+                if never_negative(arguments[0]):
+                    return first.sqrt()
                 return ibis.cases((first >= _number(0.0), first), else_=ibis.null("float64")).sqrt()
             case "least" | "greatest":
                 found = ibis.least(*parts) if name == "least" else ibis.greatest(*parts)
@@ -201,6 +216,16 @@ class _Compiler:
                 return first.endswith(str(written))
             case "contains":
                 return first.contains(str(written))
+            case "like":
+                # Behind a sign of our own the end is the end: before a last line end some engines let $ match.
+                return (first + _END).re_search(f"(?s)^{regex(str(written))}{_END}$")
+            case "substring":
+                start, length = (int(getattr(argument, "value", 0)) for argument in arguments[1:])
+                return first.substr(start - 1, length)
+            case "trim":
+                return (first.re_replace("^ +", "") + _END).re_replace(f" *{_END}$", "")
+            case "concat":
+                return reduce(add, parts)
             case "number":
                 # Without other letters there is no line end, before which some engines let $ match.
                 spelt = ~first.re_search(_OTHER_LETTERS) & first.re_search(_SPELT)

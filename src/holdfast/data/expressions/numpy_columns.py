@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.data.expressions import tree
+from holdfast.data.expressions import lowering, tree
 from holdfast.data.expressions.checking import Expression
 from holdfast.data.expressions.python_rows import SPELT, evaluate_call, in_bucket
 from holdfast.data.schema import Column
@@ -43,7 +43,7 @@ def read(column: Column, held: npt.ArrayLike, null: npt.ArrayLike | None = None)
         Name and kind.
     held : array
         One value a row, of a type of that kind. A text column is an array of Python strings or of NumPy strings; None
-        in it is NULL.
+        in it is NULL. Dates and timestamps are `datetime64`, in UTC where they have a zone; NaT is NULL.
     null : array of bool, optional
         Further rows that are NULL.
 
@@ -55,7 +55,7 @@ def read(column: Column, held: npt.ArrayLike, null: npt.ArrayLike | None = None)
     array([False,  True,  True])
     """
     array = np.asarray(held)
-    kinds = {"number": "fiu", "integer": "iu", "boolean": "b", "text": "OUT"}[column.kind]
+    kinds = {"number": "fiu", "integer": "iu", "boolean": "b", "text": "OUT"}.get(column.kind, "M")
     if array.ndim != 1 or array.dtype.kind not in kinds:
         raise InvalidParameter(
             f"column {column.name!r} must be one array of kind {column.kind}, "
@@ -66,6 +66,8 @@ def read(column: Column, held: npt.ArrayLike, null: npt.ArrayLike | None = None)
         return Values(array, missing)
     if column.kind == "text":
         return _read_text(column, array, missing)
+    if column.kind in lowering.TIMED:
+        return _read_times(column, array, missing)
     numbers = array.astype(np.float64)
     if column.kind == "number":
         inside = (numbers >= -tree.LARGEST) & (numbers <= tree.LARGEST)
@@ -74,6 +76,27 @@ def read(column: Column, held: npt.ArrayLike, null: npt.ArrayLike | None = None)
     elif missing is not None:
         numbers[missing] = 0.0
     return Values(numbers, missing)
+
+
+def _read_times(column: Column, array: Array, missing: Mask | None) -> Values:
+    numbers = times(array, column.kind).astype(np.float64)
+    is_date = column.kind == "date"
+    low, high = (lowering.FIRST_DAY, lowering.LAST_DAY) if is_date else (lowering.FIRST_MOMENT, lowering.AFTER_MOMENTS)
+    gone = np.isnat(array) | (numbers < low) | (numbers > high)
+    missing = _either(missing, gone if gone.any() else None)
+    numbers[gone if missing is None else gone | missing] = 0.0
+    return Values(numbers if is_date else np.minimum(numbers, lowering.LAST_MOMENT), missing)
+
+
+def times(array: Array, kind: str) -> npt.NDArray[np.int64]:
+    """Days of dates, microseconds of timestamps, since 1970; NaT is some number.
+
+    Examples
+    --------
+    >>> times(np.array(["1970-01-03"], dtype="datetime64[D]"), "date")
+    array([2])
+    """
+    return array.astype(f"datetime64[{'D' if kind == 'date' else 'us'}]").astype(np.int64)
 
 
 def _read_text(column: Column, array: Array, missing: Mask | None) -> Values:
@@ -118,7 +141,11 @@ class _Evaluator:
         return known
 
     def _find(self, node: tree.Node) -> Values:
+        if (form := lowering.lowered(node, lambda part: self.facts[part].kind)) is not None:
+            return self.of(form)
         match node:
+            case tree.Retyped(operand):
+                return self.of(operand)
             case tree.Name(column):
                 return self.columns[column]
             case tree.Number(value):
@@ -173,7 +200,7 @@ class _Evaluator:
         raise AssertionError("a checked expression has no other nodes")
 
     def _case(self, branches: tuple[tuple[tree.Node, tree.Node], ...], otherwise: tree.Node, case: tree.Node) -> Values:
-        blank = {"number": np.float64(0.0), "boolean": np.bool_(False), "text": _text("")}[str(self.facts[case].kind)]
+        blank = {"boolean": np.bool_(False), "text": _text("")}.get(str(self.facts[case].kind), np.float64(0.0))
 
         def result(node: tree.Node) -> Values:
             return Values(blank, np.bool_(True)) if isinstance(node, tree.Null) else self.of(node)  # type: ignore[arg-type]
@@ -210,6 +237,9 @@ class _Evaluator:
                 return Values(np.clip(first.array, parts[1].array, parts[2].array), null)
             case "coalesce":
                 return reduce(_first, parts)
+            case "concat":
+                joined = reduce(np.add, [part.array for part in parts])
+                return Values(_text(joined) if isinstance(joined, str) else joined, null)
         return _by_distinct(name, parts, null)
 
 
@@ -229,7 +259,7 @@ def _by_distinct(name: str, parts: list[Values], null: Mask | None) -> Values:
         if text not in memory:
             memory[text] = evaluate_call(name, [text, *others])
     results = [memory[text] for text in rows]
-    if name in ("lower", "upper"):
+    if name in ("lower", "upper", "substring", "trim"):
         array: Array = np.empty(len(results), dtype=object)
         array[:] = results
     elif name == "number":

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\Z", re.ASCII)
 _OUTSIDE = re.compile(r"[ \t\r\n!-~]*\Z", re.ASCII)
-WORDS = {"and", "or", "not", "in", "between", "is", "null", "true", "false", "case", "when", "then", "else", "end"}
+WORDS = {
+    *("and", "or", "not", "in", "between", "is", "null", "true", "false", "case", "when", "then", "else", "end"),
+    *("like", "ilike"),
+}
+_WRITTEN = ("date", "timestamp", "timestamptz")
+"""Words that make a date or a timestamp of the text behind them; elsewhere they are names."""
 _COMPARED = re.compile(
     r"[ \t\r\n]*([A-Za-z_][A-Za-z0-9_]*)[ \t\r\n]*(=|<>|<=?|>=?)[ \t\r\n]*(-?[0-9]+(?:\.[0-9]+)?)[ \t\r\n]*\Z",
     re.ASCII,
@@ -35,7 +40,9 @@ _COMPARED = re.compile(
 _JOINED = re.compile(r"(?<=[ \t\r\n])(and|or)(?=[ \t\r\n])", re.ASCII | re.IGNORECASE)
 """Between such comparisons. It takes no white space itself: a run of it would be looked through again and again."""
 _PART = re.compile(r"""'[^']*'?|"[^"]*"?|[0-9]+(?:\.[0-9]*)?|[A-Za-z_][A-Za-z0-9_]*|\S""", re.ASCII)
-"""About one word or sign of an expression: never fewer than the parser will meet."""
+"""About one word or sign of an expression: never fewer than the parser will meet, but for those that it adds."""
+_DATED = re.compile(r"(?:date|timestamp|timestamptz)[ \t\r\n]*'", re.ASCII | re.IGNORECASE)
+"""A written date, for which the parser adds two brackets."""
 _SIGNS = {
     "(": "L_PAREN",
     ")": "R_PAREN",
@@ -44,6 +51,7 @@ _SIGNS = {
     "-": "DASH",
     "*": "STAR",
     "/": "SLASH",
+    "%": "MOD",
     "=": "EQ",
     "<>": "NEQ",
     "!=": "NEQ",
@@ -61,8 +69,9 @@ def parse(text: str) -> tree.Node:
     Parameters
     ----------
     text : str
-        Comparison, arithmetic, `and`, `or`, `not`, `in`, `between`, `is null`, `case when`, and the functions listed
-        in `holdfast.data.expressions.checking`. Names as in the schema, in double quotes where they are no plain word.
+        Comparison, arithmetic, `and`, `or`, `not`, `in`, `between`, `like`, `is null`, `case when`, `cast`, and the
+        functions listed in `holdfast.data.expressions.checking`. Dates as `date '2020-12-31'`. Names as in the schema,
+        in double quotes where they are no plain word.
 
     Returns
     -------
@@ -107,7 +116,8 @@ def count_parts(source: Any, most: int) -> int:
         here = left.pop()
         if isinstance(here, str):
             # A text that is longer than any expression may be is refused for that, and not looked through.
-            parts += len(_PART.findall(here)) if len(here) <= tree.LONGEST_TEXT else 1
+            fits = len(here) <= tree.LONGEST_TEXT
+            parts += len(_PART.findall(here)) + 2 * len(_DATED.findall(here)) if fits else 1
         elif isinstance(here, Mapping):
             parts += len(here)
             left.extend(here.values())
@@ -144,27 +154,55 @@ def _parsed(text: Any) -> tree.Node:
 
     try:
         found = parser.parser().parse(tokens, text)
-    except SqlglotError as error:
-        raise _unreadable() from error
+        if len(found) != 1 or found[0] is None:
+            raise _unreadable()
+        return _turn(found[0], 0)
+    except (SqlglotError, _Unreadable) as error:
+        raise _unreadable(text) from error
     except RecursionError as error:  # only where the caller had used up most of Python's own limit
         raise _too_nested() from error
-    if len(found) != 1 or found[0] is None:
-        raise _unreadable()
-    return _turn(found[0], 0)
 
 
 def _too_nested() -> InvalidParameter:
     return InvalidParameter(f"expression must have at most {tree.MOST_BRACKETS} brackets inside each other")
 
 
-_WORDS = {"==": "=", "=>": ">=", "=<": "<=", "&&": "and", "||": "or", "&": "and", "|": "or", "!": "not"}
+_WORDS = {
+    **{"==": "=", "=>": ">=", "=<": "<=", "&&": "and", "&": "and", "|": "or", "!": "not"},
+    **{"||": "or, and concat(a, b) to join texts", "::": "cast(x as number)", "^": "x * x", "//": "floor(a / b)"},
+    "similar to": "s like 'a%'",
+    "attimezone": "hour(t), whose parts are those of UTC",
+    **{"~": "s like 'a%'", "~*": "s ilike 'a%'", "!~": "not s like 'a%'"},
+}
 """What people write who come from other languages, and what it is here."""
 
+_FORMS = {
+    "interval": "compare a difference in days: d - date '2020-12-31' < 30",
+    "extract": "write year(d), month(d) or day(d)",
+    "escape": r"write \% and \_ for the characters themselves",
+    **dict.fromkeys(["similar", "rlike", "regexp", "glob"], "write s like 'a%'"),
+    "zone": "hour(t) and the other parts are those of UTC",
+    "substring": "write substring(s, 1, 3)",
+    "trim": "write trim(s)",
+    **dict.fromkeys(["cast", "try_cast", "safe_cast"], "write cast(s as number), integer or date; it gives null"),
+    "distinct": "write a <> b or a is null",
+    "collate": "texts are ordered by code points",
+    "isnull": "write a is null",
+    "notnull": "write a is not null",
+}
+"""Words of forms that SQL has and the language has not, and the nearest form that it has."""
 
-def _unreadable() -> InvalidParameter:
-    return InvalidParameter(
-        "expression must be one expression of the row language, and this does not read as one; conditions look like "
-        "`age < 30 and city = 'Bern'`"
+
+class _Unreadable(InvalidParameter):
+    """Raised before the text is at hand that a hint is looked for in."""
+
+
+def _unreadable(text: str = "") -> InvalidParameter:
+    words = [word.lower() for word in _PART.findall(text)] if len(text) <= tree.LONGEST_TEXT else []
+    hint = next((_FORMS[word] for word in words if word in _FORMS), "")
+    return (InvalidParameter if text else _Unreadable)(
+        "expression must be one expression of the row language, and this does not read as one; "
+        + (hint or "conditions look like `age < 30 and city = 'Bern'`")
     )
 
 
@@ -190,7 +228,7 @@ def _tokens(text: Any) -> list[Any]:
     try:
         tokens = list(_dialect().tokenize(text))
     except SqlglotError as error:
-        raise _unreadable() from error
+        raise _unreadable(text) from error
     if len(tokens) > tree.MOST_TOKENS:
         raise InvalidParameter(f"expression must have at most {tree.MOST_TOKENS} words and signs, got {len(tokens)}")
     open_brackets, at = 0, 0
@@ -223,7 +261,44 @@ def _tokens(text: Any) -> list[Any]:
     if text[at:].strip(" \t\r\n"):
         raise InvalidParameter("expression must have no comments")
     _refuse_odd_runs([token.token_type.name for token in tokens])
-    return tokens
+    return _as_calls(tokens)
+
+
+def _as_calls(tokens: list[Any]) -> list[Any]:
+    """`date '2020-12-31'` as `date('2020-12-31')`, and `cast(x as number)` as `cast(x, 'number')`: forms of calls."""
+    from sqlglot.tokenizer_core import Token, TokenType
+
+    made: list[Any] = []
+    casts: list[int] = []  # for each open bracket that of a cast is 1
+    kind_next = False
+    for at, token in enumerate(tokens):
+        word = token.text.lower() if token.token_type is TokenType.VAR else ""
+        before = tokens[at - 1] if at else None
+        if token.token_type is TokenType.L_PAREN:
+            is_cast = before is not None and before.token_type is TokenType.VAR and before.text.lower() == "cast"
+            casts.append(int(is_cast))
+        elif token.token_type is TokenType.R_PAREN and casts:
+            casts.pop()
+        if kind_next and word:
+            made.append(Token(TokenType.STRING, word, token.line, token.col, token.start, token.end))
+            kind_next = False
+            continue
+        if word == "as" and casts and casts[-1]:
+            made.append(Token(TokenType.COMMA, ",", token.line, token.col, token.start, token.end))
+            kind_next = True
+            continue
+        dated = (
+            token.token_type is TokenType.STRING
+            and before is not None
+            and before.token_type is TokenType.VAR
+            and before.text.lower() in _WRITTEN
+        )
+        if dated:
+            made.append(Token(TokenType.L_PAREN, "(", token.line, token.col, token.start, token.start))
+        made.append(token)
+        if dated:
+            made.append(Token(TokenType.R_PAREN, ")", token.line, token.col, token.end, token.end))
+    return made
 
 
 def _refuse_odd_runs(kinds: list[str]) -> None:
@@ -240,12 +315,12 @@ def _refuse_odd_runs(kinds: list[str]) -> None:
 @cache
 def _dialect() -> Any:
     """Sqlglot's grammar of expressions without functions, types, statements, aliases, lambdas and placeholders."""
-    from sqlglot import Dialect, parser, tokens
+    from sqlglot import Dialect, exp, parser, tokens
     from sqlglot.tokenizer_core import TokenType
 
     only_case = {"CASE": parser.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
     primary = (TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE)
-    ranges = (TokenType.BETWEEN, TokenType.IN, TokenType.IS)
+    ranges = (TokenType.BETWEEN, TokenType.IN, TokenType.IS, TokenType.LIKE, TokenType.ILIKE)
 
     class RowTokenizer(tokens.Tokenizer):
         QUOTES = ["'"]  # noqa: RUF012
@@ -264,6 +339,9 @@ def _dialect() -> Any:
         SUBQUERY_PREDICATES = {}  # noqa: RUF012
         COLUMN_OPERATORS = {}  # noqa: RUF012
         PRIMARY_PARSERS = {kind: parser.Parser.PRIMARY_PARSERS[kind] for kind in primary}  # noqa: RUF012
+        # sqlglot gives % the precedence of a sum, SQL and all else that of a product.
+        TERM = {kind: parser.Parser.TERM[kind] for kind in (TokenType.PLUS, TokenType.DASH)}  # noqa: RUF012
+        FACTOR = parser.Parser.FACTOR | {TokenType.MOD: exp.Mod}
         RANGE_PARSERS = {kind: parser.Parser.RANGE_PARSERS[kind] for kind in ranges}  # noqa: RUF012
 
     class HoldfastRows(Dialect):
@@ -334,6 +412,10 @@ def _turn(node: exp.Expression, depth: int) -> tree.Node:
         if not values or not all(isinstance(value, (tree.Number, tree.Text)) for value in values):
             raise InvalidParameter("expression must have a list of written numbers or texts after in")
         return tree.In(inner("this"), values)  # type: ignore[arg-type]
+    if kind in (exp.Like, exp.ILike):
+        only("this", "expression", "negate")
+        call = tree.Call("like" if kind is exp.Like else "ilike", (inner("this"), inner("expression")))
+        return tree.Not(call) if node.args.get("negate") else call
     if kind is exp.Is:
         only("this", "expression")
         if type(node.expression) is not exp.Null:
@@ -375,7 +457,7 @@ def _flat(node: exp.Expression, kind: type) -> list[exp.Expression]:
 def _arithmetic() -> dict[type, tree.ArithmeticSign]:
     from sqlglot import exp
 
-    return {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+    return {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 
 
 @cache
@@ -403,7 +485,8 @@ def to_text(node: tree.Node) -> str:
     """
     match node:
         case tree.Name(column):
-            return column if WORD.match(column) and column.lower() not in WORDS else f'"{column}"'
+            plain = WORD.match(column) and column.lower() not in WORDS and column.lower() != "as"
+            return column if plain else f'"{column}"'
         case tree.Number(value):
             return repr(value)
         case tree.Text(value):
@@ -434,10 +517,18 @@ def to_text(node: tree.Node) -> str:
         case tree.Case(branches, otherwise):
             parts = [f"when {to_text(condition)} then {to_text(result)}" for condition, result in branches]
             return f"case {' '.join(parts)} else {to_text(otherwise)} end"
+        case tree.Call("like" | "ilike" as word, (operand, pattern)):
+            return f"{_inside(operand, _SUM)} {word} {to_text(pattern)}"
+        case tree.Call("cast", (operand, tree.Text(kind))):
+            return f"cast({to_text(operand)} as {kind})"
+        case tree.Call("date" | "timestamp" | "timestamptz" as word, (tree.Text() as written,)):
+            return f"{word} {to_text(written)}"
         case tree.Call(name, arguments):
             return f"{name}({', '.join(map(to_text, arguments))})"
         case tree.Bucket(operand):
             return f"reserved by {to_text(operand)}"
+        case tree.Retyped(operand):
+            return to_text(operand)
 
 
 def _inside(node: tree.Node, level: int) -> str:
@@ -452,7 +543,7 @@ def _level(node: tree.Node) -> int:
             return _AND
         case tree.Not():
             return _NOT
-        case tree.Comparison() | tree.Between() | tree.In() | tree.IsNull():
+        case tree.Comparison() | tree.Between() | tree.In() | tree.IsNull() | tree.Call("like" | "ilike"):
             return _COMPARE
         case tree.Arithmetic("+" | "-"):
             return _SUM

@@ -6,8 +6,9 @@ from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
-from holdfast.data.expressions import tree
-from holdfast.data.expressions.checking import Expression
+from holdfast.data.expressions import lowering, tree
+from holdfast.data.expressions.checking import Expression, never_negative, never_zero
+from holdfast.data.expressions.patterns import regex
 from holdfast.data.expressions.python_rows import LOWER, UPPER, in_bucket
 from holdfast.data.schema import Column, Schema
 
@@ -21,7 +22,7 @@ def read(schema: Schema) -> list[pl.Expr]:
     """Expressions that turn raw columns into what the language sees, each under its own name.
 
     Apply them once, with `select`, before anything from `compile`. A column must already have a polars type of its
-    kind: any integer or float type for numbers, Boolean, String.
+    kind: any integer or float type or a decimal for numbers, Boolean, String, Date, Datetime.
 
     Examples
     --------
@@ -34,12 +35,45 @@ def read(schema: Schema) -> list[pl.Expr]:
     return [_read(column) for column in schema]
 
 
+def held(column: Column, type_: Any) -> pl.Expr:
+    """A raw column of a polars type as what is held of it: days, microseconds, whole numbers, doubles, texts.
+
+    A decimal is the double nearest to its digits, as on every engine; parts of a microsecond are dropped.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from datetime import date
+    >>> frame = pl.DataFrame({"d": [date(1970, 1, 3)]})
+    >>> frame.select(held(Column("d", "date"), pl.Date()))["d"].to_list()
+    [2]
+    """
+    import polars as pl
+
+    raw = pl.col(column.name)
+    if column.kind in ("timestamp", "timestamptz"):
+        unit = getattr(type_, "time_unit", "us")
+        whole = raw.to_physical().cast(pl.Int64)
+        return whole * 1_000 if unit == "ms" else whole // 1_000 if unit == "ns" else whole
+    if column.kind == "number" and isinstance(type_, pl.Decimal):
+        return raw.cast(pl.String).cast(pl.Float64)
+    kinds = {"number": pl.Float64, "boolean": pl.Boolean, "text": pl.String}
+    return raw.to_physical().cast(pl.Int64) if column.kind == "date" else raw.cast(kinds.get(column.kind, pl.Int64))
+
+
 def _read(column: Column) -> pl.Expr:
     import polars as pl
 
     raw = pl.col(column.name)
     if column.kind == "integer":
         return raw.cast(pl.Float64)
+    if column.kind in lowering.TIMED:
+        is_date = column.kind == "date"
+        low, high = (
+            (lowering.FIRST_DAY, lowering.LAST_DAY) if is_date else (lowering.FIRST_MOMENT, lowering.AFTER_MOMENTS)
+        )
+        found = pl.when(raw.is_between(low, high)).then(raw).cast(pl.Float64)
+        return found if is_date else found.clip(upper_bound=float(lowering.LAST_MOMENT))
     if column.kind == "number":
         number = raw.cast(pl.Float64)
         inside = pl.when(number.is_between(-tree.LARGEST, tree.LARGEST)).then(number)
@@ -69,7 +103,11 @@ class _Compiler:
     def of(self, node: tree.Node) -> pl.Expr:
         import polars as pl
 
+        if (form := lowering.lowered(node, lambda part: self.facts[part].kind)) is not None:
+            return self.of(form)
         match node:
+            case tree.Retyped(operand):
+                return self.of(operand)
             case tree.Name(column):
                 return pl.col(column)
             case tree.Number(value):
@@ -82,7 +120,7 @@ class _Compiler:
                 return pl.lit(None)
             case tree.Arithmetic("/", left, right):
                 above, below = self.of(left), self.of(right)
-                if not (isinstance(right, tree.Number) and right.value != 0.0):
+                if not never_zero(right):
                     below = pl.when(below != 0.0).then(below)
                 # By one number for all rows polars multiplies with its reciprocal, which rounds twice; and a column
                 # can turn out to be one number in a batch. Adding zero times a column makes it a column again.
@@ -138,7 +176,7 @@ class _Compiler:
             case "sign":
                 return pl.when(first > 0.0).then(1.0).when(first < 0.0).then(-1.0).when(first == 0.0).then(0.0)
             case "sqrt":
-                return pl.when(first >= 0.0).then(first).sqrt()
+                return first.sqrt() if never_negative(arguments[0]) else pl.when(first >= 0.0).then(first).sqrt()
             case "least" | "greatest":
                 found = pl.min_horizontal(*parts) if name == "least" else pl.max_horizontal(*parts)
                 nullable = [p for p, a in zip(parts, arguments, strict=True) if self.facts[a].nullable]
@@ -161,6 +199,15 @@ class _Compiler:
                 return first.str.ends_with(str(written))
             case "contains":
                 return first.str.contains(str(written), literal=True)
+            case "like":
+                return first.str.contains(rf"(?s)\A{regex(str(written))}\z")
+            case "substring":
+                start, length = (int(getattr(argument, "value", 0)) for argument in arguments[1:])
+                return first.str.slice(start - 1, length)
+            case "trim":
+                return first.str.strip_chars(" ")
+            case "concat":
+                return pl.concat_str(parts)
             case "number":
                 return pl.when(first.str.contains(_SPELT)).then(first).cast(pl.Float64, strict=False)
         raise AssertionError("a checked expression has no other functions")

@@ -1,7 +1,8 @@
 """What an expression means: this interpreter, one row at a time. Every engine must agree with it bit for bit.
 
 A value is a double, a text, a truth value or None, which is NULL. A double is finite. Minus zero and zero are one
-number: no operation of the language tells them apart.
+number: no operation of the language tells them apart. A date is the number of days since 1970-01-01, a timestamp the
+number of microseconds; what they mean is said by Python's own calendar.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from holdfast.data.expressions import tree
-from holdfast.data.expressions.checking import Expression
+from holdfast.data.expressions import lowering, tree
+from holdfast.data.expressions.checking import Expression, Facts
+from holdfast.data.expressions.patterns import matcher
 from holdfast.data.schema import Kind
 from holdfast.errors import InvalidParameter
 
@@ -23,6 +26,8 @@ Value = float | str | bool | None
 SPELT = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?\Z", re.ASCII)
 UPPER, LOWER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 _TO_LOWER, _TO_UPPER = str.maketrans(UPPER, LOWER), str.maketrans(LOWER, UPPER)
+
+_EPOCH, _START = date(1970, 1, 1).toordinal(), datetime(1970, 1, 1)
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -53,19 +58,21 @@ def evaluate(expression: Expression, row: Mapping[str, Any]) -> Value:
     (25.0, None)
     """
     values = {name: read(row[name], kind) for name, kind in expression.kinds.items()}
-    return _value(expression.node, values)
+    return _Interpreter(values, expression.facts).value(expression.node)
 
 
 def read(held: Any, kind: Kind) -> Value:
     """What the language sees of what a row holds.
 
     NaN, infinities and numbers beyond 2**100 in size are NULL; numbers below 2**-100 in size are zero; whole numbers
-    become the nearest double, ties to even.
+    become the nearest double, ties to even. A timestamp with a zone is seen in UTC. Parts of a microsecond are dropped.
 
     Examples
     --------
     >>> read(2**53 + 1, "integer"), read(float("nan"), "number"), read(1e-40, "number")
     (9007199254740992.0, None, 0.0)
+    >>> read(date(1970, 2, 1), "date"), read(datetime(1970, 1, 1, 0, 0, 1), "timestamp")
+    (31.0, 1000000.0)
     """
     if held is None:
         return None
@@ -78,52 +85,65 @@ def read(held: Any, kind: Kind) -> Value:
         return float(int(held))
     if kind == "boolean":
         return bool(held)
+    if kind == "date":
+        return float(held.toordinal() - _EPOCH)
+    if kind == "timestamp" or kind == "timestamptz":
+        moment = held if held.tzinfo is None else held.astimezone(UTC).replace(tzinfo=None)
+        return min(float((moment - _START) // timedelta(microseconds=1)), float(lowering.LAST_MOMENT))
     if not isinstance(held, str):
         raise InvalidParameter("a text column must hold texts")
     return str(held)
 
 
-def _value(node: tree.Node, row: Mapping[str, Value]) -> Value:
-    match node:
-        case tree.Name(column):
-            return row[column]
-        case tree.Number(value) | tree.Text(value) | tree.Truth(value):
-            return value
-        case tree.Null():
-            return None
-        case tree.Arithmetic(sign, left, right):
-            return _arithmetic(sign, _value(left, row), _value(right, row))
-        case tree.Minus(operand):
-            number: Any = _value(operand, row)
-            return None if number is None else 0.0 - number
-        case tree.Comparison(sign, left, right):
-            return _compare(sign, _value(left, row), _value(right, row))
-        case tree.Between(operand, low, high):
-            middle = _value(operand, row)
-            return _all([_compare("<=", _value(low, row), middle), _compare("<=", middle, _value(high, row))])
-        case tree.In(operand, values):
-            wanted = _value(operand, row)
-            return None if wanted is None else any(wanted == listed.value for listed in values)
-        case tree.IsNull(operand):
-            return _value(operand, row) is None
-        case tree.Bucket(operand, salt, below):
-            return in_bucket(_value(operand, row), salt, below)
-        case tree.Not(operand):
-            truth = _value(operand, row)
-            return None if truth is None else not truth
-        case tree.And(operands):
-            return _all([_value(part, row) for part in operands])
-        case tree.Or(operands):
-            truths = [_value(part, row) for part in operands]
-            return True if True in truths else None if None in truths else False
-        case tree.Case(branches, otherwise):
-            for condition, result in branches:
-                if _value(condition, row) is True:
-                    return _value(result, row)
-            return _value(otherwise, row)
-        case tree.Call(name, arguments):
-            return evaluate_call(name, [_value(argument, row) for argument in arguments])
-    raise AssertionError("a checked expression has no other nodes")
+class _Interpreter:
+    def __init__(self, row: Mapping[str, Value], facts: Mapping[tree.Node, Facts]) -> None:
+        self.row, self.facts = row, facts
+
+    def value(self, node: tree.Node) -> Value:
+        match node:
+            case tree.Name(column):
+                return self.row[column]
+            case tree.Number(value) | tree.Text(value) | tree.Truth(value):
+                return value
+            case tree.Null():
+                return None
+            case tree.Arithmetic(sign, left, right):
+                number = _arithmetic(sign, self.value(left), self.value(right))
+                is_moment = self.facts[left].kind in ("timestamp", "timestamptz")
+                return number / 1e6 if is_moment and number is not None else number
+            case tree.Minus(operand):
+                negated: Any = self.value(operand)
+                return None if negated is None else 0.0 - negated
+            case tree.Comparison(sign, left, right):
+                return _compare(sign, self.value(left), self.value(right))
+            case tree.Between(operand, low, high):
+                middle = self.value(operand)
+                return _all([_compare("<=", self.value(low), middle), _compare("<=", middle, self.value(high))])
+            case tree.In(operand, values):
+                wanted = self.value(operand)
+                return None if wanted is None else any(wanted == listed.value for listed in values)
+            case tree.IsNull(operand):
+                return self.value(operand) is None
+            case tree.Bucket(operand, salt, below):
+                return in_bucket(self.value(operand), salt, below)
+            case tree.Not(operand):
+                truth = self.value(operand)
+                return None if truth is None else not truth
+            case tree.And(operands):
+                return _all([self.value(part) for part in operands])
+            case tree.Or(operands):
+                truths = [self.value(part) for part in operands]
+                return True if True in truths else None if None in truths else False
+            case tree.Case(branches, otherwise):
+                for condition, result in branches:
+                    if self.value(condition) is True:
+                        return self.value(result)
+                return self.value(otherwise)
+            case tree.Call(name, arguments):
+                given = [self.value(argument) for argument in arguments]
+                kind = self.facts[arguments[0]].kind
+                return _cast(given[0], kind, given[1]) if name == "cast" else evaluate_call(name, given, kind)
+        raise AssertionError("a checked expression has no other nodes")
 
 
 def _arithmetic(sign: str, left: Any, right: Any) -> float | None:
@@ -137,6 +157,10 @@ def _arithmetic(sign: str, left: Any, right: Any) -> float | None:
         number = left * right
     elif right == 0.0:
         return None
+    elif sign == "%":
+        if max(abs(left), abs(right)) > lowering.WHOLE:
+            return None
+        number = math.fmod(left, right)
     else:
         number = left / right
     return float(number) + 0.0
@@ -150,8 +174,8 @@ def _all(truths: list[Any]) -> bool | None:
     return False if False in truths else None if None in truths else True
 
 
-def evaluate_call(name: str, arguments: list[Any]) -> Value:
-    """A function of the list, of values.
+def evaluate_call(name: str, arguments: list[Any], kind: Any = None) -> Value:
+    """A function of the list, of values; `kind` is that of the first.
 
     Examples
     --------
@@ -192,9 +216,88 @@ def evaluate_call(name: str, arguments: list[Any]) -> Value:
             return first.endswith(arguments[1])  # type: ignore[no-any-return]
         case "contains":
             return arguments[1] in first
+        case "like":
+            return matcher(arguments[1]).fullmatch(first) is not None
+        case "ilike":
+            return matcher(arguments[1].translate(_TO_LOWER)).fullmatch(first.translate(_TO_LOWER)) is not None
+        case "substring":
+            start = int(arguments[1]) - 1
+            return first[start : start + int(arguments[2])]  # type: ignore[no-any-return]
+        case "trim":
+            return first.strip(" ")  # type: ignore[no-any-return]
+        case "concat":
+            return "".join(arguments)
         case "number":
             return float(first) + 0.0 if SPELT.match(first) else None
+        case "round":
+            return _rounded(first, *arguments[1:])
+        case "ln" | "log2" | "log10":
+            return _logarithm(first, name)
+        case "date":
+            return float(lowering.days(first) if isinstance(first, str) else first // lowering.DAY)
+        case "timestamp" | "timestamptz":
+            return float(lowering.microseconds(first, name))
+        case "days":
+            return first  # type: ignore[no-any-return]
+        case "seconds":
+            return first / 1e6  # type: ignore[no-any-return]
+    if kind is not None:
+        return _part(name, first, kind)
     raise AssertionError("a checked expression has no other functions")
+
+
+def _part(name: str, held: float, kind: str) -> float:
+    """A part of a date or timestamp."""
+    moment = _START + (timedelta(days=held) if kind == "date" else timedelta(microseconds=int(held)))
+    if name == "quarter":
+        return float((moment.month + 2) // 3)
+    return float(moment.isoweekday() if name == "weekday" else getattr(moment, name))
+
+
+def _rounded(number: float, digits: float = 0.0) -> float:
+    scaled = number * 10.0**digits if digits else number
+    whole = math.floor(abs(scaled))
+    whole += abs(scaled) - whole >= 0.5
+    found = math.copysign(float(whole), scaled) + 0.0
+    return found / 10.0**digits if digits else found
+
+
+def _logarithm(number: float, name: str) -> float | None:
+    """By definition ten roots and six terms of a series, in steps of 2**-40; see `lowering`."""
+    if number <= 0.0:
+        return None
+    for _ in range(lowering.ROOTS):
+        number = math.sqrt(number)
+    ratio = (number - 1.0) / (number + 1.0)
+    square, series = ratio * ratio, 0.0
+    for term in range(lowering.LOG_TERMS, 0, -1):
+        series = 1.0 / (2 * term - 1) + square * series
+    found = 2.0 ** (lowering.ROOTS + 1) * lowering.LOG_SCALE[name] * ratio * series
+    return math.floor(found * lowering.LOG_GRID + 0.5) / lowering.LOG_GRID
+
+
+_ISO_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def _cast(value: Any, kind: Any, wanted: Any) -> Value:
+    if value is None or kind == wanted:
+        return value  # type: ignore[no-any-return]
+    match kind, wanted:
+        case "text", "date":
+            try:
+                return float(date.fromisoformat(value).toordinal() - _EPOCH) if _ISO_DATE.fullmatch(value) else None
+            except ValueError:
+                return None
+        case "text", _:
+            number: Any = evaluate_call("number", [value])
+            return None if number is None or (wanted == "integer" and number != math.floor(number)) else number
+        case "boolean", _:
+            return float(value)
+        case "date", "timestamp":
+            return value * lowering.DAY  # type: ignore[no-any-return]
+        case _, "date":
+            return float(value // lowering.DAY)
+    raise AssertionError("a checked expression has no other casts")
 
 
 def in_bucket(value: Any, salt: str, below: int) -> bool:

@@ -11,7 +11,7 @@ from holdfast.errors import InvalidParameter
 
 # --- Tree -------------------------------------------------------------------------------------------------------------
 
-ArithmeticSign = Literal["+", "-", "*", "/"]
+ArithmeticSign = Literal["+", "-", "*", "/", "%"]
 ComparisonSign = Literal["=", "<>", "<", "<=", ">", ">="]
 
 COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -160,6 +160,17 @@ class Bucket:
     below: int
 
 
+@dataclass(frozen=True, slots=True)
+class Retyped:
+    """The double behind a date or a timestamp as a number, or a number as one of them. It has no spelling.
+
+    A date is the number of days since 1970-01-01, a timestamp the number of microseconds.
+    """
+
+    operand: Node
+    kind: Literal["number", "date", "timestamp", "timestamptz"]
+
+
 Node = (
     Name
     | Number
@@ -178,6 +189,7 @@ Node = (
     | Case
     | Call
     | Bucket
+    | Retyped
 )
 
 
@@ -192,7 +204,7 @@ def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Arithmetic(_, left, right) | Comparison(_, left, right):
             return (left, right)
-        case Minus(operand) | IsNull(operand) | Not(operand) | Bucket(operand):
+        case Minus(operand) | IsNull(operand) | Not(operand) | Bucket(operand) | Retyped(operand):
             return (operand,)
         case Between(operand, low, high):
             return (operand, low, high)
@@ -258,13 +270,13 @@ LARGEST_RESULT_EXPONENT = 1_000
 # A tree as plain JSON data, for programs that build expressions and for the ledger.
 #
 # | data | means | |---|---| | `3.5`, `true`, `null` | a number, a truth value, NULL as a result of `case` | | `{"text":
-# "abc"}` | a text | | `{"column": "age"}` | a column | | `{"+": [a, b]}` and `-`, `*`, `/`, `=`, `<>`, `<`, `<=`, `>`,
-# `>=` | two joined by a sign; `{"-": [a]}` is minus a | | `{"and": [a, b, ...]}`, `{"or": [...]}`, `{"not": [a]}`,
-# `{"is null": [a]}` | logic | | `{"between": [a, low, high]}`, `{"in": [a, value, ...]}` | ranges and lists | |
-# `{"case": [condition, result, ..., otherwise]}` | branches | | `{"call": "abs", "with": [a]}` | a function of the list
-# |
+# "abc"}` | a text | | `{"column": "age"}` | a column | | `{"+": [a, b]}` and `-`, `*`, `/`, `%`, `=`, `<>`, `<`, `<=`,
+# `>`, `>=` | two joined by a sign; `{"-": [a]}` is minus a | | `{"and": [a, b, ...]}`, `{"or": [...]}`, `{"not":
+# [a]}`, `{"is null": [a]}` | logic | | `{"between": [a, low, high]}`, `{"in": [a, value, ...]}` | ranges and lists | |
+# `{"case": [condition, result, ..., otherwise]}` | branches | | `{"call": "abs", "with": [a]}` | a function of the
+# list, and so are `like`, `ilike`, `cast` with the name of a kind as text, and `date` with a written date as text |
 
-_ARITHMETIC: tuple[ArithmeticSign, ...] = ("+", "-", "*", "/")
+_ARITHMETIC: tuple[ArithmeticSign, ...] = ("+", "-", "*", "/", "%")
 _COMPARISON: tuple[ComparisonSign, ...] = ("=", "<>", "<", "<=", ">", ">=")
 
 

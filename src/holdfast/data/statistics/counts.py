@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.core import arguments
 from holdfast.data.expressions import Expression, python_rows, to_json, tree
+from holdfast.data.expressions.checking import VALUE_KINDS
 from holdfast.data.schema import Column, Kind, Schema, category
 from holdfast.data.statistics.request import (
     Added,
@@ -47,10 +48,9 @@ def categories_of(schema: Schema, name: str, categories: Categories | None) -> C
     if not isinstance(name, str) or name not in schema:
         raise InvalidParameter(f"column must be one of the schema, got {str(name)[:60]!r}")
     column = schema[name]
-    if column.kind == "number":
-        raise InvalidParameter(
-            f"column {name!r} must be text, integer or boolean to have categories; a number has edges of bins"
-        )
+    if column.kind not in ("text", "integer", "boolean"):
+        instead = "a number has edges of bins" if column.kind == "number" else "a date has parts such as year(d)"
+        raise InvalidParameter(f"column {name!r} must be text, integer or boolean to have categories; {instead}")
     if categories is None:
         categories = (False, True) if column.kind == "boolean" else column.values
     if categories is None:
@@ -214,12 +214,12 @@ class Present:
 
     def plan(self, schema: Schema) -> Plan:
         """What an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
-        checked_kind(self.expression, schema, "number", "boolean", "text")
+        checked_kind(self.expression, schema, *VALUE_KINDS)
         return Plan(counted=built(tree.Not(tree.IsNull(self.expression)), schema))
 
     def adds(self, schema: Schema) -> Added:
         """The definition, row by row."""
-        inner = checked_kind(self.expression, schema, "number", "boolean", "text")
+        inner = checked_kind(self.expression, schema, *VALUE_KINDS)
         return lambda row: [] if python_rows.evaluate(inner, row) is None else [(0, 1)]
 
     def size(self, schema: Schema) -> int:

@@ -172,7 +172,9 @@ def checked_kind(node: tree.Node, schema: Schema, *kinds: str) -> Expression:
     inner = checked(node, schema)
     if inner.kind not in kinds:
         wanted = " or a ".join("truth value" if kind == "boolean" else kind for kind in kinds)
-        raise InvalidParameter(f"expression must be a {wanted}, got a {inner.kind}")
+        hints = {"date": "; write days(d) or year(d)", "timestamp": "; write seconds(t)"}
+        hint = hints.get(inner.kind.removesuffix("tz"), "") if "number" in kinds else ""
+        raise InvalidParameter(f"expression must be a {wanted}, got a {inner.kind}{hint}")
     if not inner.columns:
         raise InvalidParameter("expression must read at least one column: what it asks has one answer for all samples")
     return inner

@@ -158,6 +158,10 @@ class Board:
                     "such rows would count against every submission; guard the rows that have one"
                 )
         kind = schema[self.label].kind
+        if kind in ("date", "timestamp", "timestamptz"):
+            raise InvalidParameter(
+                f"label of board {self.name!r} must be a number, a truth value or a text, got a {kind}"
+            )
         if self.metric == "mae" and kind not in ("integer", "number"):
             raise InvalidParameter(f"label of board {self.name!r} must be a column of numbers for mae")
         if self.metric in _BINARY:

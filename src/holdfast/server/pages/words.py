@@ -144,10 +144,11 @@ def example(columns: Sequence[Mapping[str, Any]]) -> str:
     >>> example([{"name": "home town", "kind": "text"}, {"name": "age", "kind": "integer"}])
     'age > 0'
     """
-    kinds = ("boolean", "integer", "number", "text")
+    kinds = ("boolean", "integer", "number", "text", "date", "timestamp", "timestamptz")
     one = min(columns, key=lambda column: kinds.index(column["kind"]))
     name = one["name"] if one["name"].isascii() and one["name"].isidentifier() else f'"{one["name"]}"'
-    return {"boolean": name, "text": f"{name} = 'x'"}.get(one["kind"], f"{name} > 0")
+    special = {"boolean": name, "text": f"{name} = 'x'"} | dict.fromkeys(kinds[4:], f"year({name}) > 2000")
+    return special.get(one["kind"], f"{name} > 0")
 
 
 def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
