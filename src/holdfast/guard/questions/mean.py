@@ -14,7 +14,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.guard.questions.base import MIXED, Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.expressions import Spelled, spelled
-from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, WherePresent
+from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, Where, WherePresent
 from holdfast.guard.questions.noisy import noise_for, spend_of, unit_interval
 from holdfast.guard.questions.words import ends, rows_text
 from holdfast.holdout.intervals.conditional import conditional_interval
@@ -40,6 +40,9 @@ class Mean(Question):
         The mean among the rows where the expression is not null, with an interval for the mean among such rows of the
         population. How many rows have a value is not shown. An expression that can be null by the schema needs this or
         `default`: a column that is not declared `not null`, a `case` without `else`, a division by what may be 0.
+    where : str or mapping, optional
+        A condition: the mean among the rows that meet it, with an interval for that mean in the population. How many
+        rows meet it is not shown.
     spend : PureDP or ZCDP, optional
         What the answer may cost; the policy's `spend` if not given.
 
@@ -73,12 +76,21 @@ class Mean(Question):
     default: Default = None
     spend: Spend = None
     where_present: WherePresent = False
+    where: Where = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
         planned = policy.answers == "means"
         rows = spelled(
-            self.expression, schema, self.low, self.high, self.default, self.where_present, ratios=not planned
+            self.expression,
+            schema,
+            self.low,
+            self.high,
+            self.default,
+            self.where_present,
+            ratios=not planned,
+            where=self.where,
+            columns=policy.columns,
         )
         if planned:
             return PlannedMean(rows, _answers(n, policy.questions or 1, policy.confidence))
@@ -131,11 +143,21 @@ class NoisyMean(Bound):
 
 
 class NoisyPresentMean(Bound):
-    """A mean among the rows with a value: two noisy sums over them, of the values and of what they lack to the top.
+    """A mean among some rows: two noisy sums over them, of the values and of what they lack to the top.
 
-    A row adds `(v, 1 - v)` for its value `v` in [0, 1], and nothing where it has none. So a replaced row moves each of
-    the two sums by at most one, and each is released at half of the cost. Their quotient is the answer, and the
-    interval is that of every pair of sums that the noise leaves possible (`conditional_interval`).
+    The rows are those that have a value, or that meet a condition. Such a row adds `(v, 1 - v)` for its value `v` in
+    [0, 1], and any other row adds nothing.
+
+    *Price.* A replaced row moves each of the two sums by at most one, whether it meets the condition before, after,
+    both times or never. Each sum is released at half of the cost, and the two compose to it.
+
+    *Interval.* Write `S` and `T` for the exact sums and `s`, `t` for the released ones. Except with the share for
+    noise, `|s - S| <= off` and `|t - T| <= off`, by a union bound over two draws. Given which rows count, their values
+    are independent draws from the law of the value given the condition, so the interval of the exact pair `(S, T)`
+    misses `E[v | condition]` with at most its share, for every number of such rows and hence on average over it. The
+    interval that is shown is that of the whole box of pairs that the noise leaves possible, and it contains the
+    interval of each pair in the box (`conditional_interval` proves that its limits are monotone in both sums). So what
+    is shown misses with at most the two shares together, and it is a function of the released sums alone.
     """
 
     def __init__(self, rows: Spelled, cost: Cost, n: int) -> None:

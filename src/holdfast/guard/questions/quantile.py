@@ -44,6 +44,7 @@ from holdfast.guard.questions.fields import (
     NumberInput,
     Show,
     Spend,
+    Where,
     WherePresent,
 )
 from holdfast.guard.questions.noiseless import shown
@@ -83,8 +84,9 @@ class Quantile(Question):
         since how near a quantile can be known depends on how dense the values are around it.
     show : str
         With a guess: "value", or "bit": a failure then shows nothing else.
-    default, where_present
-        As in `Mean`: what a row counts as where the expression is null; or the quantile among the other rows.
+    default, where_present, where
+        As in `Mean`: what a row counts as where the expression is null; or the quantile among the other rows, or among
+        those that meet a condition.
     spend : PureDP or ZCDP, optional
         Without a guess: what the answer may cost; the policy's `spend` if not given.
 
@@ -146,10 +148,20 @@ class Quantile(Question):
     default: Default = None
     where_present: WherePresent = False
     spend: Spend = None
+    where: Where = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
-        rows = spelled(self.expression, schema, self.low, self.high, self.default, self.where_present)
+        rows = spelled(
+            self.expression,
+            schema,
+            self.low,
+            self.high,
+            self.default,
+            self.where_present,
+            where=self.where,
+            columns=policy.columns,
+        )
         if rows.binary:
             raise InvalidParameter("expression must be a number, as `income` is, got a condition")
         q = arguments.probability("q", self.q)
