@@ -215,12 +215,29 @@ def _show(found: Any, estimate: bool) -> None:
         rows.append(("answer", f"{found.value:.6g}" if isinstance(found.value, float) else found.value))
     if isinstance(found.interval, list):
         rows.append(("interval", _ends(found.interval)))
+    rows += _about_rows(found.details)
     rows += [(name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else v) for name, v in _plain(found.details)]
     rows += _ended(found.details)
     if not found.repeated and found.widening is not None and found.widening >= 0.005:
         rows.append(("later intervals", f"{found.widening:.0%} wider"))
     rows += [*_costs(found), ("rests on", str(found.guarantee)), ("entry", found.sequence)]
     output.facts("Stored answer, free" if found.repeated else "Answer", rows)
+
+
+def _about_rows(details: Any) -> list[tuple[str, object]]:
+    """The interval about these rows, where the answer has one, and groups that are not reported."""
+    rows: list[tuple[str, object]] = []
+    about = details.get("about_rows")
+    if about is not None:
+        name = f"about these rows alone ({about['what']})"
+        interval = about["interval"]
+        if isinstance(interval, dict):
+            rows += [(f"{name}, {label}", _ends(ends)) for label, ends in interval.items()]
+        else:
+            rows.append((name, _ends(interval)))
+    if details.get("not_reportable"):
+        rows.append(("not reportable", "; ".join(details["not_reportable"])))
+    return rows
 
 
 def _ended(details: Any) -> list[tuple[str, object]]:
@@ -231,6 +248,11 @@ def _ended(details: Any) -> list[tuple[str, object]]:
     for label, (first, last) in (details.get("ranks") or {}).items():
         rows.append((f"rank of {label}", str(first) if first == last else f"{first} to {last}"))
     for line in details.get("revealed") or ():
+        if isinstance(line["interval"], dict):
+            for label, ends in line["interval"].items():
+                known = f"{line['value'][label]:.6g}" if label in line["value"] else "no rows"
+                rows.append((f"entry {line['sequence']} exactly, {label}", f"{known} in {_ends(ends)}"))
+            continue
         value = f"{line['value']:.6g}" if isinstance(line["value"], float) else str(line["value"])
         where = "" if line["interval"] is None else f" in {_ends(line['interval'])}"
         rows.append((f"entry {line['sequence']} exactly", value + where))

@@ -118,7 +118,10 @@ class Histogram(Question):
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
-        cells = cells_of(self.column, self.categories, self.edges, schema, self.null_as, self.where_present)
+        categories = self.categories
+        if categories is None and self.edges is None and policy.columns and self.column in policy.columns:
+            categories = policy.columns[self.column].categories
+        cells = cells_of(self.column, categories, self.edges, schema, self.null_as, self.where_present)
         made = NoisyPresentHistogram if cells.where_present else NoisyHistogram
         return made(cells, spend_of(self.spend, policy))
 

@@ -16,6 +16,7 @@ from holdfast.mechanisms.additive import Gaussian, Laplace
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
+    from holdfast.guard.questions.base import Situation
 
 
 def spend_of(spend: Any, policy: Policy) -> PureDP | ZCDP:
@@ -57,6 +58,16 @@ def noise_for(cost: Cost, n: int, means: int = 1) -> Laplace | Gaussian:
             part = rho if means == 1 else decimal_fraction(rho) / means
             return Gaussian(sensitivity=Fraction(1, n), rho=part)
     raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
+
+
+def about_rows(situation: Situation, interval: Any, what: str) -> dict[str, Any]:
+    """The interval about these rows, named: where the exact value of the rows lies, seen through the noise alone.
+
+    It holds with the policy's confidence for this answer by itself, and says nothing about a population. The interval
+    of the answer is about the population, and holds together with those of all other answers. Both are functions of
+    what was released.
+    """
+    return {"interval": interval, "what": what, "confidence": situation.budget.policy.confidence}
 
 
 def amount(cost: Cost) -> dict[str, float]:

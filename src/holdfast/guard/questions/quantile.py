@@ -19,7 +19,7 @@ they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -61,9 +61,9 @@ if TYPE_CHECKING:
 _NAME = "order statistics"
 _MOST_STEPS = 32
 """Steps of the grid whose pairs a failed check may show, at most."""
-_DEPTH = 8
+DEPTH = 8
 """A private quantile is searched for by this many halvings of its range."""
-_STEPS = 2**_DEPTH
+_STEPS = 2**DEPTH
 
 
 @dataclass(frozen=True)
@@ -273,12 +273,11 @@ class PrivateQuantile(Bound):
         self.cost = cost
         self.question = {"kind": "quantile", **rows.to_dict(), "q": q, "spend": cost.to_dict()}
         self._rows, self._q = rows, q
-        grid = Cells(rows.low, rows.high, _STEPS)
-        self._edges = [grid.edge(i) for i in range(_STEPS + 1)]
+        self._edges = grid_edges(rows.low, rows.high)
         self._thresholds = tuple(self._edges[1:-1])
         self.statistics = (QuantileCounts(rows.expression.node, self._thresholds),)
         self.statistics[0].plan(schema)
-        self._releases = 2 * _DEPTH + (1 if rows.where_present else 0)
+        self._releases = 2 * DEPTH + (1 if rows.where_present else 0)
         self._noise = noise_for(cost, n, means=self._releases)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
@@ -290,29 +289,55 @@ class PrivateQuantile(Bound):
         def noisy(count: int) -> float:
             return n * float(self._noise.release(Fraction(count, n), situation.source))  # type: ignore[call-overload]
 
-        total, fewest, most = float(n), n, n
-        if self._rows.where_present:
-            total = min(max(noisy(exact_total), 0.0), float(n))
-            fewest, most = max(0, math.ceil(total - off)), min(n, math.floor(total + off))
-        below, above = ranks(fewest, self._q, share)[0], ranks(most, self._q, share)[1]
-        seen = {0: 0.0, _STEPS: total}
-
-        def count_at(step: int) -> float:
-            seen[step] = noisy(counts[self._edges[step]])
-            return seen[step]
-
-        first = _search(lambda step: count_at(step) + off < below)
-        last = _search(lambda step: count_at(step) - off < above) + 1
-        lower, upper = self._edges[min(first, last - 1)], self._edges[max(first + 1, last)]
-        steps = sorted(seen)
-        rising = np.maximum.accumulate([seen[step] for step in steps])
-        value = float(np.interp(self._q * total, rising, [self._edges[step] for step in steps]))
+        total = min(max(noisy(exact_total), 0.0), float(n)) if self._rows.where_present else None
+        value, lower, upper = search_quantile(counts, total, off, self._q, share, n, self._edges, noisy)
         guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval=_NAME)
-        return Settled(min(max(value, lower), upper), [lower, upper], guarantee)
+        return Settled(value, [lower, upper], guarantee)
 
     def half_width(self, situation: Situation) -> None:
         """Not known before: it depends on how dense the values are around the quantile."""
         return None
+
+
+def grid_edges(low: float, high: float) -> list[float]:
+    """The edges of the equal steps that a private quantile is searched on."""
+    grid = Cells(low, high, _STEPS)
+    return [grid.edge(i) for i in range(_STEPS + 1)]
+
+
+def search_quantile(
+    counts: Mapping[float, int],
+    noisy_total: float | None,
+    off: float,
+    q: float,
+    share: float,
+    n: int,
+    edges: Sequence[float],
+    noisy: Callable[[int], float],
+) -> tuple[float, float, float]:
+    """A value and the interval that noisy counts show, as `PrivateQuantile` describes.
+
+    `counts` are the exact numbers of rows at or below each edge, and `noisy` releases one of them, within `off` of the
+    truth. `noisy_total` is the released number of rows that count, within `off` too; None where all `n` do.
+    """
+    total, fewest, most = float(n), n, n
+    if noisy_total is not None:
+        total = noisy_total
+        fewest, most = max(0, math.ceil(total - off)), min(n, math.floor(total + off))
+    below, above = ranks(fewest, q, share)[0], ranks(most, q, share)[1]
+    seen = {0: 0.0, _STEPS: total}
+
+    def count_at(step: int) -> float:
+        seen[step] = noisy(counts[edges[step]])
+        return seen[step]
+
+    first = _search(lambda step: count_at(step) + off < below)
+    last = _search(lambda step: count_at(step) - off < above) + 1
+    lower, upper = edges[min(first, last - 1)], edges[max(first + 1, last)]
+    steps = sorted(seen)
+    rising = np.maximum.accumulate([seen[step] for step in steps])
+    value = float(np.interp(q * total, rising, [edges[step] for step in steps]))
+    return min(max(value, lower), upper), lower, upper
 
 
 def _steps(start: float, end: float, step: float) -> list[float]:
