@@ -7,7 +7,7 @@ range row by row, and other categories count as "other".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,11 +110,75 @@ def check_declared(columns: Mapping[str, DeclaredColumn] | None, schema: Schema)
             categories_of(schema, name, declared.categories)
 
 
-def bounds_of(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) -> tuple[float, float] | None:
-    """The declared range of an expression that is one column; None for any other, and where none is declared."""
-    if not columns or not isinstance(parsed.node, tree.Name) or parsed.node.column not in columns:
+Bounds = tuple[float, float]
+
+
+def bounds_of(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) -> Bounds | None:
+    """The range of an expression that follows from what is declared; None where it does not follow.
+
+    It follows for columns with a declared range, numbers, sums, differences and products of these, quotients by a
+    number, `case`, `coalesce`, `abs` and `clip`.
+
+    Examples
+    --------
+    >>> from holdfast.data.expressions import expression
+    >>> schema, declared = Schema({"pay": "number"}), {"pay": DeclaredColumn(0, 100)}
+    >>> bounds_of(expression("2 * pay - 50", schema), declared)
+    (-50.0, 150.0)
+    >>> bounds_of(expression("case when pay > 3 then 1 else 0 end", schema), None)
+    (0.0, 1.0)
+    """
+    found = _range(parsed.node, columns or {})
+    if found is None or not found[0] < found[1] or max(map(abs, found)) > tree.LARGEST:
         return None
-    return columns[parsed.node.column].bounds
+    return found
+
+
+def _range(node: tree.Node, columns: Mapping[str, DeclaredColumn]) -> Bounds | None:
+    match node:
+        case tree.Name(column):
+            return columns[column].bounds if column in columns else None
+        case tree.Number(value):
+            return value, value
+        case tree.Minus(operand):
+            inner = _range(operand, columns)
+            return None if inner is None else (-inner[1], -inner[0])
+        case tree.Arithmetic(sign, left, right):
+            return _joined(sign, _range(left, columns), _range(right, columns))
+        case tree.Case(branches, otherwise):
+            results = [result for _, result in branches] + [otherwise]
+            return _hull([_range(one, columns) for one in results if not isinstance(one, tree.Null)])
+        case tree.Call("coalesce", arguments):
+            return _hull([_range(one, columns) for one in arguments])
+        case tree.Call("clip", (_, tree.Number(low), tree.Number(high))):
+            return low, high
+        case tree.Call("abs", (inner_node,)):
+            inner = _range(inner_node, columns)
+            if inner is None:
+                return None
+            least = 0.0 if inner[0] <= 0 <= inner[1] else min(map(abs, inner))
+            return least, max(map(abs, inner))
+    return None
+
+
+def _joined(sign: str, left: Bounds | None, right: Bounds | None) -> Bounds | None:
+    if left is None or right is None:
+        return None
+    if sign == "+":
+        return left[0] + right[0], left[1] + right[1]
+    if sign == "-":
+        return left[0] - right[1], left[1] - right[0]
+    if sign == "/" and (right[0] != right[1] or right[0] == 0):
+        return None
+    ends = [a * b if sign == "*" else a / b for a in left for b in right]
+    return min(ends), max(ends)
+
+
+def _hull(ranges: Sequence[Bounds | None]) -> Bounds | None:
+    known = [one for one in ranges if one is not None]
+    if not known or len(known) < len(ranges):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
 
 
 def categories_for(name: str, schema: Schema, columns: Mapping[str, DeclaredColumn] | None) -> Categories:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
 
+from holdfast.accounting import Cost
 from holdfast.data.sample import Sample
-from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import estimates, pipeline, stewarding
 from holdfast.guard.analyst import QuestionLike, batch_keys
 from holdfast.guard.answer import GuardedAnswer
@@ -29,6 +30,7 @@ from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
 from holdfast.guard.scoring.board import chosen
 from holdfast.guard.scoring.predictions import columns_of
+from holdfast.guard.sql import SqlAnswer, SqlEstimate, Statement, assemble, compile_sql
 from holdfast.guard.state import Accounts, GuardState
 
 DEFAULT_ANALYST = "analyst"
@@ -180,6 +182,52 @@ class Guard:
         request = pipeline.bind(Request(question, analyst), self._ledger.look(GuardState.of))
         return self._ledger.look(lambda view: estimates.estimate(view, request))
 
+    def sql(
+        self, statement: str, *, analyst: str = DEFAULT_ANALYST, key: str | None = None, spend: Cost | None = None
+    ) -> SqlAnswer:
+        """Answer a question in SQL: it becomes questions of the guard's own kinds, asked together.
+
+        Parameters
+        ----------
+        statement : str
+            One `select` with averages, counts, medians, quantiles or correlations, a `where` and a `group by`. Ranges
+            and categories are those that `Policy.columns` declares. It is never sent to an engine.
+        analyst, key
+            As in `ask`.
+        spend : PureDP or ZCDP, optional
+            What each of its questions may cost; the policy's `spend` if not given.
+
+        Examples
+        --------
+        >>> import holdfast as hf
+        >>> sample = hf.data.table({"age": [23, 35, 47, 59] * 5000, "member": [True, False] * 10_000})
+        >>> policy = hf.guard.Policy(questions=9, privacy=hf.accounting.PureDP(0.1), spend=hf.accounting.PureDP(0.05),
+        ...     columns={"age": {"low": 0, "high": 100}})
+        >>> guard = hf.Guard.open(None, sample, policy)
+        >>> answer = guard.sql("select member, avg(age) from people group by member")
+        >>> answer.columns, len(answer.rows), answer.cost
+        (('member', 'avg(age)'), 2, PureDP(epsilon=0.05))
+        """
+        made = self._compiled(statement, spend)
+        keys = batch_keys(key, len(made.questions))
+        return assemble(made, self.ask_all(made.questions, analyst=analyst, keys=keys) if made.questions else [])
+
+    def explain(self, statement: str, *, analyst: str = DEFAULT_ANALYST, spend: Cost | None = None) -> SqlEstimate:
+        """What a statement would cost in all, and how wide its answers would be. Spends nothing."""
+        made = self._compiled(statement, spend)
+        found = [self.estimate(question, analyst=analyst) for question in made.questions]
+        reason = next((one.reason for one in found if not one.admitted), "")
+        if not reason and made.questions:
+            try:  # whether they fit together; no row is read
+                pipeline.check(self._ledger, [Request(one, analyst) for one in made.questions], together=True)
+            except (BudgetExhausted, QuestionRefused) as refusal:
+                reason = str(refusal)
+        return SqlEstimate(list(made.questions), found, not reason, reason)
+
+    def _compiled(self, statement: str, spend: Cost | None) -> Statement:
+        state = self._ledger.look(GuardState.of)
+        return compile_sql(statement, state.schema, state.policy, state.explored, spend)
+
     def level(self, alpha: float = 0.05) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far.
 
@@ -317,6 +365,14 @@ class LocalAnalystGuard:
     def estimate(self, question: QuestionLike) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
         return self.guard.estimate(question, analyst=self.analyst)
+
+    def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
+        """Answer a question in SQL, as `Guard.sql` does."""
+        return self.guard.sql(statement, analyst=self.analyst, key=key, spend=spend)
+
+    def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
+        """What a statement would cost in all. Spends nothing."""
+        return self.guard.explain(statement, analyst=self.analyst, spend=spend)
 
     def submit(
         self,
