@@ -36,8 +36,7 @@ from holdfast.guard.questions.fields import (
 )
 from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import about_rows, spend_of
-from holdfast.guard.questions.table import ratio_ends
+from holdfast.guard.questions.noisy import about_rows, ratio_ends, spend_of
 from holdfast.guard.questions.words import ends, expression_text, guess_sentence, number
 from holdfast.holdout.intervals.conditional import conditional_interval, conditional_mean
 from holdfast.holdout.intervals.procedure import OnRows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,9 +16,10 @@ from holdfast.data.statistics import UNIT
 from holdfast.guard.questions.base import MIXED, Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.expressions import Spelled, spelled
 from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, Where, WherePresent
-from holdfast.guard.questions.noisy import noise_for, spend_of, unit_interval
+from holdfast.guard.questions.noisy import about_rows, count_interval, noise_for, ratio_ends, spend_of, unit_interval
 from holdfast.guard.questions.words import ends, rows_text
-from holdfast.holdout.intervals.conditional import conditional_interval
+from holdfast.holdout.intervals.conditional import conditional_counts, conditional_interval
+from holdfast.holdout.intervals.mean import MeanInterval, deviations
 from holdfast.inference.answers.noisy import GaussianAnswers
 
 if TYPE_CHECKING:
@@ -116,7 +118,11 @@ class Mean(Question):
 
 
 class NoisyMean(Bound):
-    """A mean under a mixed policy: fresh noise, and an interval at the share that the run leaves."""
+    """A mean under a mixed policy: fresh noise, and an interval at the share that the run leaves.
+
+    The mean of a condition is a count of rows over `n`, so its interval is the exact binomial one over all counts that
+    the noise leaves possible.
+    """
 
     def __init__(self, rows: Spelled, cost: Cost, n: int) -> None:
         self.rows = rows
@@ -130,15 +136,23 @@ class NoisyMean(Bound):
         log_share, off = situation.log_share, self._noise.half_width(situation.noise_share)
         exact = Fraction(prepared[0][0], situation.n * UNIT)
         noisy = self._noise.release(exact, situation.source)  # type: ignore[call-overload]
-        ends = unit_interval(situation.n).over(noisy - off, noisy + off, log_share)
+        ends = self._interval(situation.n).over(noisy - off, noisy + off, log_share)
         value = self.rows.in_unit(min(max(noisy, 0.0), 1.0))
-        guarantee = situation.guarantee("transfer.interleaved", log_share=round(log_share, 6), interval="kl")
-        return Settled(value, self.rows.outward(*ends), guarantee)
+        near = self._noise.half_width(situation.rows_share)
+        rows = self.rows.outward(noisy - near, noisy + near)
+        name = self._interval(situation.n).family.name
+        guarantee = situation.guarantee("transfer.interleaved", log_share=round(log_share, 6), interval=name)
+        details = {"about_rows": about_rows(situation, rows, "mean")}
+        return Settled(value, self.rows.outward(*ends), guarantee, details=details)
+
+    def _interval(self, n: int) -> MeanInterval:
+        """Exact binomial tails for a condition, Chernoff's bound for any other value."""
+        return count_interval(n) if self.rows.binary else unit_interval(n)
 
     def half_width(self, situation: Situation) -> float:
         """At the middle of the range, where it is largest."""
         off = self._noise.half_width(situation.noise_share)
-        lower, upper = unit_interval(situation.n).over(0.5 - off, 0.5 + off, situation.log_share)
+        lower, upper = self._interval(situation.n).over(0.5 - off, 0.5 + off, situation.log_share)
         return (self.rows.high - self.rows.low) * (upper - lower) / 2
 
 
@@ -179,8 +193,11 @@ class NoisyPresentMean(Bound):
         most, rest = max(above, 0.0), max(below, 0.0)
         value = self.rows.in_unit(most / (most + rest) if most + rest > 0 else 0.5)
         share = round(situation.log_share, 6)
-        guarantee = situation.guarantee("transfer.interleaved", log_share=share, interval="kl, rows with a value")
-        return Settled(value, self.rows.outward(*ends), guarantee)
+        name = "clopper-pearson" if self.rows.binary else "kl"
+        guarantee = situation.guarantee("transfer.interleaved", log_share=share, interval=f"{name}, rows with a value")
+        near = self._noise.half_width(situation.rows_share / 2)
+        details = {"about_rows": about_rows(situation, self.rows.outward(*ratio_ends(above, below, near)), "mean")}
+        return Settled(value, self.rows.outward(*ends), guarantee, details=details)
 
     def half_width(self, situation: Situation) -> float:
         """At the middle of the range if every row has a value; it is wider where values are missing, by how many."""
@@ -190,7 +207,8 @@ class NoisyPresentMean(Bound):
     def _ends(self, above: float, below: float, off: float, situation: Situation) -> tuple[float, float]:
         n, room = situation.n, off + 1e-12
         first, second = ((n * (mean - room), n * (mean + room)) for mean in (above, below))
-        return conditional_interval(first, second, n, situation.log_share)
+        interval = conditional_counts if self.rows.binary else conditional_interval
+        return interval(first, second, n, situation.log_share)
 
 
 class PlannedMean(Bound):
@@ -213,7 +231,12 @@ class PlannedMean(Bound):
         answer = answers.answer_to(turn, exact, self.rows.low, self.rows.high)
         guarantee = Guarantee(answer.guarantee.theorem, answer.guarantee.parameters, MIXED)
         cost = answer.cost if isinstance(answer.cost, GDP) else GDP(0.0)
-        return Settled(answer.value, answer.interval, guarantee, details={"privacy": cost.to_dict()})
+        # Clipping a noisy value to the range brings it nearer to the exact mean, so the noise bounds its distance too.
+        width = deviations(math.log(situation.rows_share)) * answers.sigma(turn) + float(answers.grid.step)
+        length = self.rows.high - self.rows.low
+        rows = [max(self.rows.low, answer.value - length * width), min(self.rows.high, answer.value + length * width)]
+        details = {"privacy": cost.to_dict(), "about_rows": about_rows(situation, rows, "mean")}
+        return Settled(answer.value, answer.interval, guarantee, details=details)
 
     def half_width(self, situation: Situation) -> float:
         """The plan's, in the unit of the answer."""

@@ -48,7 +48,7 @@ from holdfast.guard.questions.fields import (
     WherePresent,
 )
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import noise_for, spend_of
+from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of
 from holdfast.guard.questions.words import ends, guess_sentence, number, rows_text
 from holdfast.holdout.error_budget import log_ends_weight
 from holdfast.holdout.intervals.mean import Cells
@@ -290,9 +290,10 @@ class PrivateQuantile(Bound):
             return n * float(self._noise.release(Fraction(count, n), situation.source))  # type: ignore[call-overload]
 
         total = min(max(noisy(exact_total), 0.0), float(n)) if self._rows.where_present else None
-        value, lower, upper = search_quantile(counts, total, off, self._q, share, n, self._edges, noisy)
+        near = n * (self._noise.half_width(situation.rows_share / self._releases) + 1e-12)
+        value, ends, rows = search_quantile(counts, total, (off, near), self._q, share, n, self._edges, noisy)
         guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval=_NAME)
-        return Settled(value, [lower, upper], guarantee)
+        return Settled(value, ends, guarantee, details={"about_rows": about_rows(situation, rows, "quantile")})
 
     def half_width(self, situation: Situation) -> None:
         """Not known before: it depends on how dense the values are around the quantile."""
@@ -308,18 +309,22 @@ def grid_edges(low: float, high: float) -> list[float]:
 def search_quantile(
     counts: Mapping[float, int],
     noisy_total: float | None,
-    off: float,
+    room: tuple[float, float],
     q: float,
     share: float,
     n: int,
     edges: Sequence[float],
     noisy: Callable[[int], float],
-) -> tuple[float, float, float]:
-    """A value and the interval that noisy counts show, as `PrivateQuantile` describes.
+) -> tuple[float, list[float], list[float]]:
+    """A value and the two intervals that noisy counts show, as `PrivateQuantile` describes.
 
-    `counts` are the exact numbers of rows at or below each edge, and `noisy` releases one of them, within `off` of the
-    truth. `noisy_total` is the released number of rows that count, within `off` too; None where all `n` do.
+    `counts` are the exact numbers of rows at or below each edge, and `noisy` releases one of them. `noisy_total` is the
+    released number of rows that count; None where all `n` do. `room` is how far all released numbers are off at most:
+    except with the share for noise, and except with that of the interval about these rows. The latter is about the
+    least value that at least `q` of these rows are at or below: fewer rows than that at or below an edge show that it
+    is above the edge, and as many show that it is not.
     """
+    off, near = room
     total, fewest, most = float(n), n, n
     if noisy_total is not None:
         total = noisy_total
@@ -337,7 +342,12 @@ def search_quantile(
     steps = sorted(seen)
     rising = np.maximum.accumulate([seen[step] for step in steps])
     value = float(np.interp(q * total, rising, [edges[step] for step in steps]))
-    return min(max(value, lower), upper), lower, upper
+    slack = 0.0 if noisy_total is None else near
+    under = [step for step in steps[:-1] if seen[step] + near < q * (total - slack) and step]
+    over = [step for step in steps[1:] if seen[step] - near >= q * (total + slack) and step < _STEPS]
+    first, last = max(under, default=0), min(over, default=_STEPS)
+    rows = [edges[min(first, last)], edges[max(first, last)]]
+    return min(max(value, lower), upper), [lower, upper], rows
 
 
 def _steps(start: float, end: float, step: float) -> list[float]:

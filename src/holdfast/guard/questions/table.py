@@ -55,10 +55,10 @@ from holdfast.guard.questions.fields import (
 )
 from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, unit_interval
+from holdfast.guard.questions.noisy import about_rows, count_interval, noise_for, ratio_ends, spend_of
 from holdfast.guard.questions.quantile import DEPTH, grid_edges, search_quantile
 from holdfast.guard.questions.words import expression_text
-from holdfast.holdout.intervals.conditional import conditional_interval, conditional_mean
+from holdfast.holdout.intervals.conditional import conditional_counts, conditional_interval, conditional_mean
 from holdfast.holdout.questions import Guess, MeanQuestion, check_procedure
 from holdfast.holdout.transcript import Exact, Outcome
 
@@ -299,13 +299,13 @@ class ShareTable(_GroupTable):
         noisy = self._noise.release(exact, situation.source)
         off, share = self._noise.off(situation.noise_share, self._many), self._share(situation, self._many)
         near = self._noise.off(situation.rows_share, self._many)
-        ends = [list(unit_interval(n).over((one - off) / n, (one + off) / n, share)) for one in noisy]
+        ends = [list(count_interval(n).over((one - off) / n, (one + off) / n, share)) for one in noisy]
         rows = {
             label: [max(0.0, one - near), min(float(n), one + near)] for label, one in zip(labels, noisy, strict=True)
         }
         counts = {label: min(max(one, 0.0), float(n)) for label, one in zip(labels, noisy, strict=True)}
         guarantee = situation.guarantee(
-            "transfer.interleaved", log_share=round(share, 6), interval="kl", groups=self._many
+            "transfer.interleaved", log_share=round(share, 6), interval="clopper-pearson", groups=self._many
         )
         return Settled(
             {label: one / n for label, one in counts.items()},
@@ -317,7 +317,7 @@ class ShareTable(_GroupTable):
     def half_width(self, situation: Situation) -> float:
         """Of a group that has half of the rows, where it is largest."""
         n, off = situation.n, self._noise.off(situation.noise_share, self._many)
-        lower, upper = unit_interval(n).over(0.5 - off / n, 0.5 + off / n, self._share(situation, self._many))
+        lower, upper = count_interval(n).over(0.5 - off / n, 0.5 + off / n, self._share(situation, self._many))
         return (upper - lower) / 2
 
 
@@ -353,7 +353,7 @@ class MeanTable(_GroupTable):
         shares: dict[str, dict[str, Any]] = {}
         for label, above, below in zip(labels, noisy[::2], noisy[1::2], strict=True):
             count = min(max(above + below, 0.0), float(n))
-            ends = unit_interval(n).over((count - 2 * off) / n, (count + 2 * off) / n, share)
+            ends = count_interval(n).over((count - 2 * off) / n, (count + 2 * off) / n, share)
             shares[label] = {"value": count / n, "interval": list(ends), "count": count}
             if above + below - 2 * off < LEAST_ROWS:
                 small.append(label)
@@ -361,10 +361,12 @@ class MeanTable(_GroupTable):
             most, rest = max(above, 0.0), max(below, 0.0)
             value[label] = self._rows.in_unit(most / (most + rest))
             first, second = (above - off, above + off), (below - off, below + off)
-            interval[label] = self._rows.outward(*conditional_interval(first, second, n, share))
+            limits = conditional_counts if self._rows.binary else conditional_interval
+            interval[label] = self._rows.outward(*limits(first, second, n, share))
             rows[label] = self._rows.outward(*ratio_ends(above, below, near))
+        name = "clopper-pearson" if self._rows.binary else "kl"
         guarantee = situation.guarantee(
-            "transfer.interleaved", log_share=round(share, 6), interval="kl, rows of a group", groups=self._many
+            "transfer.interleaved", log_share=round(share, 6), interval=f"{name}, rows of a group", groups=self._many
         )
         details = {"shares": shares, "not_reportable": small, "about_rows": about_rows(situation, rows, "means")}
         return Settled(value, interval, guarantee, details=details)
@@ -396,12 +398,15 @@ class QuantileTable(_GroupTable):
         """The interval that the noisy counts of each group show; a function of noisy counts alone."""
         n, labels, many = situation.n, self._groups.labels, self._many
         share = self._share(situation, many)
-        off = n * (self._noise.half_width(situation.noise_share / (self._releases * many)) + 1e-12)
+        off, near = (
+            n * (self._noise.half_width(part / (self._releases * many)) + 1e-12)
+            for part in (situation.noise_share, situation.rows_share)
+        )
 
         def noisy(count: int) -> float:
             return n * float(self._noise.release(Fraction(count, n), situation.source))  # type: ignore[call-overload]
 
-        value, interval, small = {}, {}, []
+        value, interval, rows, small = {}, {}, {}, []
         for label, part in zip(labels, self._groups.pick(prepared[0], self._length), strict=True):
             *below, present, missing = part
             default = self._rows.default
@@ -414,11 +419,14 @@ class QuantileTable(_GroupTable):
             if total - off < LEAST_ROWS:
                 small.append(label)
                 continue
-            value[label], *interval[label] = search_quantile(counts, total, off, self._q, share, n, self._edges, noisy)
+            value[label], interval[label], rows[label] = search_quantile(
+                counts, total, (off, near), self._q, share, n, self._edges, noisy
+            )
         guarantee = situation.guarantee(
             "transfer.interleaved", log_share=round(share, 6), interval="order statistics, rows of a group", groups=many
         )
-        return Settled(value, interval, guarantee, details={"not_reportable": small})
+        details = {"not_reportable": small, "about_rows": about_rows(situation, rows, "quantiles")}
+        return Settled(value, interval, guarantee, details=details)
 
     def half_width(self, situation: Situation) -> None:
         """Not known before: it depends on how dense the values are around the quantile."""
@@ -525,22 +533,3 @@ def condition_of(where: Any, schema: Schema) -> Parsed | None:
     if parsed.kind != "boolean" or not parsed.columns:
         raise InvalidParameter("where must be a condition about columns, such as `age < 40`")
     return parsed
-
-
-def ratio_ends(above: float, below: float, off: float) -> tuple[float, float]:
-    """The least and the greatest quotient `S / (S + T)` of sums that lie within `off` of noisy ones.
-
-    The quotient rises in `S` and falls in `T`, so its ends are those of two corners. Where both sums may be 0 it can be
-    anything.
-
-    Examples
-    --------
-    >>> ratio_ends(40.0, 60.0, 10.0)
-    (0.3, 0.5)
-    >>> ratio_ends(4.0, 6.0, 10.0)
-    (0.0, 1.0)
-    """
-    least, most = max(above - off, 0.0), max(below + off, 0.0)
-    lower = least / (least + most) if least > 0 else 0.0
-    least, most = max(below - off, 0.0), max(above + off, 0.0)
-    return lower, 1.0 - (least / (least + most) if least > 0 else 0.0)
