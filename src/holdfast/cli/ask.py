@@ -35,6 +35,9 @@ _FILE = typer.Argument(
 _ANALYST = typer.Option(None, "--analyst", help="With a ledger: who asks; analyst by default.")
 _KEY = typer.Option(None, "--key", help="Makes a retry the same question: answered and paid once.")
 _ESTIMATE = typer.Option(False, "--estimate", help="Only say what it would cost and how wide it would be.")
+_PRACTICE = typer.Option(
+    False, "--practice", help="Answer at no cost on made-up rows of the declared schema; marked, for trying things."
+)
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 
 
@@ -86,6 +89,7 @@ def _command(kind: type[Question]) -> Any:
         _parameter("analyst", str, _ANALYST),
         _parameter("key", str, _KEY),
         _parameter("estimate", bool, _ESTIMATE),
+        _parameter("practice", bool, _PRACTICE),
         _parameter("as_json", bool, _JSON),
     ]
 
@@ -153,6 +157,7 @@ def question(
     analyst: str = _ANALYST,
     key: str = _KEY,
     estimate: bool = _ESTIMATE,
+    practice: bool = _PRACTICE,
     as_json: bool = _JSON,
 ) -> None:
     """Ask what a file says: a question as plain data, or several at once."""
@@ -161,15 +166,23 @@ def question(
     except (ValueError, UnicodeDecodeError):
         read = "standard input" if str(file) == "-" else file.name
         raise InvalidParameter(f"{read} must hold one JSON object or a list of them") from None
-    _ask(ledger, sample, plain, analyst, key, estimate, as_json)
+    _ask(ledger, sample, plain, analyst, key, estimate, practice, as_json)
 
 
 def _ask(
-    ledger: str, sample: str, plain: Any, analyst: str | None, key: str | None, estimate: bool, as_json: bool
+    ledger: str,
+    sample: str,
+    plain: Any,
+    analyst: str | None,
+    key: str | None,
+    estimate: bool,
+    practice: bool,
+    as_json: bool,
 ) -> None:
     """Ask what `plain` says; a function of the schema says it once the guard is open, which knows the columns."""
     found: list[Any]
-    with ledgers.analyst_guard(ledger, sample, analyst) as guard:
+    with ledgers.analyst_guard(ledger, sample, analyst) as real:
+        guard = real.practice() if practice else real
         questions = _listed(plain, guard)
         if estimate:
             found = [guard.estimate(question) for question in questions]
@@ -221,7 +234,8 @@ def _show(found: Any, estimate: bool) -> None:
     if not found.repeated and found.widening is not None and found.widening >= 0.005:
         rows.append(("later intervals", f"{found.widening:.0%} wider"))
     rows += [*_costs(found), ("rests on", str(found.guarantee)), ("entry", found.sequence)]
-    output.facts("Stored answer, free" if found.repeated else "Answer", rows)
+    title = "Stored answer, free" if found.repeated else "Answer"
+    output.facts(f"PRACTICE {title.lower()}: made-up rows" if found.details.get("practice") else title, rows)
 
 
 def _about_rows(details: Any) -> list[tuple[str, object]]:

@@ -30,6 +30,9 @@ def sql(
     spend: str = typer.Option(
         None, "--spend", metavar="COST", help="What each of its questions may cost, pure-dp:EPSILON or zcdp:RHO."
     ),
+    practice: bool = typer.Option(
+        False, "--practice", help="Answer at no cost on made-up rows of the declared schema; marked, for trying things."
+    ),
     explain: bool = typer.Option(False, "--explain", help="Only say what the statement would cost; nothing is asked."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
@@ -41,7 +44,8 @@ def sql(
     from holdfast.inference.after_looking.spent import parse
 
     cost = None if spend is None else parse(spend)
-    with ledgers.analyst_guard(ledger, sample, analyst) as guard:
+    with ledgers.analyst_guard(ledger, sample, analyst) as real:
+        guard = real.practice() if practice else real
         found: Any = guard.explain(statement, spend=cost) if explain else guard.sql(statement, key=key, spend=cost)
     if as_json:
         output.print_json(found.to_dict())
@@ -73,6 +77,8 @@ def _answered(found: Any) -> None:
     output.say(
         f"Cost: {price}. After each value: the interval about the population, then (rows ...) about these rows alone."
     )
+    if any(answer.details.get("practice") for answer in found.answers):
+        output.say("PRACTICE: made-up rows. This says nothing about the guarded rows, and nothing was spent.")
     for answer in found.answers[:1]:
         output.say(f"Rests on: {answer.guarantee}")
 

@@ -228,6 +228,17 @@ class Guard:
         state = self._ledger.look(GuardState.of)
         return compile_sql(statement, state.schema, state.policy, state.explored, spend)
 
+    def practice(self, seed: int = 0) -> Guard:
+        """A guard of the same schema and policy over made-up rows, to try questions on at no cost.
+
+        Its rows are made from what is declared in public alone (`holdfast.guard.practice`). Every answer is marked with
+        `details["practice"]` and is not certified.
+        """
+        from holdfast.guard.practice import practice_guard
+
+        state = self._ledger.look(GuardState.of)
+        return practice_guard(state.schema, state.policy, state.explored, seed)
+
     def level(self, alpha: float = 0.05) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far.
 
@@ -369,6 +380,10 @@ class LocalAnalystGuard:
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
         """Answer a question in SQL, as `Guard.sql` does."""
         return self.guard.sql(statement, analyst=self.analyst, key=key, spend=spend)
+
+    def practice(self, seed: int = 0) -> LocalAnalystGuard:
+        """The same guard over made-up rows, as `Guard.practice` makes it."""
+        return LocalAnalystGuard(self.guard.practice(seed), self.analyst)
 
     def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
         """What a statement would cost in all. Spends nothing."""
