@@ -413,8 +413,7 @@ class Asking(ABC):
         As `Guard.practice`: every answer is marked, and none is certified.
         """
         from holdfast.data.schema import Schema
-        from holdfast.guard.guard import DEFAULT_ANALYST
-        from holdfast.guard.practice import practice_guard
+        from holdfast.guard.guard import DEFAULT_ANALYST, practice_guard
 
         facts, policy = self.describe(), self.policy
         made = practice_guard(Schema.from_dict(facts["schema"]), policy, int(facts["n"]), seed)

@@ -14,6 +14,7 @@ from typing import Any, Self, cast
 
 from holdfast.accounting import Cost
 from holdfast.data.sample import Sample
+from holdfast.data.schema import Schema
 from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import estimates, pipeline, stewarding
 from holdfast.guard.analyst import QuestionLike, batch_keys
@@ -27,6 +28,7 @@ from holdfast.guard.ledger.transaction import View
 from holdfast.guard.opening import Rights, begin, explored
 from holdfast.guard.pipeline import Batch, Request, Rows
 from holdfast.guard.policy import Policy
+from holdfast.guard.practice import marked, practice_rows
 from holdfast.guard.questions.base import Question
 from holdfast.guard.scoring.board import chosen
 from holdfast.guard.scoring.predictions import columns_of
@@ -234,8 +236,6 @@ class Guard:
         Its rows are made from what is declared in public alone (`holdfast.guard.practice`). Every answer is marked with
         `details["practice"]` and is not certified.
         """
-        from holdfast.guard.practice import practice_guard
-
         state = self._ledger.look(GuardState.of)
         return practice_guard(state.schema, state.policy, state.explored, seed)
 
@@ -334,6 +334,28 @@ class Guard:
 
     def __reduce__(self) -> Any:
         raise TypeError("a guard is not pickled; open it again from its ledger and its sample")
+
+
+class PracticeGuard(Guard):
+    """A guard over practice rows: it prices, refuses and answers as the real one would, and marks every answer."""
+
+    def answer(self, batch: Batch) -> list[GuardedAnswer | Exception]:
+        """Answer as a guard does, and mark what is answered."""
+        return [one if isinstance(one, Exception) else marked(one) for one in super().answer(batch)]
+
+
+def practice_guard(schema: Schema, policy: Policy, n: int, seed: int = 0) -> PracticeGuard:
+    """A guard in memory over practice rows, under the same policy.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> policy = Policy(questions=5, columns={"age": {"low": 0, "high": 100}})
+    >>> answer = practice_guard(Schema({"age": "integer not null"}), policy, 5000).ask(hf.guard.check("age", guess=50))
+    >>> answer.passed, answer.details["practice"], answer.guarantee.certified
+    (True, True, False)
+    """
+    return PracticeGuard.open(None, *practice_rows(schema, policy, n, seed))
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.data.sample import Sample
 from holdfast.data.schema import Column, Schema
 from holdfast.data.tables import table
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.columns import DeclaredColumn
-from holdfast.guard.guard import Guard
-from holdfast.guard.pipeline import Batch
 from holdfast.guard.policy import SCORE, Policy
 
 MOST_ROWS = 200_000
@@ -26,22 +25,14 @@ PRACTICE = "practice rows, made from the declared schema: the answer says nothin
 _MISSING = 0.1
 
 
-class PracticeGuard(Guard):
-    """A guard over practice rows: it prices, refuses and answers as the real one would, and marks every answer."""
-
-    def answer(self, batch: Batch) -> list[GuardedAnswer | Exception]:
-        """Answer as a guard does, and mark what is answered."""
-        return [one if isinstance(one, Exception) else marked(one) for one in super().answer(batch)]
-
-
 def marked(answer: GuardedAnswer) -> GuardedAnswer:
     """The same answer, marked as one from practice rows."""
     guarantee = replace(answer.guarantee, assumption=PRACTICE, certified=False)
     return replace(answer, guarantee=guarantee, details={**answer.details, "practice": True})
 
 
-def practice_guard(schema: Schema, policy: Policy, n: int, seed: int = 0) -> PracticeGuard:
-    """A guard in memory over practice rows, under the same policy.
+def practice_rows(schema: Schema, policy: Policy, n: int, seed: int = 0) -> tuple[Sample, Policy]:
+    """Practice rows, and the policy that they are asked under.
 
     Parameters
     ----------
@@ -56,12 +47,10 @@ def practice_guard(schema: Schema, policy: Policy, n: int, seed: int = 0) -> Pra
 
     Examples
     --------
-    >>> import holdfast as hf
     >>> schema = Schema({"age": "integer not null", "sex": "text not null"})
-    >>> policy = Policy(questions=5, columns={"age": {"low": 0, "high": 100}})
-    >>> answer = practice_guard(schema, policy, 5000).ask(hf.guard.check("age", guess=50))
-    >>> answer.passed, answer.details["practice"], answer.guarantee.certified
-    (True, True, False)
+    >>> rows, policy = practice_rows(schema, Policy(questions=5, columns={"age": {"low": 0, "high": 100}}), 5000)
+    >>> rows.n, policy.questions
+    (5000, 5)
     """
     rng, size = np.random.default_rng(seed), min(n, MOST_ROWS)
     declared = policy.columns or {}
@@ -70,7 +59,7 @@ def practice_guard(schema: Schema, policy: Policy, n: int, seed: int = 0) -> Pra
     rows = {column.name: _values(column, declared.get(column.name), size, rng) for column in columns}
     kinds = tuple(kind for kind in policy.kinds or () if kind != SCORE)
     plain = replace(policy, boards=None, kinds=kinds, reserve=0.0, reserve_by=None, expires=None)
-    return PracticeGuard.open(None, table(rows, schema=Schema(columns)), plain)
+    return table(rows, schema=Schema(columns)), plain
 
 
 def _values(column: Column, declared: DeclaredColumn | None, n: int, rng: np.random.Generator) -> list[Any]:
