@@ -43,7 +43,7 @@ def test_every_guard_of_an_analyst_has_the_type(live: Live) -> None:
     with _on_server(live, "typed", "ann") as connection:
         local = _guard("typed").for_analyst("ann")
         verbs = [name for name in vars(AnalystGuard) if not name.startswith("_")]
-        assert len(verbs) == 11
+        assert len(verbs) == 14
         for guard in accepted(local, connection.guard(), connection):
             assert [name for name in verbs if not hasattr(type(guard), name)] == []
 

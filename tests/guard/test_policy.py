@@ -30,7 +30,7 @@ def test_reads_back_exactly(policy: Policy) -> None:
 def test_kinds_follow_from_what_can_be_paid_for() -> None:
     noiseless = tuple(kind for kind in Question.kinds() if kind not in (*PRIVATE, "score"))
     assert noiseless[:4] == ("check", "claim", "compare", "validate")
-    assert PRIVATE == ("mean", "histogram", "select", "test")
+    assert PRIVATE == ("mean", "histogram", "select", "test", "top")
     assert Policy().kinds == noiseless
     assert Policy(privacy=PureDP(0.1)).kinds == noiseless + PRIVATE
     assert Policy(answers="means", questions=5).kinds == ("mean",)

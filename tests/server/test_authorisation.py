@@ -52,6 +52,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", G + "/estimate"): Route(ANALYST, 200, {"question": CHECK}),
     ("POST", G + "/ask"): Route(ANALYST, 200, {"question": CHECK}),
     ("POST", G + "/batch"): Route(ANALYST, 200, {"questions": [CHECK]}),
+    ("POST", G + "/sql"): Route(ANALYST, 200, {"statement": "select count(*) from people"}),
     ("POST", G + "/stream"): Route(ANALYST, 200, {"questions": [CHECK]}),
     ("GET", G + "/entries"): Route(ANALYST),
     ("GET", G + "/entries/{sequence}/receipt"): Route(ANALYST),

@@ -35,6 +35,9 @@ _FILE = typer.Argument(
 _ANALYST = typer.Option(None, "--analyst", help="With a ledger: who asks; analyst by default.")
 _KEY = typer.Option(None, "--key", help="Makes a retry the same question: answered and paid once.")
 _ESTIMATE = typer.Option(False, "--estimate", help="Only say what it would cost and how wide it would be.")
+_PRACTICE = typer.Option(
+    False, "--practice", help="Answer at no cost on made-up rows of the declared schema; marked, for trying things."
+)
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 
 
@@ -86,6 +89,7 @@ def _command(kind: type[Question]) -> Any:
         _parameter("analyst", str, _ANALYST),
         _parameter("key", str, _KEY),
         _parameter("estimate", bool, _ESTIMATE),
+        _parameter("practice", bool, _PRACTICE),
         _parameter("as_json", bool, _JSON),
     ]
 
@@ -155,6 +159,7 @@ def question(
     analyst: str = _ANALYST,
     key: str = _KEY,
     estimate: bool = _ESTIMATE,
+    practice: bool = _PRACTICE,
     as_json: bool = _JSON,
 ) -> None:
     """Ask what a file says: a question as plain data, or several at once."""
@@ -163,15 +168,23 @@ def question(
     except (ValueError, UnicodeDecodeError):
         read = "standard input" if str(file) == "-" else file.name
         raise InvalidParameter(f"{read} must hold one JSON object or a list of them") from None
-    _ask(ledger, sample, plain, analyst, key, estimate, as_json)
+    _ask(ledger, sample, plain, analyst, key, estimate, practice, as_json)
 
 
 def _ask(
-    ledger: str, sample: str, plain: Any, analyst: str | None, key: str | None, estimate: bool, as_json: bool
+    ledger: str,
+    sample: str,
+    plain: Any,
+    analyst: str | None,
+    key: str | None,
+    estimate: bool,
+    practice: bool,
+    as_json: bool,
 ) -> None:
     """Ask what `plain` says; a function of the schema says it once the guard is open, which knows the columns."""
     found: list[Any]
-    with ledgers.analyst_guard(ledger, sample, analyst, steward=True) as guard:
+    with ledgers.analyst_guard(ledger, sample, analyst, steward=True) as real:
+        guard = real.practice() if practice else real
         questions = _listed(plain, guard)
         if estimate:
             found = [guard.estimate(question) for question in questions]
@@ -217,12 +230,30 @@ def _show(found: Any, estimate: bool) -> None:
         rows.append(("answer", f"{found.value:.6g}" if isinstance(found.value, float) else found.value))
     if isinstance(found.interval, list):
         rows.append(("interval", _ends(found.interval)))
+    rows += _about_rows(found.details)
     rows += [(name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else v) for name, v in _plain(found.details)]
     rows += _ended(found.details)
     if not found.repeated and found.widening is not None and found.widening >= 0.005:
         rows.append(("later intervals", f"{found.widening:.0%} wider"))
     rows += [*_costs(found), ("rests on", str(found.guarantee)), ("entry", found.sequence)]
-    output.facts("Stored answer, free" if found.repeated else "Answer", rows)
+    title = "Stored answer, free" if found.repeated else "Answer"
+    output.facts(f"PRACTICE {title.lower()}: made-up rows" if found.details.get("practice") else title, rows)
+
+
+def _about_rows(details: Any) -> list[tuple[str, object]]:
+    """The interval about these rows, where the answer has one, and groups that are not reported."""
+    rows: list[tuple[str, object]] = []
+    about = details.get("about_rows")
+    if about is not None:
+        name = f"about these rows alone ({about['what']})"
+        interval = about["interval"]
+        if isinstance(interval, dict):
+            rows += [(f"{name}, {label}", _ends(ends)) for label, ends in interval.items()]
+        else:
+            rows.append((name, _ends(interval)))
+    if details.get("not_reportable"):
+        rows.append(("not reportable", "; ".join(details["not_reportable"])))
+    return rows
 
 
 def _ended(details: Any) -> list[tuple[str, object]]:
@@ -237,6 +268,11 @@ def _ended(details: Any) -> list[tuple[str, object]]:
     for label, (first, last) in (details.get("ranks") or {}).items():
         rows.append((f"rank of {label}", str(first) if first == last else f"{first} to {last}"))
     for line in details.get("revealed") or ():
+        if isinstance(line["interval"], dict):
+            for label, ends in line["interval"].items():
+                known = f"{line['value'][label]:.6g}" if label in line["value"] else "no rows"
+                rows.append((f"entry {line['sequence']} exactly, {label}", f"{known} in {_ends(ends)}"))
+            continue
         value = f"{line['value']:.6g}" if isinstance(line["value"], float) else str(line["value"])
         where = "" if line["interval"] is None else f" in {_ends(line['interval'])}"
         rows.append((f"entry {line['sequence']} exactly", value + where))

@@ -46,6 +46,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "reproduce": ("reproduce", "reproduce dwork-figure-2 --quick", "reproduce all --quick"),
     "serve": ("serve --folder records",),
     "simulate": ("simulate --analyst adversarial --against all --runs 10", "simulate --list"),
+    "sql": (
+        'sql ledger.db rows.csv "select avg(age < 40), count(*) from people where income > 50000" --explain',
+        'sql ledger.db rows.csv "select avg(age < 40), count(*) from people where income > 50000"',
+    ),
     "submit": (
         'submit board.db rows.csv predictions.csv --guess 0.81 --name "my first"',
         f'submit {_SERVER} contest predictions.csv --name "my first"',

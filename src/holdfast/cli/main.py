@@ -41,6 +41,7 @@ COMMANDS = (
     "reproduce",
     "serve",
     "simulate",
+    "sql",
     "submit",
     "test",
     "token",

@@ -25,9 +25,12 @@ def mcp(
     files: Path = typer.Option(  # noqa: B008
         None, "--files", help="A folder whose files the agent may submit by their names, where there are boards."
     ),
+    practice: bool = typer.Option(
+        False, "--practice", help="Offer made-up rows of the declared schema instead, at no cost; answers are marked."
+    ),
     public_key: str = typer.Option(None, "--public-key", help="With a server: the key that must sign its receipts."),
 ) -> None:
-    """Offer a guard to an AI agent as tools: describe, estimate, ask, submit, remaining.
+    """Offer a guard to an AI agent as tools: describe, estimate, ask, sql, submit, remaining.
 
     The agent's program starts this command and speaks to it over standard input and output (Model Context Protocol).
     The token of a server is read from the environment variable HOLDFAST_TOKEN.
@@ -36,4 +39,4 @@ def mcp(
     from holdfast.server.agents.tools import Tools
 
     with ledgers.analyst_guard(ledger, sample, analyst, public_key) as guard:
-        stdio.serve(Tools(guard, label, files))
+        stdio.serve(Tools(guard.practice() if practice else guard, label, files))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.accounting import Cost
 from holdfast.client import answers
 from holdfast.client.answers import Asked as AskedHere
 from holdfast.client.answers import RemoteAnswer, RemoteEstimate, check_receipt, read_answer, read_estimate
@@ -20,13 +21,14 @@ from holdfast.core.strict_json import to_canonical_json, to_json
 from holdfast.data.schema import column_words
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.analyst import AnalystGuard, QuestionLike
-from holdfast.guard.answer import submission_words
+from holdfast.guard.answer import GuardedAnswer, submission_words
 from holdfast.guard.leaderboard import Leaderboard, Place
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
 from holdfast.guard.scoring.board import Board, chosen
 from holdfast.guard.scoring.predictions import Predictions, columns_of, predictions
+from holdfast.guard.sql import SqlAnswer, SqlEstimate
 
 # --- Submissions ------------------------------------------------------------------------------------------------------
 # Submissions to a board of a server, and its leaderboard: what is sent, what comes back, how it looks.
@@ -193,6 +195,15 @@ def read_leaderboard(plain: Any) -> RemoteLeaderboard:
         board = Board.from_dict(plain["board"])
         return RemoteLeaderboard(board, float(plain["confidence"]), places, int(plain["submissions"]))
     except (InvalidParameter, KeyError, TypeError, ValueError, OverflowError):
+        raise odd() from None
+
+
+def read_table(plain: Any, answers: Sequence[GuardedAnswer]) -> SqlAnswer:
+    """The table that a statement gave, as the server sent it."""
+    try:
+        rows, ends, about = ([dict(row) for row in plain[name]] for name in ("rows", "intervals", "about_rows"))
+        return SqlAnswer(tuple(map(str, plain["columns"])), rows, ends, about, answers)
+    except (KeyError, TypeError, ValueError):
         raise odd() from None
 
 
@@ -377,6 +388,36 @@ class Asking(ABC):
     def estimate(self, question: QuestionLike) -> RemoteEstimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
         return read_estimate(self._wire.post(f"{self._path()}/estimate", {"question": _plain(question)}, safe=True))
+
+    def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
+        """Answer a question in SQL, as `Guard.sql` does; the server reads the statement into questions."""
+        body = {"statement": statement} | ({} if spend is None else {"spend": spend.to_dict()})
+        plain = self._wire.post(f"{self._path()}/sql", body, key=key or fresh_key())
+        found, asked = member(plain, "answers"), member(plain, "questions")
+        if not isinstance(found, list) or not isinstance(asked, list) or len(found) != len(asked):
+            raise odd()
+        answers = [self._checked(one, question) for one, question in zip(found, asked, strict=True)]
+        return read_table(plain, answers)
+
+    def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
+        """What a statement would cost in all, and how wide its answers would be. Spends nothing."""
+        body: dict[str, Any] = {"statement": statement, "explain": True}
+        body |= {} if spend is None else {"spend": spend.to_dict()}
+        plain = self._wire.post(f"{self._path()}/sql", body, safe=True)
+        estimates = [read_estimate(one) for one in member(plain, "estimates")]
+        return SqlEstimate(member(plain, "questions"), list(estimates), member(plain, "admitted"), plain["reason"])
+
+    def practice(self, seed: int = 0) -> AnalystGuard:
+        """A guard of the same schema and policy over made-up rows, in this process; the server is asked for nothing.
+
+        As `Guard.practice`: every answer is marked, and none is certified.
+        """
+        from holdfast.data.schema import Schema
+        from holdfast.guard.guard import DEFAULT_ANALYST, practice_guard
+
+        facts, policy = self.describe(), self.policy
+        made = practice_guard(Schema.from_dict(facts["schema"]), policy, int(facts["n"]), seed)
+        return made.for_analyst(DEFAULT_ANALYST if policy.analysts is None else next(iter(policy.analysts)))
 
     def level(self, alpha: float = 0.05) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far."""

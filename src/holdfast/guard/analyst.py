@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from holdfast.accounting import Cost
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.leaderboard import Leaderboard
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
+from holdfast.guard.sql import SqlAnswer, SqlEstimate
 
 QuestionLike = Question | Mapping[str, Any]
 """A question, or its plain data."""
@@ -51,6 +53,15 @@ class AnalystGuard(Protocol):
 
     def estimate(self, question: QuestionLike) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
+
+    def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
+        """Answer a question in SQL: it becomes questions of the guard's own kinds, asked together."""
+
+    def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
+        """What a statement would cost in all, and how wide its answers would be. Spends nothing."""
+
+    def practice(self, seed: int = 0) -> AnalystGuard:
+        """A guard of the same schema and policy over made-up rows: the same questions at no cost, marked."""
 
     def submit(
         self,

@@ -13,8 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast
 
+from holdfast.accounting import Cost
 from holdfast.data.sample import Sample
-from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.data.schema import Schema
+from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import estimates, pipeline, stewarding
 from holdfast.guard.analyst import QuestionLike, batch_keys
 from holdfast.guard.answer import GuardedAnswer
@@ -27,9 +29,11 @@ from holdfast.guard.ledger.transaction import View
 from holdfast.guard.opening import Rights, begin, explored
 from holdfast.guard.pipeline import Batch, Request, Rows
 from holdfast.guard.policy import Policy
+from holdfast.guard.practice import marked, practice_rows
 from holdfast.guard.questions.base import Question
 from holdfast.guard.scoring.board import chosen
 from holdfast.guard.scoring.predictions import columns_of
+from holdfast.guard.sql import SqlAnswer, SqlEstimate, Statement, assemble, compile_sql
 from holdfast.guard.state import Accounts, GuardState
 
 DEFAULT_ANALYST = "analyst"
@@ -193,6 +197,61 @@ class Guard:
         request = pipeline.bind(Request(question, analyst), self._ledger.look(GuardState.of))
         return self._ledger.look(lambda view: estimates.estimate(view, request))
 
+    def sql(
+        self, statement: str, *, analyst: str = DEFAULT_ANALYST, key: str | None = None, spend: Cost | None = None
+    ) -> SqlAnswer:
+        """Answer a question in SQL: it becomes questions of the guard's own kinds, asked together.
+
+        Parameters
+        ----------
+        statement : str
+            One `select` with averages, counts, medians, quantiles or correlations, a `where` and a `group by`. Ranges
+            and categories are those that `Policy.columns` declares. It is never sent to an engine.
+        analyst, key
+            As in `ask`.
+        spend : PureDP or ZCDP, optional
+            What each of its questions may cost; the policy's `spend` if not given.
+
+        Examples
+        --------
+        >>> import holdfast as hf
+        >>> sample = hf.data.table({"age": [23, 35, 47, 59] * 5000, "member": [True, False] * 10_000})
+        >>> policy = hf.guard.Policy(questions=9, privacy=hf.accounting.PureDP(0.1), spend=hf.accounting.PureDP(0.05),
+        ...     columns={"age": {"low": 0, "high": 100}})
+        >>> guard = hf.Guard.open(None, sample, policy)
+        >>> answer = guard.sql("select member, avg(age) from people group by member")
+        >>> answer.columns, len(answer.rows), answer.cost
+        (('member', 'avg(age)'), 2, PureDP(epsilon=0.05))
+        """
+        made = self._compiled(statement, spend)
+        keys = batch_keys(key, len(made.questions))
+        return assemble(made, self.ask_all(made.questions, analyst=analyst, keys=keys) if made.questions else [])
+
+    def explain(self, statement: str, *, analyst: str = DEFAULT_ANALYST, spend: Cost | None = None) -> SqlEstimate:
+        """What a statement would cost in all, and how wide its answers would be. Spends nothing."""
+        made = self._compiled(statement, spend)
+        found = [self.estimate(question, analyst=analyst) for question in made.questions]
+        reason = next((one.reason for one in found if not one.admitted), "")
+        if not reason and made.questions:
+            try:  # whether they fit together; no row is read
+                pipeline.check(self._ledger, [Request(one, analyst) for one in made.questions], together=True)
+            except (BudgetExhausted, QuestionRefused) as refusal:
+                reason = str(refusal)
+        return SqlEstimate(list(made.questions), found, not reason, reason)
+
+    def _compiled(self, statement: str, spend: Cost | None) -> Statement:
+        state = self._ledger.look(GuardState.of)
+        return compile_sql(statement, state.schema, state.policy, state.explored, spend)
+
+    def practice(self, seed: int = 0) -> Guard:
+        """A guard of the same schema and policy over made-up rows, to try questions on at no cost.
+
+        Its rows are made from what is declared in public alone (`holdfast.guard.practice`). Every answer is marked with
+        `details["practice"]` and is not certified.
+        """
+        state = self._ledger.look(GuardState.of)
+        return practice_guard(state.schema, state.policy, state.explored, seed)
+
     def level(self, alpha: float = 0.05, *, analyst: str | None = None) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far.
 
@@ -295,6 +354,28 @@ class Guard:
         raise TypeError("a guard is not pickled; open it again from its ledger and its sample")
 
 
+class PracticeGuard(Guard):
+    """A guard over practice rows: it prices, refuses and answers as the real one would, and marks every answer."""
+
+    def answer(self, batch: Batch) -> list[GuardedAnswer | Exception]:
+        """Answer as a guard does, and mark what is answered."""
+        return [one if isinstance(one, Exception) else marked(one) for one in super().answer(batch)]
+
+
+def practice_guard(schema: Schema, policy: Policy, n: int, seed: int = 0) -> PracticeGuard:
+    """A guard in memory over practice rows, under the same policy.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> policy = Policy(questions=5, columns={"age": {"low": 0, "high": 100}})
+    >>> answer = practice_guard(Schema({"age": "integer not null"}), policy, 5000).ask(hf.guard.check("age", guess=50))
+    >>> answer.passed, answer.details["practice"], answer.guarantee.certified
+    (True, True, False)
+    """
+    return PracticeGuard.open(None, *practice_rows(schema, policy, n, seed))
+
+
 @dataclass(frozen=True)
 class LocalAnalystGuard:
     """A guard of this process, asked under one name. `Guard.for_analyst` makes it; it is an `AnalystGuard`.
@@ -338,6 +419,18 @@ class LocalAnalystGuard:
     def estimate(self, question: QuestionLike) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
         return self.guard.estimate(question, analyst=self.analyst)
+
+    def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
+        """Answer a question in SQL, as `Guard.sql` does."""
+        return self.guard.sql(statement, analyst=self.analyst, key=key, spend=spend)
+
+    def practice(self, seed: int = 0) -> LocalAnalystGuard:
+        """The same guard over made-up rows, as `Guard.practice` makes it."""
+        return LocalAnalystGuard(self.guard.practice(seed), self.analyst)
+
+    def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
+        """What a statement would cost in all. Spends nothing."""
+        return self.guard.explain(statement, analyst=self.analyst, spend=spend)
 
     def submit(
         self,

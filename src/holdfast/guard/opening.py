@@ -25,6 +25,7 @@ from holdfast.data.fingerprint import Sketch
 from holdfast.data.restricted import drawn
 from holdfast.data.sample import Sample
 from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.guard.columns import check_declared
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import StateKind, StateRow, Store
@@ -72,6 +73,7 @@ def begin(
             raise InvalidParameter("policy must be given: this sample has no ledger yet")
         for board in policy.boards or ():
             board.check_sample(sample)
+        check_declared(policy.columns, sample.schema)
         sizes = search.draw(policy)
         search.open(ledger, GuardState(policy, sample.schema, sample.n, sizes=sizes))
     else:

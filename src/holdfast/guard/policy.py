@@ -14,6 +14,7 @@ from holdfast.accounting.costs import ZCDP
 from holdfast.bounds.numerics.exact import decimal_fraction, float_down, float_up
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
+from holdfast.guard.columns import declared_columns
 from holdfast.guard.questions.base import Question
 from holdfast.guard.scoring.board import Board, checked_boards
 from holdfast.holdout.error_budget import ErrorBudget, reserve_parts
@@ -99,6 +100,9 @@ class Policy:
     boards : sequence of Board, optional
         What submitted predictions are scored by (docs/leaderboard.md). They are part of what the ledger was opened
         with, so none changes silently.
+    columns : mapping, optional
+        What is declared in public about columns: `{"age": {"low": 0, "high": 120}, "sex": {"categories": ["f", "m"]}}`.
+        Questions about these columns need not give ranges and categories, and SQL statements take them from here.
 
     Examples
     --------
@@ -130,6 +134,7 @@ class Policy:
     reserve_by: str | None = None
     histories: Histories = "together"
     plan: Plan = "identical"
+    columns: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -147,6 +152,7 @@ class Policy:
         put(self, "kinds", _kinds(self.kinds, self._allowed()))
         put(self, "analysts", None if self.analysts is None else MappingProxyType(_shares(self.analysts)))
         put(self, "expires", None if self.expires is None else _instant(self.expires))
+        put(self, "columns", None if self.columns is None else MappingProxyType(declared_columns(self.columns)))
         self._check_finals()
         self._check_histories()
         if self.answers == "means" and (self.questions is None or self.privacy is not None):
@@ -364,7 +370,11 @@ class Policy:
             "reserve_by": self.reserve_by,
             "histories": self.histories,
             "plan": self.plan,
-        }
+        } | (
+            {}
+            if self.columns is None  # ledgers that were written before there were declarations have no such entry
+            else {"columns": {name: column.to_dict() for name, column in self.columns.items()}}
+        )
 
     @classmethod
     def stored(cls, plain: Mapping[str, Any]) -> Self:

@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.accounting import Filter, PureDP
 from holdfast.accounting.costs import ZCDP
 from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.guard.columns import check_declared
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.store import Store
 from holdfast.guard.ledger.transaction import Transaction, View
@@ -38,6 +39,7 @@ def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
         )
     if _holdout(policy) != _holdout(standing.policy):
         raise InvalidParameter("policy must keep the holdout and what it was opened with: its run has begun")
+    check_declared(policy.columns, standing.schema)
     kept = {board.name: board for board in policy.boards or ()}
     if any(kept.get(board.name) != board for board in standing.policy.boards or ()):
         raise InvalidParameter("policy must keep its boards as they are: what they showed is counted by their settings")

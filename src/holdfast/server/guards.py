@@ -12,8 +12,10 @@ from typing import Any, cast
 
 from sqlalchemy import insert, update
 
+from holdfast.accounting import Cost
 from holdfast.errors import QuestionRefused, SampleUnavailable
 from holdfast.guard import pipeline
+from holdfast.guard.analyst import batch_keys
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.guard import Guard
@@ -22,6 +24,7 @@ from holdfast.guard.ledger.store import Store
 from holdfast.guard.pipeline import Batch, Request
 from holdfast.guard.policy import SCORE, Policy
 from holdfast.guard.questions.base import Question
+from holdfast.guard.sql import Statement, compile_sql
 from holdfast.guard.state import GuardState
 from holdfast.server.auth.tokens import Caller
 from holdfast.server.http import Problem
@@ -279,6 +282,31 @@ class Asking:
             if isinstance(outcome, Exception) or outcome.repeated:
                 self._free.charge(request.analyst, each)
         return outcomes
+
+    async def explain(
+        self, guard: str, caller: Caller, statement: str, spend: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """What a statement would cost and give; free, and so bounded by the caller's allowance."""
+
+        def work() -> dict[str, Any]:
+            cost = None if spend is None else Cost.from_dict(dict(spend))
+            return self._guards.guard(guard, caller).explain(statement, analyst=caller.name, spend=cost).to_dict()
+
+        return (await self._free.run(caller.name, False, work))[0]
+
+    async def sql(
+        self, guard: str, caller: Caller, statement: str, spend: Mapping[str, Any] | None, key: str | None
+    ) -> tuple[Statement, list[GuardedAnswer]]:
+        """Answer a statement: reading it is free work, and its questions are asked together."""
+
+        def work() -> Statement:
+            state = self._guards.ledger(guard, caller).look(GuardState.of)
+            return compile_sql(statement, state.schema, state.policy, state.explored, spend)
+
+        made = (await self._free.run(caller.name, False, work))[0]
+        if not made.questions:
+            return made, []
+        return made, await self.ask_all(guard, caller, made.questions, batch_keys(key, len(made.questions)))
 
     async def ask_all(
         self,

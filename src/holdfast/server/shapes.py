@@ -88,6 +88,16 @@ class AskMany(_In):
     questions: list[Question] = Field(min_length=1)
 
 
+class Sql(_In):
+    """A statement in SQL."""
+
+    statement: Annotated[str, StringConstraints(min_length=1, max_length=20_000)] = Field(
+        examples=["select sex, avg(income), count(*) from people where age between 20 and 30 group by sex"]
+    )
+    explain: bool = Field(default=False, description="Only say what it would cost; nothing is asked")
+    spend: dict[str, Any] | None = Field(default=None, description="What each of its questions may cost")
+
+
 class WithReason(_In):
     """A steward's act."""
 
@@ -226,6 +236,21 @@ class Answers(BaseModel):
     """Answers in the order of the questions."""
 
     answers: list[AnswerFacts]
+
+
+class SqlFacts(BaseModel):
+    """The table that a statement gave; with `explain`, `estimates`, `admitted` and `reason` instead of a table."""
+
+    questions: list[dict[str, Any]]
+    columns: list[str] = []
+    rows: list[dict[str, Any]] = []
+    intervals: list[dict[str, Any]] = Field(default=[], description="About the population")
+    about_rows: list[dict[str, Any]] = Field(default=[], description="About these rows alone, through the noise")
+    answers: list[AnswerFacts] = []
+    cost: dict[str, Any] | None = None
+    estimates: list[dict[str, Any]] = []
+    admitted: bool = True
+    reason: str = ""
 
 
 class TestFacts(BaseModel):

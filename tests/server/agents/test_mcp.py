@@ -18,7 +18,7 @@ from holdfast.cli.main import run
 from holdfast.guard import Policy
 from tests.server.live import CHECK, Live, fresh_rows
 
-TOOLS = ["describe", "estimate", "ask", "submit", "remaining"]
+TOOLS = ["describe", "estimate", "ask", "sql", "submit", "remaining"]
 
 
 def _drive(arguments: list[str], work: Callable[[Client], Awaitable[None]], **environment: str) -> list[str]:

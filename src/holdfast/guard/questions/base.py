@@ -100,6 +100,11 @@ class Situation:
         """With what probability the next answer's noise may be larger than its interval allows."""
         return self.budget.noise_share(self.course)
 
+    @property
+    def rows_share(self) -> float:
+        """With what probability the interval about these rows may miss: it is about one answer's noise alone."""
+        return 1.0 - self.budget.policy.confidence
+
     def guarantee(self, theorem: str, **parameters: Any) -> Guarantee:
         """What an answer rests on, beside the theorem of its mechanism: the share and the cap."""
         separate = self.budget.policy.histories == "separate"

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from holdfast.accounting import PureDP
+from holdfast.core import arguments
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict
@@ -22,16 +23,19 @@ from holdfast.guard.questions.fields import (
     GuessRows,
     High,
     Low,
+    NumberInput,
     Risk,
     Show,
     Stake,
     Tolerance,
+    Where,
     WherePresent,
     WrongSide,
 )
-from holdfast.guard.questions.noiseless import look, stored_guess, stored_rows, weighed
+from holdfast.guard.questions.noiseless import Look, look, stored_guess, stored_rows, weighed
 from holdfast.guard.questions.noisy import unit_interval
 from holdfast.guard.questions.words import guess_sentence, number, rows_text
+from holdfast.holdout.questions import Guess as CheckedGuess
 from holdfast.holdout.questions import MeanQuestion
 from holdfast.holdout.thresholdout import Thresholdout, ThresholdRules
 
@@ -161,6 +165,10 @@ def _keep(hidden: Hidden, holdout: Thresholdout) -> None:
     hidden.put(NAME, {name: state[name] for name in ("parameters", "asked", "left")}, state)
 
 
+_WHERE_SHARE = 0.25
+"""The part of the rows that meet a condition, where nobody says: it sets the default tolerance and nothing else."""
+
+
 # --- Check ------------------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +178,7 @@ class Check(Question):
 
     Parameters
     ----------
-    expression, low, high, default, where_present
+    expression, low, high, default, where_present, where
         As in `Mean`.
     guess : float
         The guess; it must not come from the sample.
@@ -188,6 +196,9 @@ class Check(Question):
         Your probability that the check fails, from other rows.
     stake : float, optional
         Part of the failure probability for this question, out of what is left for exploring.
+    where_share : float, optional
+        With `where`: about what part of the rows meet the condition, by your own knowledge; 1/4 if not given. The
+        default tolerance is that of so many rows. The interval never rests on it.
 
     Examples
     --------
@@ -216,15 +227,36 @@ class Check(Question):
     side: WrongSide = "both"
     risk: Risk = None
     stake: Stake = None
+    where: Where = None
+    where_share: Annotated[
+        float | None,
+        NumberInput(
+            label="Part of the rows that meet it",
+            help="With a condition: about what part of the rows meet it; it sets the default tolerance only.",
+            placeholder="0.25",
+            above=0,
+        ),
+    ] = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
         rules = run_of(policy, n)
         rows = spelled(
-            self.expression, schema, self.low, self.high, self.default, self.where_present, ratios=rules is None
+            self.expression,
+            schema,
+            self.low,
+            self.high,
+            self.default,
+            self.where_present,
+            ratios=rules is None,
+            where=self.where,
+            columns=policy.columns,
         )
         question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
         asked = question.guess(self.guess, self.tolerance, self.show, None, self.side, self.guess_rows)
+        share = self._where_share()
+        if rules is None and share is not None:
+            return self._look_among(rows, asked, n, share, schema, policy)
         if rules is None:
             return look(self.kind, (rows,), question, asked, schema).weighed(*weighed(self.risk, self.stake, policy))
         if self.tolerance is not None or self.show != "value" or self.risk is not None or self.stake is not None:
@@ -232,6 +264,26 @@ class Check(Question):
                 "tolerance, show, risk and stake must be left out here: the policy's holdout has a threshold"
             )
         return ThresholdCheck(rows, asked.guess, rules)
+
+    def _where_share(self) -> float | None:
+        """The part of the rows that the default tolerance goes by; None where it goes by all of them."""
+        if self.where_share is not None and (self.where is None or self.tolerance is not None):
+            raise InvalidParameter(
+                "where_share must be left out unless there is a condition `where` and no tolerance: it sets the default"
+            )
+        if self.where is None or self.tolerance is not None:
+            return None
+        given = _WHERE_SHARE if self.where_share is None else self.where_share
+        return arguments.probability("where_share", given, one=True)
+
+    def _look_among(
+        self, rows: Spelled, asked: CheckedGuess, n: int, share: float, schema: Schema, policy: Policy
+    ) -> Look:
+        """The check among the rows that meet the condition, with the default tolerance of a public part of them."""
+        among = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, max(1, math.floor(n * share)))
+        bound = look(self.kind, (rows,), among, asked, schema).weighed(*weighed(self.risk, self.stake, policy))
+        bound.question = {**bound.question, "where_share": share}
+        return bound
 
     @classmethod
     def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
@@ -253,7 +305,7 @@ class Check(Question):
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         """A noisy mean; the same guess at the tolerance that the guard gives."""
-        rows = ("expression", "low", "high", "default", "where_present")
+        rows = ("expression", "low", "high", "default", "where_present", "where")
         yield (
             "Ask for the mean with noise instead",
             {"kind": "mean"} | {name: question[name] for name in rows if name in question},

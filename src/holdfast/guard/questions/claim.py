@@ -10,7 +10,17 @@ from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Question
 from holdfast.guard.questions.expressions import spelled
-from holdfast.guard.questions.fields import Default, Expression, High, Low, NumberInput, Risk, Stake, WherePresent
+from holdfast.guard.questions.fields import (
+    Default,
+    Expression,
+    High,
+    Low,
+    NumberInput,
+    Risk,
+    Stake,
+    Where,
+    WherePresent,
+)
 from holdfast.guard.questions.noiseless import look, stored_rows, weighed
 from holdfast.guard.questions.words import claim_sentence, number, rows_text
 from holdfast.holdout.questions import MeanQuestion
@@ -25,7 +35,7 @@ class Claim(Question):
 
     Parameters
     ----------
-    expression, low, high, default, where_present
+    expression, low, high, default, where_present, where
         As in `Mean`.
     at_least, at_most : float, optional
         Exactly one of them.
@@ -60,12 +70,22 @@ class Claim(Question):
     where_present: WherePresent = False
     risk: Risk = None
     stake: Stake = None
+    where: Where = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
         if (self.at_least is None) == (self.at_most is None):
             raise InvalidParameter("at_least or at_most must be given, and not both")
-        rows = spelled(self.expression, schema, self.low, self.high, self.default, self.where_present)
+        rows = spelled(
+            self.expression,
+            schema,
+            self.low,
+            self.high,
+            self.default,
+            self.where_present,
+            where=self.where,
+            columns=policy.columns,
+        )
         question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
         name = "at_least" if self.at_least is not None else "at_most"
         asked = question.claim(name, getattr(self, name))
@@ -91,7 +111,7 @@ class Claim(Question):
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         """A noisy mean."""
-        rows = ("expression", "low", "high", "default", "where_present")
+        rows = ("expression", "low", "high", "default", "where_present", "where")
         yield (
             "Ask for the mean with noise instead",
             {"kind": "mean"} | {name: question[name] for name in rows if name in question},

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.core import arguments
-from holdfast.data.expressions import Expression, expression, to_json, to_text
+from holdfast.data.expressions import Expression, checked, expression, to_json, to_text, tree
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, FixedSum, Present, Statistic
 from holdfast.data.values import Summary
 from holdfast.errors import InvalidParameter
+from holdfast.guard.columns import DeclaredColumn, bounds_of
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class Spelled:
     What is asked about is the value rounded down to `2**-30` of the range: that is a function of the row too, and every
     engine computes the same. `default` is what a row counts as where the expression is null, and None where such rows
     do not count: the question is then about the mean among the rows that have a value.
+
+    Where there is a condition `where`, the `expression` is null on every row that does not meet it, so only rows that
+    meet it count. `asked` is then the expression without the condition, and `filled` its default, where it has one.
     """
 
     expression: Expression
@@ -29,6 +33,9 @@ class Spelled:
     high: float
     default: float | None
     binary: bool
+    where: Expression | None = None
+    asked: Expression | None = None
+    filled: float | None = None
 
     @property
     def where_present(self) -> bool:
@@ -62,17 +69,33 @@ class Spelled:
 
     def to_dict(self) -> dict[str, Any]:
         """The question's rows as plain data, in one spelling."""
+        if self.where is not None and self.asked is not None:
+            named = {"expression": to_json(self.asked.node), "low": self.low, "high": self.high}
+            named |= {"where": to_json(self.where.node)}
+            if not self.asked.nullable:
+                return named
+            return {**named, "where_present": True} if self.filled is None else {**named, "default": self.filled}
         plain = {"expression": to_json(self.expression.node), "low": self.low, "high": self.high}
         return {**plain, "where_present": True} if self.where_present else {**plain, "default": self.default}
 
 
 def spelled(
-    source: Any, schema: Schema, low: Any, high: Any, default: Any, where_present: Any = False, *, ratios: bool = True
+    source: Any,
+    schema: Schema,
+    low: Any,
+    high: Any,
+    default: Any,
+    where_present: Any = False,
+    *,
+    ratios: bool = True,
+    where: Any = None,
+    columns: Mapping[str, DeclaredColumn] | None = None,
 ) -> Spelled:
-    """Check an expression, its range and what its nulls mean.
+    """Check an expression, its range, what its nulls mean and which rows it is about.
 
     An expression that cannot be null by the schema needs no meaning for nulls: `where_present` then changes nothing.
-    `ratios` is False for questions that cannot be about the rows with a value alone.
+    `ratios` is False for questions that cannot be about some of the rows alone. `columns` are the policy's
+    declarations: an expression that is one column has its declared range where none is given.
 
     Raises
     ------
@@ -81,6 +104,16 @@ def spelled(
         the schema, and on no row.
     """
     parsed = expression(source, schema)
+    if where is not None:
+        if not ratios:
+            raise InvalidParameter(
+                "where must be left out here: this question has no interval for some of the rows alone; ask for the "
+                "share of rows that meet both conditions instead"
+            )
+        plain = spelled(source, schema, low, high, default, where_present, columns=columns)
+        return _among(plain, parsed, where, schema)
+    if low is None and high is None:
+        low, high = bounds_of(parsed, columns) or (None, None)
     if not isinstance(where_present, bool):
         raise InvalidParameter(f"where_present must be true or false, got a {type(where_present).__name__}")
     if where_present and default is not None:
@@ -106,10 +139,26 @@ def spelled(
     if parsed.kind == "text":
         raise InvalidParameter("expression must be a condition or a number, got a text")
     if low is None or high is None:
-        raise InvalidParameter("low and high must be given for a number: values are clipped to them row by row")
+        raise InvalidParameter(
+            "low and high must be given for a number: values are clipped to them row by row; a policy may declare them "
+            "for a column (Policy.columns)"
+        )
     low, high = arguments.value_range(low, high)
     filled = low if default is None else arguments.real("default", default, at_least=low, at_most=high)
     return Spelled(parsed, low, high, None if where_present else filled, False)
+
+
+def _among(plain: Spelled, parsed: Expression, where: Any, schema: Schema) -> Spelled:
+    """The same expression among the rows that meet a condition: it is null on all others."""
+    condition = expression(where, schema)
+    if condition.kind != "boolean" or not condition.columns:
+        raise InvalidParameter("where must be a condition about columns, such as `age < 40`")
+    value, filled = parsed.node, plain.default if parsed.nullable else None
+    if filled is not None:
+        other = tree.Truth(filled == 1) if plain.binary else tree.Number(filled)
+        value = tree.Call("coalesce", (value, other))
+    among = checked(tree.Case(((condition.node, value),), tree.Null()), schema)
+    return Spelled(among, plain.low, plain.high, None, plain.binary, condition, parsed, filled)
 
 
 def _unsaid(parsed: Expression, schema: Schema, ratios: bool) -> str:

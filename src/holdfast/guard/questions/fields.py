@@ -598,6 +598,14 @@ WherePresent = Annotated[
         group=NULLS,
     ),
 ]
+Where = Annotated[
+    str | Mapping[str, Any] | None,
+    ExpressionInput(
+        label="Only among rows where",
+        help="A condition: the answer is about the rows that meet it, and about nothing else.",
+        placeholder="age < 40",
+    ),
+]
 Spend = Annotated[
     Cost | None,
     CostInput(

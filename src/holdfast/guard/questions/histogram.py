@@ -28,7 +28,7 @@ from holdfast.guard.questions.fields import (
     Spend,
     TextInput,
 )
-from holdfast.guard.questions.noisy import spend_of, unit_interval
+from holdfast.guard.questions.noisy import about_rows, spend_of, unit_interval
 from holdfast.guard.questions.words import WHERE_PRESENT, expression_text
 from holdfast.holdout.intervals.conditional import conditional_interval
 from holdfast.mechanisms.additive import Gaussian, Laplace
@@ -118,7 +118,10 @@ class Histogram(Question):
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
-        cells = cells_of(self.column, self.categories, self.edges, schema, self.null_as, self.where_present)
+        categories = self.categories
+        if categories is None and self.edges is None and policy.columns and self.column in policy.columns:
+            categories = policy.columns[self.column].categories
+        cells = cells_of(self.column, categories, self.edges, schema, self.null_as, self.where_present)
         made = NoisyPresentHistogram if cells.where_present else NoisyHistogram
         return made(cells, spend_of(self.spend, policy))
 
@@ -155,7 +158,11 @@ class NoisyHistogram(Bound):
         guarantee = situation.guarantee(
             "transfer.interleaved", log_share=round(share, 6), interval=self._interval, cells=len(labels)
         )
-        return Settled(value, dict(zip(labels, ends, strict=True)), guarantee)
+        near = self._noise.half_width(situation.rows_share, len(labels))
+        n = situation.n
+        rows = {one: [max(0.0, c - near), min(float(n), c + near)] for one, c in zip(labels, noisy, strict=True)}
+        details = {"about_rows": about_rows(situation, rows, "counts of rows")}
+        return Settled(value, dict(zip(labels, ends, strict=True)), guarantee, details=details)
 
     _interval = "kl"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,10 +15,11 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.guard.questions.base import MIXED, Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.expressions import Spelled, spelled
-from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, WherePresent
-from holdfast.guard.questions.noisy import noise_for, spend_of, unit_interval
+from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, Where, WherePresent
+from holdfast.guard.questions.noisy import about_rows, count_interval, noise_for, ratio_ends, spend_of, unit_interval
 from holdfast.guard.questions.words import ends, rows_text
-from holdfast.holdout.intervals.conditional import conditional_interval
+from holdfast.holdout.intervals.conditional import conditional_counts, conditional_interval
+from holdfast.holdout.intervals.mean import MeanInterval, deviations
 from holdfast.inference.answers.noisy import GaussianAnswers
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ class Mean(Question):
         The mean among the rows where the expression is not null, with an interval for the mean among such rows of the
         population. How many rows have a value is not shown. An expression that can be null by the schema needs this or
         `default`: a column that is not declared `not null`, a `case` without `else`, a division by what may be 0.
+    where : str or mapping, optional
+        A condition: the mean among the rows that meet it, with an interval for that mean in the population. How many
+        rows meet it is not shown.
     spend : PureDP or ZCDP, optional
         What the answer may cost; the policy's `spend` if not given.
 
@@ -73,12 +78,21 @@ class Mean(Question):
     default: Default = None
     spend: Spend = None
     where_present: WherePresent = False
+    where: Where = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
         planned = policy.answers == "means"
         rows = spelled(
-            self.expression, schema, self.low, self.high, self.default, self.where_present, ratios=not planned
+            self.expression,
+            schema,
+            self.low,
+            self.high,
+            self.default,
+            self.where_present,
+            ratios=not planned,
+            where=self.where,
+            columns=policy.columns,
         )
         if planned:
             return PlannedMean(rows, planned_answers(n, policy.questions or 1, policy.confidence, policy.plan))
@@ -104,7 +118,11 @@ class Mean(Question):
 
 
 class NoisyMean(Bound):
-    """A mean under a mixed policy: fresh noise, and an interval at the share that the run leaves."""
+    """A mean under a mixed policy: fresh noise, and an interval at the share that the run leaves.
+
+    The mean of a condition is a count of rows over `n`, so its interval is the exact binomial one over all counts that
+    the noise leaves possible.
+    """
 
     def __init__(self, rows: Spelled, cost: Cost, n: int) -> None:
         self.rows = rows
@@ -118,24 +136,42 @@ class NoisyMean(Bound):
         log_share, off = situation.log_share, self._noise.half_width(situation.noise_share)
         exact = Fraction(prepared[0][0], situation.n * UNIT)
         noisy = self._noise.release(exact, situation.source)  # type: ignore[call-overload]
-        ends = unit_interval(situation.n).over(noisy - off, noisy + off, log_share)
+        ends = self._interval(situation.n).over(noisy - off, noisy + off, log_share)
         value = self.rows.in_unit(min(max(noisy, 0.0), 1.0))
-        guarantee = situation.guarantee("transfer.interleaved", log_share=round(log_share, 6), interval="kl")
-        return Settled(value, self.rows.outward(*ends), guarantee)
+        near = self._noise.half_width(situation.rows_share)
+        rows = self.rows.outward(noisy - near, noisy + near)
+        name = self._interval(situation.n).family.name
+        guarantee = situation.guarantee("transfer.interleaved", log_share=round(log_share, 6), interval=name)
+        details = {"about_rows": about_rows(situation, rows, "mean")}
+        return Settled(value, self.rows.outward(*ends), guarantee, details=details)
+
+    def _interval(self, n: int) -> MeanInterval:
+        """Exact binomial tails for a condition, Chernoff's bound for any other value."""
+        return count_interval(n) if self.rows.binary else unit_interval(n)
 
     def half_width(self, situation: Situation) -> float:
         """At the middle of the range, where it is largest."""
         off = self._noise.half_width(situation.noise_share)
-        lower, upper = unit_interval(situation.n).over(0.5 - off, 0.5 + off, situation.log_share)
+        lower, upper = self._interval(situation.n).over(0.5 - off, 0.5 + off, situation.log_share)
         return (self.rows.high - self.rows.low) * (upper - lower) / 2
 
 
 class NoisyPresentMean(Bound):
-    """A mean among the rows with a value: two noisy sums over them, of the values and of what they lack to the top.
+    """A mean among some rows: two noisy sums over them, of the values and of what they lack to the top.
 
-    A row adds `(v, 1 - v)` for its value `v` in [0, 1], and nothing where it has none. So a replaced row moves each of
-    the two sums by at most one, and each is released at half of the cost. Their quotient is the answer, and the
-    interval is that of every pair of sums that the noise leaves possible (`conditional_interval`).
+    The rows are those that have a value, or that meet a condition. Such a row adds `(v, 1 - v)` for its value `v` in
+    [0, 1], and any other row adds nothing.
+
+    *Price.* A replaced row moves each of the two sums by at most one, whether it meets the condition before, after,
+    both times or never. Each sum is released at half of the cost, and the two compose to it.
+
+    *Interval.* Write `S` and `T` for the exact sums and `s`, `t` for the released ones. Except with the share for
+    noise, `|s - S| <= off` and `|t - T| <= off`, by a union bound over two draws. Given which rows count, their values
+    are independent draws from the law of the value given the condition, so the interval of the exact pair `(S, T)`
+    misses `E[v | condition]` with at most its share, for every number of such rows and hence on average over it. The
+    interval that is shown is that of the whole box of pairs that the noise leaves possible, and it contains the
+    interval of each pair in the box (`conditional_interval` proves that its limits are monotone in both sums). So what
+    is shown misses with at most the two shares together, and it is a function of the released sums alone.
     """
 
     def __init__(self, rows: Spelled, cost: Cost, n: int) -> None:
@@ -157,8 +193,11 @@ class NoisyPresentMean(Bound):
         most, rest = max(above, 0.0), max(below, 0.0)
         value = self.rows.in_unit(most / (most + rest) if most + rest > 0 else 0.5)
         share = round(situation.log_share, 6)
-        guarantee = situation.guarantee("transfer.interleaved", log_share=share, interval="kl, rows with a value")
-        return Settled(value, self.rows.outward(*ends), guarantee)
+        name = "clopper-pearson" if self.rows.binary else "kl"
+        guarantee = situation.guarantee("transfer.interleaved", log_share=share, interval=f"{name}, rows with a value")
+        near = self._noise.half_width(situation.rows_share / 2)
+        details = {"about_rows": about_rows(situation, self.rows.outward(*ratio_ends(above, below, near)), "mean")}
+        return Settled(value, self.rows.outward(*ends), guarantee, details=details)
 
     def half_width(self, situation: Situation) -> float:
         """At the middle of the range if every row has a value; it is wider where values are missing, by how many."""
@@ -168,7 +207,8 @@ class NoisyPresentMean(Bound):
     def _ends(self, above: float, below: float, off: float, situation: Situation) -> tuple[float, float]:
         n, room = situation.n, off + 1e-12
         first, second = ((n * (mean - room), n * (mean + room)) for mean in (above, below))
-        return conditional_interval(first, second, n, situation.log_share)
+        interval = conditional_counts if self.rows.binary else conditional_interval
+        return interval(first, second, n, situation.log_share)
 
 
 class PlannedMean(Bound):
@@ -191,7 +231,12 @@ class PlannedMean(Bound):
         answer = answers.answer_to(turn, exact, self.rows.low, self.rows.high)
         guarantee = Guarantee(answer.guarantee.theorem, answer.guarantee.parameters, MIXED)
         cost = answer.cost if isinstance(answer.cost, GDP) else GDP(0.0)
-        return Settled(answer.value, answer.interval, guarantee, details={"privacy": cost.to_dict()})
+        # Clipping a noisy value to the range brings it nearer to the exact mean, so the noise bounds its distance too.
+        width = deviations(math.log(situation.rows_share)) * answers.sigma(turn) + float(answers.grid.step)
+        length = self.rows.high - self.rows.low
+        rows = [max(self.rows.low, answer.value - length * width), min(self.rows.high, answer.value + length * width)]
+        details = {"privacy": cost.to_dict(), "about_rows": about_rows(situation, rows, "mean")}
+        return Settled(answer.value, answer.interval, guarantee, details=details)
 
     def half_width(self, situation: Situation) -> float:
         """The plan's, in the unit of the answer."""

@@ -220,12 +220,12 @@ def stored_rows(stored: Mapping[str, Any], at: int = 0) -> dict[str, Any]:
     A condition has no range of its own.
     """
     plain = dict(stored["rows"][at])
-    named = {name: plain[name] for name in ("low", "high", "default") if name in plain}
+    named = {name: plain[name] for name in ("low", "high", "default", "where") if name in plain}
     return named | ({"where_present": True} if plain.get("where_present") else {})
 
 
 def stored_guess(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a guess of a stored question."""
-    names = ("guess", "tolerance", "side", "guess_rows", "risk", "stake")
+    names = ("guess", "tolerance", "side", "guess_rows", "risk", "stake", "where_share")
     named = {name: stored[name] for name in names if stored.get(name) is not None}
     return named | {"show": "value" if stored.get("value", True) else "bit"}

@@ -16,6 +16,7 @@ from holdfast.mechanisms.additive import Gaussian, Laplace
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
+    from holdfast.guard.questions.base import Situation
 
 
 def spend_of(spend: Any, policy: Policy) -> PureDP | ZCDP:
@@ -59,6 +60,35 @@ def noise_for(cost: Cost, n: int, means: int = 1) -> Laplace | Gaussian:
     raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
 
 
+def about_rows(situation: Situation, interval: Any, what: str) -> dict[str, Any]:
+    """The interval about these rows, named: where the exact value of the rows lies, seen through the noise alone.
+
+    It holds with the policy's confidence for this answer by itself, and says nothing about a population. The interval
+    of the answer is about the population, and holds together with those of all other answers. Both are functions of
+    what was released.
+    """
+    return {"interval": interval, "what": what, "confidence": situation.budget.policy.confidence}
+
+
+def ratio_ends(above: float, below: float, off: float) -> tuple[float, float]:
+    """The least and the greatest quotient `S / (S + T)` of sums that lie within `off` of noisy ones.
+
+    The quotient rises in `S` and falls in `T`, so its ends are those of two corners. Where both sums may be 0 it can be
+    anything.
+
+    Examples
+    --------
+    >>> ratio_ends(40.0, 60.0, 10.0)
+    (0.3, 0.5)
+    >>> ratio_ends(4.0, 6.0, 10.0)
+    (0.0, 1.0)
+    """
+    least, most = max(above - off, 0.0), max(below + off, 0.0)
+    lower = least / (least + most) if least > 0 else 0.0
+    least, most = max(below - off, 0.0), max(above + off, 0.0)
+    return lower, 1.0 - (least / (least + most) if least > 0 else 0.0)
+
+
 def amount(cost: Cost) -> dict[str, float]:
     """The cost as the keyword that noisy counts take."""
     match cost:
@@ -67,6 +97,21 @@ def amount(cost: Cost) -> dict[str, float]:
         case ZCDP(rho):
             return {"rho": rho}
     raise InvalidParameter(f"spend must be a PureDP or ZCDP, got {cost!r}")
+
+
+@lru_cache(maxsize=64)
+def count_interval(n: int) -> MeanInterval:
+    """Exact binomial intervals for a share of `n` rows; `over` takes the counts that noise leaves possible.
+
+    Both limits rise with the count, so those of the least and of the greatest possible count hold those of all between.
+
+    Examples
+    --------
+    >>> exact, kl = (one(1000).over(0.49, 0.51, log_share=-3.0) for one in (count_interval, unit_interval))
+    >>> kl[0] < exact[0] < exact[1] < kl[1]
+    True
+    """
+    return MeanInterval(MEAN_FAMILIES["clopper-pearson"], n, 0.0, 1.0)
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -44,10 +44,11 @@ from holdfast.guard.questions.fields import (
     NumberInput,
     Show,
     Spend,
+    Where,
     WherePresent,
 )
 from holdfast.guard.questions.noiseless import shown
-from holdfast.guard.questions.noisy import noise_for, spend_of
+from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of
 from holdfast.guard.questions.words import ends, guess_sentence, number, rows_text
 from holdfast.holdout.error_budget import log_ends_weight
 from holdfast.holdout.intervals.mean import Cells
@@ -60,9 +61,9 @@ if TYPE_CHECKING:
 _NAME = "order statistics"
 _MOST_STEPS = 32
 """Steps of the grid whose pairs a failed check may show, at most."""
-_DEPTH = 8
+DEPTH = 8
 """A private quantile is searched for by this many halvings of its range."""
-_STEPS = 2**_DEPTH
+_STEPS = 2**DEPTH
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,9 @@ class Quantile(Question):
         since how near a quantile can be known depends on how dense the values are around it.
     show : str
         With a guess: "value", or "bit": a failure then shows nothing else.
-    default, where_present
-        As in `Mean`: what a row counts as where the expression is null; or the quantile among the other rows.
+    default, where_present, where
+        As in `Mean`: what a row counts as where the expression is null; or the quantile among the other rows, or among
+        those that meet a condition.
     spend : PureDP or ZCDP, optional
         Without a guess: what the answer may cost; the policy's `spend` if not given.
 
@@ -146,10 +148,20 @@ class Quantile(Question):
     default: Default = None
     where_present: WherePresent = False
     spend: Spend = None
+    where: Where = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
-        rows = spelled(self.expression, schema, self.low, self.high, self.default, self.where_present)
+        rows = spelled(
+            self.expression,
+            schema,
+            self.low,
+            self.high,
+            self.default,
+            self.where_present,
+            where=self.where,
+            columns=policy.columns,
+        )
         if rows.binary:
             raise InvalidParameter("expression must be a number, as `income` is, got a condition")
         q = arguments.probability("q", self.q)
@@ -261,12 +273,11 @@ class PrivateQuantile(Bound):
         self.cost = cost
         self.question = {"kind": "quantile", **rows.to_dict(), "q": q, "spend": cost.to_dict()}
         self._rows, self._q = rows, q
-        grid = Cells(rows.low, rows.high, _STEPS)
-        self._edges = [grid.edge(i) for i in range(_STEPS + 1)]
+        self._edges = grid_edges(rows.low, rows.high)
         self._thresholds = tuple(self._edges[1:-1])
         self.statistics = (QuantileCounts(rows.expression.node, self._thresholds),)
         self.statistics[0].plan(schema)
-        self._releases = 2 * _DEPTH + (1 if rows.where_present else 0)
+        self._releases = 2 * DEPTH + (1 if rows.where_present else 0)
         self._noise = noise_for(cost, n, means=self._releases)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
@@ -278,29 +289,65 @@ class PrivateQuantile(Bound):
         def noisy(count: int) -> float:
             return n * float(self._noise.release(Fraction(count, n), situation.source))  # type: ignore[call-overload]
 
-        total, fewest, most = float(n), n, n
-        if self._rows.where_present:
-            total = min(max(noisy(exact_total), 0.0), float(n))
-            fewest, most = max(0, math.ceil(total - off)), min(n, math.floor(total + off))
-        below, above = ranks(fewest, self._q, share)[0], ranks(most, self._q, share)[1]
-        seen = {0: 0.0, _STEPS: total}
-
-        def count_at(step: int) -> float:
-            seen[step] = noisy(counts[self._edges[step]])
-            return seen[step]
-
-        first = _search(lambda step: count_at(step) + off < below)
-        last = _search(lambda step: count_at(step) - off < above) + 1
-        lower, upper = self._edges[min(first, last - 1)], self._edges[max(first + 1, last)]
-        steps = sorted(seen)
-        rising = np.maximum.accumulate([seen[step] for step in steps])
-        value = float(np.interp(self._q * total, rising, [self._edges[step] for step in steps]))
+        total = min(max(noisy(exact_total), 0.0), float(n)) if self._rows.where_present else None
+        near = n * (self._noise.half_width(situation.rows_share / self._releases) + 1e-12)
+        value, ends, rows = search_quantile(counts, total, (off, near), self._q, share, n, self._edges, noisy)
         guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval=_NAME)
-        return Settled(min(max(value, lower), upper), [lower, upper], guarantee)
+        return Settled(value, ends, guarantee, details={"about_rows": about_rows(situation, rows, "quantile")})
 
     def half_width(self, situation: Situation) -> None:
         """Not known before: it depends on how dense the values are around the quantile."""
         return None
+
+
+def grid_edges(low: float, high: float) -> list[float]:
+    """The edges of the equal steps that a private quantile is searched on."""
+    grid = Cells(low, high, _STEPS)
+    return [grid.edge(i) for i in range(_STEPS + 1)]
+
+
+def search_quantile(
+    counts: Mapping[float, int],
+    noisy_total: float | None,
+    room: tuple[float, float],
+    q: float,
+    share: float,
+    n: int,
+    edges: Sequence[float],
+    noisy: Callable[[int], float],
+) -> tuple[float, list[float], list[float]]:
+    """A value and the two intervals that noisy counts show, as `PrivateQuantile` describes.
+
+    `counts` are the exact numbers of rows at or below each edge, and `noisy` releases one of them. `noisy_total` is the
+    released number of rows that count; None where all `n` do. `room` is how far all released numbers are off at most:
+    except with the share for noise, and except with that of the interval about these rows. The latter is about the
+    least value that at least `q` of these rows are at or below: fewer rows than that at or below an edge show that it
+    is above the edge, and as many show that it is not.
+    """
+    off, near = room
+    total, fewest, most = float(n), n, n
+    if noisy_total is not None:
+        total = noisy_total
+        fewest, most = max(0, math.ceil(total - off)), min(n, math.floor(total + off))
+    below, above = ranks(fewest, q, share)[0], ranks(most, q, share)[1]
+    seen = {0: 0.0, _STEPS: total}
+
+    def count_at(step: int) -> float:
+        seen[step] = noisy(counts[edges[step]])
+        return seen[step]
+
+    first = _search(lambda step: count_at(step) + off < below)
+    last = _search(lambda step: count_at(step) - off < above) + 1
+    lower, upper = edges[min(first, last - 1)], edges[max(first + 1, last)]
+    steps = sorted(seen)
+    rising = np.maximum.accumulate([seen[step] for step in steps])
+    value = float(np.interp(q * total, rising, [edges[step] for step in steps]))
+    slack = 0.0 if noisy_total is None else near
+    under = [step for step in steps[:-1] if seen[step] + near < q * (total - slack) and step]
+    over = [step for step in steps[1:] if seen[step] - near >= q * (total + slack) and step < _STEPS]
+    first, last = max(under, default=0), min(over, default=_STEPS)
+    rows = [edges[min(first, last)], edges[max(first, last)]]
+    return min(max(value, lower), upper), [lower, upper], rows
 
 
 def _steps(start: float, end: float, step: float) -> list[float]:

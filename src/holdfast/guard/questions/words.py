@@ -57,7 +57,10 @@ def rows_text(asked: Mapping[str, Any]) -> list[str]:
     """The expressions of a stored question as text, each with the rows that it is about where these are not all."""
     parts = asked.get("rows", ()) or ([asked] if "expression" in asked else [])
     return [
-        expression_text(part["expression"]) + (WHERE_PRESENT if part.get("where_present") else "") for part in parts
+        expression_text(part["expression"])
+        + (WHERE_PRESENT if part.get("where_present") else "")
+        + (f", among rows where {expression_text(part['where'])}" if "where" in part else "")
+        for part in parts
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from holdfast.bounds.numerics.exact import up
 from holdfast.bounds.one_question import means
 from holdfast.bounds.one_question.means import Limits, Side, clopper_pearson, kl_lower, outwards
@@ -61,6 +63,35 @@ def conditional_interval(above: Ends, below: Ends, n: int, log_share: float, sid
     lower = 0.0 if first is None else _lower(above[0], min(below[1], n - max(above[0], 0.0)), first)
     upper = 1.0 if second is None else 1.0 - _lower(below[0], min(above[1], n - max(below[0], 0.0)), second)
     return outwards(lower, upper, 0.0, 1.0)
+
+
+def conditional_counts(ones: Ends, zeros: Ends, n: int, log_share: float) -> Limits:
+    """Exact binomial interval of the share of ones among rows that meet a condition, by counts known up to noise.
+
+    The lower limit at `k` ones and `z` zeros is the `p` with `P(Bin(k + z, p) >= k) = tail`. A further zero makes that
+    probability larger at every `p`, since `k` ones are then sought among more rows; a further one makes it smaller,
+    since `P(Bin(m + 1, p) >= k + 1) <= P(Bin(m, p) >= k)`. So the limit falls with the zeros and rises with the ones,
+    and over a box of counts it is least at the fewest ones with the most zeros; the upper limit is the mirror image.
+    Never wider than `conditional_interval`.
+
+    Examples
+    --------
+    >>> low, high = conditional_counts((390, 410), (390, 410), 1000, -5.0)
+    >>> kl_low, kl_high = conditional_interval((390, 410), (390, 410), 1000, -5.0)
+    >>> kl_low < low < high < kl_high
+    True
+    >>> conditional_counts((-3, 2), (-2, 5), 1000, -5.0)
+    Limits(low=0.0, high=1.0)
+    """
+    hair = 1e-9 * (1 + n)  # counts are whole; the hair keeps those that a rounded end would cut off
+    fewest = [max(0, math.ceil(end[0] - hair)) for end in (ones, zeros)]
+    most = [min(n - fewest[1 - at], math.floor(end[1] + hair)) for at, end in enumerate((ones, zeros))]
+
+    def lower(least: int, rest: int) -> float:
+        rows = least + max(rest, 0)
+        return clopper_pearson(least, rows, log_share).low if 0 < least <= rows <= n else 0.0
+
+    return outwards(lower(fewest[0], most[1]), 1.0 - lower(fewest[1], most[0]), 0.0, 1.0)
 
 
 def _lower(total: float, rest: float, log_tail: float) -> float:

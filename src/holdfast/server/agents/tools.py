@@ -1,4 +1,4 @@
-"""The five tools: describe, estimate, ask, submit, remaining. What each takes, says and gives; no transport here."""
+"""The six tools: describe, estimate, ask, sql, submit, remaining. What each takes and gives; no transport here."""
 
 from __future__ import annotations
 
@@ -259,6 +259,7 @@ class Tools:
             "describe": self._describe,
             "estimate": self._estimate,
             "ask": self._ask,
+            "sql": self._sql,
             "remaining": self._remaining,
         }
         facts = guard.describe()
@@ -301,6 +302,25 @@ class Tools:
                 False,
             ),
             Tool(
+                "sql",
+                "Ask in SQL",
+                "Answer one `select` with avg, count, median, quantile or corr, a `where` and a `group by` over "
+                "declared columns. It becomes questions as `ask` takes them, and costs what they cost. With `explain` "
+                "it only says what it would cost, and is free.",
+                _takes(
+                    ("statement",),
+                    statement={
+                        "type": "string",
+                        "minLength": 1,
+                        "description": "One select statement over the guarded table, by any name",
+                        "examples": ["select sex, avg(income), count(*) from people where age < 40 group by sex"],
+                    },
+                    explain={"type": "boolean", "description": "Only say what it would cost"},
+                    key=_KEY,
+                ),
+                False,
+            ),
+            Tool(
                 "remaining",
                 "What is left",
                 "What you, and all analysts together, may still ask. Free.",
@@ -309,7 +329,7 @@ class Tools:
             ),
         ]
         if "submit" in self._calls:
-            found.insert(3, self._submit_tool())
+            found.insert(4, self._submit_tool())
         return found
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Reply:
@@ -366,6 +386,24 @@ class Tools:
 
     def _ask(self, given: dict[str, Any]) -> Reply:
         return self._answered(given["question"], given.get("key"))
+
+    def _sql(self, given: dict[str, Any]) -> Reply:
+        if given.get("explain"):
+            priced = self._guard.explain(given["statement"])
+            data = priced.to_dict()
+            if not priced.admitted:
+                return Reply(f"It would be refused: {_sentence(priced.reason)} Nothing was spent by asking this.", data)
+            price = "nothing from the privacy budget" if priced.cost is None else str(priced.cost)
+            many = len(priced.questions)
+            words = f"It would ask {many} question{'' if many == 1 else 's'} and cost {price}."
+            return Reply(f"{words} Nothing was spent by asking this.", data)
+        found = self._guard.sql(given["statement"], key=given.get("key"))
+        data = found.to_dict()
+        for answer in data["answers"]:
+            answer.pop("receipt")
+        hold = f"All intervals of this guard hold at once with probability {self._confidence:g}."
+        uncertified = "" if all(one.guarantee.certified for one in found.answers) else " It is NOT certified."
+        return Reply(f"{found}\nIntervals are about the population. {hold}{uncertified}", data)
 
     def _remaining(self, _: dict[str, Any]) -> Reply:
         found = self._guard.remaining()

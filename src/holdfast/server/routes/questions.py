@@ -15,6 +15,7 @@ from holdfast.core.strict_json import to_json
 from holdfast.errors import HoldfastError
 from holdfast.guard.analyst import batch_keys
 from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.sql import assemble
 from holdfast.server import shapes
 from holdfast.server.auth.tokens import Anyone, Caller, caller_of
 from holdfast.server.http import Problem, StrictJSON, StrictRequest, StrictRoute, check_body, check_query, problem_of
@@ -114,6 +115,18 @@ async def batch(request: Request, guard: str, body: shapes.AskMany, caller: Anyo
         found = await server.asking.ask_all(guard, caller, body.questions, keys)
     _count(server, body.questions, found)
     return StrictJSON({"answers": [answer.to_dict() for answer in found]})
+
+
+@router.post("/guards/{guard}/sql", responses=answers(shapes.SqlFacts, *_REFUSALS))
+async def sql(request: Request, guard: str, body: shapes.Sql, caller: Anyone, key: Key = None) -> Response:
+    """Answer a question in SQL: it becomes questions of the guard's kinds, asked together, and reaches no engine."""
+    server = server_of(request)
+    if body.explain:
+        return StrictJSON(await server.asking.explain(guard, caller, body.statement, body.spend))
+    async with on_grid(server.settings.answer_grid):
+        made, found = await server.asking.sql(guard, caller, body.statement, body.spend, key)
+    _count(server, list(made.questions), found)
+    return StrictJSON({"questions": list(made.questions)} | assemble(made, found).to_dict())
 
 
 @router.post(

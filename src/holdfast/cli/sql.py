@@ -1,0 +1,96 @@
+"""`holdfast sql`: asking a guard in SQL. The statement becomes questions of the guard's kinds and reaches no engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from holdfast.cli import ledgers, output
+from holdfast.errors import BudgetExhausted
+
+_LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
+_SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
+_STATEMENT = typer.Argument(
+    ..., help="One select with avg, count, median, quantile or corr; the table may have any name."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sql")(sql)
+
+
+def sql(
+    ledger: str = _LEDGER,
+    sample: str = _SAMPLE,
+    statement: str = _STATEMENT,
+    analyst: str = typer.Option(None, "--analyst", help="With a ledger: who asks; analyst by default."),
+    key: str = typer.Option(None, "--key", help="Makes a retry the same question: answered and paid once."),
+    spend: str = typer.Option(
+        None, "--spend", metavar="COST", help="What each of its questions may cost, pure-dp:EPSILON or zcdp:RHO."
+    ),
+    practice: bool = typer.Option(
+        False, "--practice", help="Answer at no cost on made-up rows of the declared schema; marked, for trying things."
+    ),
+    explain: bool = typer.Option(False, "--explain", help="Only say what the statement would cost; nothing is asked."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Ask in SQL: averages, counts, medians, quantiles and correlations, with where and group by.
+
+    Ranges and categories are those that the guard's policy declares. A statement that cannot be answered is refused
+    with the reason and the nearest question that can be asked; nothing is spent then.
+    """
+    from holdfast.inference.after_looking.spent import parse
+
+    cost = None if spend is None else parse(spend)
+    with ledgers.analyst_guard(ledger, sample, analyst) as real:
+        guard = real.practice() if practice else real
+        found: Any = guard.explain(statement, spend=cost) if explain else guard.sql(statement, key=key, spend=cost)
+    if as_json:
+        output.print_json(found.to_dict())
+    elif explain:
+        _priced(found)
+    else:
+        _answered(found)
+    if explain and not found.admitted:
+        raise BudgetExhausted(found.reason)
+
+
+def _priced(found: Any) -> None:
+    price = "nothing" if found.cost is None else str(found.cost)
+    rows: list[tuple[str, object]] = [("would be", "answered" if found.admitted else "refused"), ("cost", price)]
+    for question, one in zip(found.questions, found.estimates, strict=True):
+        rows.append((question["kind"], str(one)))
+    output.facts("Statement", rows)
+
+
+def _answered(found: Any) -> None:
+    rows = []
+    for row, ends, about in zip(found.rows, found.intervals, found.about_rows, strict=True):
+        cells = []
+        for name in found.columns:
+            cells.append(_cell(row[name], ends.get(name), about.get(name)))
+        rows.append(cells)
+    output.table("Answer", list(found.columns), rows)
+    price = "nothing" if found.cost is None else str(found.cost)
+    output.say(
+        f"Cost: {price}. After each value: the interval about the population, then (rows ...) about these rows alone."
+    )
+    if any(answer.details.get("practice") for answer in found.answers):
+        output.say("PRACTICE: made-up rows. This says nothing about the guarded rows, and nothing was spent.")
+    for answer in found.answers[:1]:
+        output.say(f"Rests on: {answer.guarantee}")
+
+
+def _cell(value: Any, ends: Any, about: Any) -> str:
+    if value is None:
+        return "too few rows"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    said = f"{value:.6g}"
+    if ends is not None and ends[0] != ends[1]:
+        said += f" [{ends[0]:.6g}, {ends[1]:.6g}]"
+    if about is not None and about[0] != about[1]:
+        said += f" (rows {about[0]:.6g} to {about[1]:.6g})"
+    return said

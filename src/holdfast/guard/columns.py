@@ -1,0 +1,225 @@
+"""What the owner declares in public about columns: the range of a number, and the categories of a text.
+
+A declaration is part of the policy, so it was there before any row was read. Questions and SQL statements take ranges
+and categories from it, and whoever asks need not repeat them. Rows may hold other values: numbers are clipped to the
+range row by row, and other categories count as "other".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.core import arguments
+from holdfast.data.expressions import Expression, tree
+from holdfast.data.schema import Schema
+from holdfast.data.statistics.counts import MOST_CATEGORIES, Categories, categories_of
+from holdfast.errors import InvalidParameter
+
+_MOST_COLUMNS = 10_000
+_FORM = "{'age': {'low': 0, 'high': 120}, 'sex': {'categories': ['f', 'm']}}"
+
+
+@dataclass(frozen=True)
+class DeclaredColumn:
+    """What is declared about one column.
+
+    Parameters
+    ----------
+    low, high : float, optional
+        The range that a number is clipped to; both or none.
+    categories : sequence, optional
+        The categories of a text, an integer or a boolean column.
+
+    Examples
+    --------
+    >>> DeclaredColumn(low=0, high=120).to_dict()
+    {'low': 0.0, 'high': 120.0}
+    """
+
+    low: float | None = None
+    high: float | None = None
+    categories: Categories | None = None
+
+    def __post_init__(self) -> None:
+        if (self.low is None) != (self.high is None):
+            raise InvalidParameter("columns must declare low and high together: a range has two ends")
+        if self.low is not None:
+            low, high = arguments.value_range(self.low, self.high)
+            object.__setattr__(self, "low", low)
+            object.__setattr__(self, "high", high)
+        if self.categories is not None:
+            object.__setattr__(self, "categories", _categories(self.categories))
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The range, where one is declared."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        plain: dict[str, Any] = {} if self.bounds is None else {"low": self.low, "high": self.high}
+        return plain | ({} if self.categories is None else {"categories": list(self.categories)})
+
+
+def declared_columns(columns: Any) -> dict[str, DeclaredColumn]:
+    """Read the declarations of a policy.
+
+    Examples
+    --------
+    >>> declared_columns({"age": {"low": 0, "high": 120}})
+    {'age': DeclaredColumn(low=0.0, high=120.0, categories=None)}
+    >>> declared_columns({"age": {"least": 0}})
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: columns must declare low, high and categories, such as {'age': ...
+    """
+    if not isinstance(columns, Mapping) or not 0 < len(columns) <= _MOST_COLUMNS:
+        raise InvalidParameter(f"columns must be a mapping of names to what is declared, such as {_FORM}")
+    made = {}
+    for name, declared in columns.items():
+        if isinstance(declared, DeclaredColumn):
+            made[str(name)] = declared
+            continue
+        if not isinstance(declared, Mapping) or not declared or set(declared) - {"low", "high", "categories"}:
+            raise InvalidParameter(f"columns must declare low, high and categories, such as {_FORM}")
+        try:
+            made[str(name)] = DeclaredColumn(**declared)
+        except InvalidParameter as error:
+            raise InvalidParameter(f"columns, at {str(name)[:60]!r}: {error}") from None
+    return made
+
+
+def check_declared(columns: Mapping[str, DeclaredColumn] | None, schema: Schema) -> None:
+    """Raise where a declaration does not fit the schema of the rows. It depends on no row.
+
+    Examples
+    --------
+    >>> check_declared({"age": DeclaredColumn(0, 120)}, Schema({"age": "text"}))
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: columns must not declare a range of 'age', whose kind is text
+    """
+    for name, declared in (columns or {}).items():
+        if name not in schema:
+            raise InvalidParameter(f"columns must be those of the schema, got {name[:60]!r}")
+        if declared.bounds is not None and schema[name].kind not in ("number", "integer"):
+            raise InvalidParameter(f"columns must not declare a range of {name!r}, whose kind is {schema[name].kind}")
+        if declared.categories is not None:
+            categories_of(schema, name, declared.categories)
+
+
+Bounds = tuple[float, float]
+
+
+def bounds_of(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) -> Bounds | None:
+    """The range of an expression that follows from what is declared; None where it does not follow.
+
+    It follows for columns with a declared range, numbers, sums, differences and products of these, quotients by a
+    number, `case`, `coalesce`, `abs` and `clip`.
+
+    Examples
+    --------
+    >>> from holdfast.data.expressions import expression
+    >>> schema, declared = Schema({"pay": "number"}), {"pay": DeclaredColumn(0, 100)}
+    >>> bounds_of(expression("2 * pay - 50", schema), declared)
+    (-50.0, 150.0)
+    >>> bounds_of(expression("case when pay > 3 then 1 else 0 end", schema), None)
+    (0.0, 1.0)
+    """
+    found = _range(parsed.node, columns or {})
+    if found is None or not found[0] < found[1] or max(map(abs, found)) > tree.LARGEST:
+        return None
+    return found
+
+
+def _range(node: tree.Node, columns: Mapping[str, DeclaredColumn]) -> Bounds | None:
+    match node:
+        case tree.Name(column):
+            return columns[column].bounds if column in columns else None
+        case tree.Number(value):
+            return value, value
+        case tree.Minus(operand):
+            inner = _range(operand, columns)
+            return None if inner is None else (-inner[1], -inner[0])
+        case tree.Arithmetic(sign, left, right):
+            return _joined(sign, _range(left, columns), _range(right, columns))
+        case tree.Case(branches, otherwise):
+            results = [result for _, result in branches] + [otherwise]
+            return _hull([_range(one, columns) for one in results if not isinstance(one, tree.Null)])
+        case tree.Call("coalesce", arguments):
+            return _hull([_range(one, columns) for one in arguments])
+        case tree.Call("clip", (_, tree.Number(low), tree.Number(high))):
+            return low, high
+        case tree.Call("abs", (inner_node,)):
+            inner = _range(inner_node, columns)
+            if inner is None:
+                return None
+            least = 0.0 if inner[0] <= 0 <= inner[1] else min(map(abs, inner))
+            return least, max(map(abs, inner))
+    return None
+
+
+def _joined(sign: str, left: Bounds | None, right: Bounds | None) -> Bounds | None:
+    if left is None or right is None:
+        return None
+    if sign == "+":
+        return left[0] + right[0], left[1] + right[1]
+    if sign == "-":
+        return left[0] - right[1], left[1] - right[0]
+    if sign == "/" and (right[0] != right[1] or right[0] == 0):
+        return None
+    ends = [a * b if sign == "*" else a / b for a in left for b in right]
+    return min(ends), max(ends)
+
+
+def _hull(ranges: Sequence[Bounds | None]) -> Bounds | None:
+    known = [one for one in ranges if one is not None]
+    if not known or len(known) < len(ranges):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def categories_for(name: str, schema: Schema, columns: Mapping[str, DeclaredColumn] | None) -> Categories:
+    """The declared categories of a column: of the policy, or of the schema; false and true of a truth value.
+
+    Raises
+    ------
+    InvalidParameter
+        None are declared, or there is no such column. Categories are never looked up in the rows.
+    """
+    if not isinstance(name, str) or name not in schema:
+        raise InvalidParameter(f"by must be columns of the schema, got {str(name)[:60]!r}")
+    declared = (columns or {}).get(name)
+    if declared is not None and declared.categories is not None:
+        return categories_of(schema, name, declared.categories)
+    if schema[name].values is None and schema[name].kind != "boolean":
+        known = grouped_by(schema, columns)
+        can = f"; declared are {', '.join(known[:8])}" if known else ""
+        raise InvalidParameter(
+            f"by must be columns with declared categories, and {name!r} has none: its owner declares them with "
+            f"Policy(columns={{{name!r}: {{'categories': [...]}}}}){can}; nothing was spent"
+        )
+    return categories_of(schema, name, None)
+
+
+def grouped_by(schema: Schema, columns: Mapping[str, DeclaredColumn] | None) -> list[str]:
+    """The columns that a table can be grouped by."""
+    named = columns or {}
+    return [
+        column.name
+        for column in schema
+        if column.values is not None
+        or column.kind == "boolean"
+        or (column.name in named and named[column.name].categories is not None)
+    ]
+
+
+def _categories(categories: Any) -> Categories:
+    if isinstance(categories, (str, bytes)) or not isinstance(categories, Iterable):
+        raise InvalidParameter("categories must be a list")
+    listed = tuple(categories)
+    if not 0 < len(listed) <= MOST_CATEGORIES or not all(isinstance(one, (str, int, bool)) for one in listed):
+        raise InvalidParameter(f"categories must be 1 to {MOST_CATEGORIES} texts, whole numbers or truth values")
+    return listed

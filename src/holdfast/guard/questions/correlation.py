@@ -1,0 +1,336 @@
+"""The kind `correlation`: Pearson's correlation of two bounded numbers, by six means of bounded values.
+
+Both numbers are scaled to `a` and `b` in [-1/2, 1/2]. Six means are needed: of `a`, `b`, `a^2`, `b^2`, `(a + b)^2` and
+`(a - b)^2`. As `4 a b = (a + b)^2 - (a - b)^2`, they give the variances and the covariance,
+
+    var a = E[a^2] - E[a]^2,    cov = (E[(a + b)^2] - E[(a - b)^2]) / 4 - E[a] E[b].
+
+Each mean has an interval at a sixth of the share, so all six hold except with the share. The correlation of every
+population whose six means lie in these intervals is then between the ends that `correlation_ends` returns: the largest
+covariance over the smallest (or, where it is negative, the largest) product of deviations, and the reverse. The squares
+of sums and differences have small means where the numbers vary little or go together, and the intervals of small means
+are narrow; a product `a b` would have its mean in the middle of its range, where they are widest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from holdfast.accounting import Cost
+from holdfast.bounds.one_question.means import Side
+from holdfast.data.expressions import tree
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import UNIT, FixedSum, Statistic
+from holdfast.errors import InvalidParameter
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import Spelled, spelled, why_null
+from holdfast.guard.questions.fields import ExpressionInput, NumberInput, Show, Spend, Tolerance
+from holdfast.guard.questions.noiseless import shown
+from holdfast.guard.questions.noisy import about_rows, noise_for, spend_of, unit_interval
+from holdfast.guard.questions.words import ends, expression_text, guess_sentence, number
+from holdfast.holdout.intervals.procedure import OnRows
+from holdfast.holdout.questions import Guess, check_procedure, checked_guess
+from holdfast.holdout.transcript import Exact, Outcome
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+Ends = tuple[float, float]
+_PARTS = 6
+_SIXTH = math.log(_PARTS) + 1e-12
+_SCALES = ((-0.5, 0.5), (-0.5, 0.5), (0.0, 0.25), (0.0, 0.25), (0.0, 1.0), (0.0, 1.0))
+"""The ranges of the six values."""
+_ROUNDED = 2.0**-26
+"""More than the six means are off by because values are scaled in doubles and rounded down to steps."""
+
+
+@dataclass(frozen=True)
+class Correlation(Question):
+    """Pearson's correlation of two bounded numbers: checked without noise with a guess, private without one.
+
+    Parameters
+    ----------
+    first, second : str or mapping
+        Row expressions that are numbers and never null.
+    first_low, first_high, second_low, second_high : float, optional
+        Their declared ranges; those of the policy for columns if not given. Values outside count as the ends.
+    guess, tolerance : float, optional
+        Check this guess without noise: a pass certifies the correlation within the tolerance, which must be given too.
+    show : str
+        As in `Check`.
+    spend : PureDP or ZCDP, optional
+        Without a guess: what the answer may cost; the policy's `spend` if not given.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"x": list(range(100)) * 500, "y": [i // 2 for i in range(100)] * 500})
+    >>> ranges = {"x": {"low": 0, "high": 100}, "y": {"low": 0, "high": 50}}
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10, columns=ranges))
+    >>> guard.ask(hf.guard.correlation("x", "y", guess=0.95, tolerance=0.2)).passed
+    True
+    """
+
+    kind: ClassVar[str] = "correlation"
+    title: ClassVar[str] = "Correlation"
+    purpose: ClassVar[str] = "How strongly do two bounded numbers go together? Between -1 and 1."
+    answered = "either"
+    place: ClassVar[int] = 25
+    added_later: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {
+        "kind": "correlation",
+        "first": "age",
+        "second": "age",
+        "first_low": 0,
+        "first_high": 120,
+        "second_low": 0,
+        "second_high": 120,
+        "guess": 0.5,
+        "tolerance": 1.0,
+    }
+
+    first: Annotated[
+        str | Mapping[str, Any],
+        ExpressionInput(label="The first number", help="A row expression that is a number.", argument=True),
+    ]
+    second: Annotated[
+        str | Mapping[str, Any],
+        ExpressionInput(label="The second number", help="A row expression that is a number.", argument=True),
+    ]
+    guess: Annotated[
+        float | None,
+        NumberInput(label="Your guess", help="Check this guess; without it the answer carries noise.", at_least=-1),
+    ] = None
+    tolerance: Tolerance = None
+    show: Show = "value"
+    first_low: Annotated[float | None, NumberInput(label="First: lowest", help="Least value of the first.")] = None
+    first_high: Annotated[float | None, NumberInput(label="First: highest", help="Greatest of the first.")] = None
+    second_low: Annotated[float | None, NumberInput(label="Second: lowest", help="Least value of the second.")] = None
+    second_high: Annotated[float | None, NumberInput(label="Second: highest", help="Greatest of the second.")] = None
+    spend: Spend = None
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy."""
+        pair = (
+            self._number("first", self.first, self.first_low, self.first_high, schema, policy),
+            self._number("second", self.second, self.second_low, self.second_high, schema, policy),
+        )
+        if self.guess is None:
+            if self.tolerance is not None or self.show != "value":
+                raise InvalidParameter("tolerance and show must be left out without a guess: the answer carries noise")
+            return NoisyCorrelation(pair, spend_of(self.spend, policy), n, schema)
+        if self.spend is not None:
+            raise InvalidParameter("spend must be left out with a guess, which is checked without noise")
+        if self.tolerance is None:
+            raise InvalidParameter("tolerance must be given with a guess: how near the correlation a pass certifies it")
+        asked = checked_guess(self.guess, self.tolerance, self.show, None, -1.0, 1.0)
+        return CorrelationCheck(pair, asked, schema)
+
+    @staticmethod
+    def _number(name: str, source: Any, low: Any, high: Any, schema: Schema, policy: Policy) -> Spelled:
+        """One of the two numbers, which must be bounded and never null."""
+        rows = spelled(source, schema, low, high, None, True, columns=policy.columns)
+        if rows.binary:
+            raise InvalidParameter(f"{name} must be a number, as `income` is, got a condition")
+        if rows.where_present:
+            raise InvalidParameter(
+                f"{name} must never be null, and {why_null(rows.expression, schema)}; say what null means, such as "
+                f"coalesce({expression_text(source)}, 0); nothing was spent"
+            )
+        return rows
+
+    @classmethod
+    def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
+        """The same guess."""
+        if "guess" not in stored:
+            return None
+        one, two = stored["rows"]
+        bounds = {f"first_{end}": one[end] for end in ("low", "high")}
+        bounds |= {f"second_{end}": two[end] for end in ("low", "high")}
+        return cls(one["expression"], two["expression"], stored["guess"], stored["tolerance"], **bounds)
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The two numbers and the guess."""
+        one, two = (expression_text(part["expression"]) for part in asked["rows"])
+        what = f"correlation of {one} and {two}"
+        return f"{what}: about {number(asked['guess'])}?" if "guess" in asked else what
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """Whether the guess stands, or the interval."""
+        if "guess" in asked:
+            return guess_sentence(asked, answer, whose)
+        return f"The correlation is between {ends(answer['interval'])}. The value inside carries noise."
+
+    @classmethod
+    def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
+        """From -1 to 1."""
+        return -1.0, 1.0
+
+    @classmethod
+    def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The correlation with noise."""
+        if question.get("guess") is not None:
+            names = ("guess", "tolerance", "show")
+            yield "Ask for the correlation with noise instead", {k: v for k, v in question.items() if k not in names}
+
+
+class _SixMeans(Bound):
+    """What both forms share: the six sums."""
+
+    def __init__(self, pair: tuple[Spelled, Spelled], named: Mapping[str, Any], schema: Schema) -> None:
+        self.question = {"kind": "correlation", "rows": [_plain(one) for one in pair], **named}
+        a, b = (_scaled(one) for one in pair)
+        squares = (
+            _square(a),
+            _square(b),
+            _square(tree.Arithmetic("+", a, b)),
+            _square(tree.Arithmetic("-", a, b)),
+        )
+        self.statistics: tuple[Statistic, ...] = tuple(
+            FixedSum(node, low, high) for node, (low, high) in zip((a, b, *squares), _SCALES, strict=True)
+        )
+        for statistic in self.statistics:
+            statistic.plan(schema)
+
+
+class NoisyCorrelation(_SixMeans):
+    """Six noisy means, each at a sixth of the cost: a replaced row moves each by at most one row's range."""
+
+    def __init__(self, pair: tuple[Spelled, Spelled], cost: Cost, n: int, schema: Schema) -> None:
+        super().__init__(pair, {"spend": cost.to_dict()}, schema)
+        self.cost = cost
+        self._noise = noise_for(cost, n, means=_PARTS)
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """A function of the six noisy means alone."""
+        n, share = situation.n, situation.log_share - _SIXTH
+        noisy = [
+            float(self._noise.release(Fraction(total, n * UNIT), situation.source))  # type: ignore[call-overload]
+            for (total,) in prepared
+        ]
+        off, near = (self._noise.half_width(part / _PARTS) for part in (situation.noise_share, situation.rows_share))
+        lower, upper = self._ends(noisy, off, share, n)
+        about = correlation_ends([_in_scale((one - near, one + near), k) for k, one in enumerate(noisy)])
+        value = correlation_of([_in_scale((one, one), k)[0] for k, one in enumerate(noisy)])
+        guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval="kl, six means")
+        details = {"about_rows": about_rows(situation, list(about), "correlation")}
+        return Settled(min(max(value, lower), upper), [lower, upper], guarantee, details=details)
+
+    def _ends(self, noisy: Sequence[float], off: float, share: float, n: int) -> Ends:
+        unit = unit_interval(n)
+        return correlation_ends([_in_scale(unit.over(one - off, one + off, share), k) for k, one in enumerate(noisy)])
+
+    def half_width(self, situation: Situation) -> float:
+        """For two numbers that are spread evenly over their ranges and have nothing to do with each other."""
+        even = (0.5, 0.5, 1 / 3, 1 / 3, 1 / 6, 1 / 6)
+        off = self._noise.half_width(situation.noise_share / _PARTS)
+        lower, upper = self._ends(even, off, situation.log_share - _SIXTH, situation.n)
+        return (upper - lower) / 2
+
+
+class CorrelationCheck(_SixMeans):
+    """A guess of the correlation, decided by the intervals of the six means."""
+
+    def __init__(self, pair: tuple[Spelled, Spelled], asked: Guess, schema: Schema) -> None:
+        super().__init__(pair, asked.to_dict(), schema)
+        self.cost = None
+        self._asked = asked
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """Pass or fail at this question's share, and what that shows."""
+        share = situation.log_share
+        return shown(self._decide(prepared, situation.n, share), share, situation)
+
+    def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
+        """The exact correlation and its interval."""
+        return self._decide(prepared, n, log_share).exact
+
+    def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
+        means, unit = [total / (n * UNIT) for (total,) in measured], unit_interval(n)
+
+        def limits(log_share: float, side: Side) -> tuple[float, float]:
+            part = log_share - _SIXTH
+            return correlation_ends([_in_scale(unit.over(one, one, part), k) for k, one in enumerate(means)])
+
+        value = correlation_of([_in_scale((one, one), k)[0] for k, one in enumerate(means)])
+        procedure = OnRows(-1.0, 1.0, n, "correlation by six means", limits, value)
+        tolerance = self._asked.tolerance
+        assert tolerance is not None
+        return check_procedure(procedure, self._asked, share, tolerance, procedure.description)
+
+    def half_width(self, situation: Situation) -> float | None:
+        """How far the truth can be from a guess that stands: its tolerance."""
+        return self._asked.tolerance
+
+
+def correlation_ends(means: Sequence[Ends]) -> Ends:
+    """The least and the greatest correlation of populations whose six means lie between these ends.
+
+    Examples
+    --------
+    >>> exact = [0.0, 0.0, 1 / 12, 1 / 12, 1 / 6, 1 / 6]
+    >>> low, high = correlation_ends([(one - 0.001, one + 0.001) for one in exact])
+    >>> round(low, 3), round(high, 3)
+    (-0.006, 0.006)
+    """
+    (a, b, aa, bb, plus, minus) = ((low - _ROUNDED, high + _ROUNDED) for low, high in means)
+    cross = [x * y for x in a for y in b]
+    least = (plus[0] - minus[1]) / 4 - max(cross)
+    most = (plus[1] - minus[0]) / 4 - min(cross)
+    small = _product(max(0.0, aa[0] - _largest_square(a)), max(0.0, bb[0] - _largest_square(b)))
+    large = _product(max(0.0, aa[1] - _least_square(a)), max(0.0, bb[1] - _least_square(b)))
+    return _over(least, large if least > 0 else small, -1.0), _over(most, large if most < 0 else small, 1.0)
+
+
+def correlation_of(means: Sequence[float]) -> float:
+    """The correlation that six means have; 0 where one of the numbers does not vary."""
+    a, b, aa, bb, plus, minus = means
+    product = _product(max(0.0, aa - a * a), max(0.0, bb - b * b))
+    return _over((plus - minus) / 4 - a * b, product, 0.0) if product > 0 else 0.0
+
+
+def _over(covariance: float, product: float, otherwise: float) -> float:
+    return otherwise if product <= 0 else min(max(covariance / product, -1.0), 1.0)
+
+
+def _product(first: float, second: float) -> float:
+    return math.sqrt(first * second)
+
+
+def _largest_square(ends: Ends) -> float:
+    return max(ends[0] ** 2, ends[1] ** 2)
+
+
+def _least_square(ends: Ends) -> float:
+    return 0.0 if ends[0] <= 0 <= ends[1] else min(ends[0] ** 2, ends[1] ** 2)
+
+
+def _in_scale(ends: Ends, part: int) -> Ends:
+    """Shares of the range of one of the six values, in its unit."""
+    low, high = _SCALES[part]
+    first, last = (low + (high - low) * min(max(one, 0.0), 1.0) for one in ends)
+    return first, last
+
+
+def _scaled(rows: Spelled) -> tree.Node:
+    """The number clipped to its range and scaled to [-1/2, 1/2]."""
+    clipped = tree.Call("clip", (rows.expression.node, tree.Number(rows.low), tree.Number(rows.high)))
+    from_low = tree.Arithmetic("-", clipped, tree.Number(rows.low)) if rows.low else clipped
+    return tree.Arithmetic(
+        "-", tree.Arithmetic("*", from_low, tree.Number(1 / (rows.high - rows.low))), tree.Number(0.5)
+    )
+
+
+def _square(node: tree.Node) -> tree.Node:
+    return tree.Arithmetic("*", node, node)
+
+
+def _plain(rows: Spelled) -> dict[str, Any]:
+    plain = rows.to_dict()
+    return {name: plain[name] for name in ("expression", "low", "high")}

@@ -1,0 +1,290 @@
+"""The kind `difference`: how far the means of two declared groups are apart.
+
+The mean of each group has the interval of a mean among some rows at half of the share (`conditional_interval`). Where
+both hold, which fails with at most the share, the difference lies between the lower limit of the one less the upper
+limit of the other and the reverse. Two groups of one column share no row, so both pairs of noisy sums together cost
+what one pair would at twice the noise (`groups.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from holdfast.accounting import Cost
+from holdfast.bounds.one_question.means import Side
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import UNIT, Statistic
+from holdfast.errors import InvalidParameter
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
+from holdfast.guard.questions.expressions import Spelled, listed, spelled
+from holdfast.guard.questions.fields import (
+    CategoriesInput,
+    ColumnInput,
+    Default,
+    Expression,
+    High,
+    Low,
+    NumberInput,
+    Show,
+    Spend,
+    Tolerance,
+    Where,
+    WherePresent,
+)
+from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of
+from holdfast.guard.questions.noiseless import shown
+from holdfast.guard.questions.noisy import about_rows, ratio_ends, spend_of
+from holdfast.guard.questions.words import ends, expression_text, guess_sentence, number
+from holdfast.holdout.intervals.conditional import conditional_interval, conditional_mean
+from holdfast.holdout.intervals.procedure import OnRows
+from holdfast.holdout.questions import Guess, MeanQuestion, check_procedure, checked_guess
+from holdfast.holdout.transcript import Exact, Outcome
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+_HALF = math.log(2) + 1e-12
+
+
+@dataclass(frozen=True)
+class Difference(Question):
+    """The difference of the means of two declared groups: checked without noise with a guess, private without one.
+
+    Parameters
+    ----------
+    expression : str or mapping
+        A row expression; a condition is 1 where it holds.
+    by : str
+        The column that the groups are categories of.
+    between : sequence of two
+        The two categories: the mean of the first less that of the second.
+    low, high, default, where_present, where
+        As in `Mean`.
+    guess, tolerance, show
+        As in `Check`: a guess of the difference. The default tolerance is that of groups with a quarter of the rows.
+    spend : PureDP or ZCDP, optional
+        Without a guess: what the answer may cost; the policy's `spend` if not given.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> sample = hf.data.table({"sex": ["f", "m"] * 10_000, "left": [True, False, False, False] * 5_000})
+    >>> guard = hf.Guard.open(None, sample, hf.guard.Policy(questions=10))
+    >>> guard.ask(hf.guard.difference("left", "sex", ["f", "m"], guess=0.5)).passed
+    True
+    """
+
+    kind: ClassVar[str] = "difference"
+    title: ClassVar[str] = "Difference of two groups"
+    purpose: ClassVar[str] = (
+        "How far are the means of two groups apart? A right guess costs next to nothing; without one the answer "
+        "carries noise."
+    )
+    answered = "either"
+    place: ClassVar[int] = 24
+    added_later: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {
+        "kind": "difference",
+        "expression": "age < 40",
+        "by": "arm",
+        "between": ["drug", "none"],
+        "guess": 0.0,
+        "tolerance": 0.8,
+    }
+
+    expression: Expression
+    by: Annotated[str, ColumnInput(label="By the column", help="The column that the groups are categories of.")]
+    between: Annotated[
+        Sequence[Any],
+        CategoriesInput(
+            label="Between, with a comma",
+            help="The two categories: the mean of the first less that of the second.",
+            of="by",
+            metavar="A,B",
+        ),
+    ]
+    low: Low = None
+    high: High = None
+    default: Default = None
+    where_present: WherePresent = False
+    where: Where = None
+    guess: Annotated[
+        float | None,
+        NumberInput(label="Your guess of the difference", help="Check this guess; without it the answer has noise."),
+    ] = None
+    tolerance: Tolerance = None
+    show: Show = "value"
+    spend: Spend = None
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the schema and the policy."""
+        pair = listed("between", self.between)
+        if len(pair) != 2:
+            raise InvalidParameter(f"between must be two categories, got {len(pair)}")
+        groups = groups_of(self.by, schema, policy.columns, [pair])
+        rows = spelled(
+            self.expression,
+            schema,
+            self.low,
+            self.high,
+            self.default,
+            self.where_present,
+            where=self.where,
+            columns=policy.columns,
+        )
+        if self.guess is None:
+            if self.tolerance is not None or self.show != "value":
+                raise InvalidParameter("tolerance and show must be left out without a guess: the answer carries noise")
+            return NoisyDifference(groups, rows, spend_of(self.spend, policy), n, schema)
+        if self.spend is not None:
+            raise InvalidParameter("spend must be left out with a guess, which is checked without noise")
+        length = rows.high - rows.low
+        asked = checked_guess(self.guess, self.tolerance, self.show, None, -length, length)
+        return DifferenceCheck(groups, rows, asked, n, schema)
+
+    @classmethod
+    def asked_again(cls, stored: Mapping[str, Any]) -> Question | None:
+        """The same guess."""
+        if "guess" not in stored:
+            return None
+        names = ("low", "high", "default", "where_present", "where", "guess", "tolerance")
+        given = {name: stored[name] for name in names if stored.get(name) is not None}
+        return cls(stored["expression"], stored["by"][0], stored["categories"][0], **given)
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The expression, the groups and the guess."""
+        first, second = asked["categories"][0]
+        what = f"mean of {expression_text(asked['expression'])}, {first} less {second}"
+        what += f", among rows where {expression_text(asked['where'])}" if "where" in asked else ""
+        return f"{what}: about {number(asked['guess'])}?" if "guess" in asked else what
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """Whether the guess stands, or the interval."""
+        if "guess" in asked:
+            return guess_sentence(asked, answer, whose)
+        return f"The difference is between {ends(answer['interval'])}. The value inside carries noise."
+
+    @classmethod
+    def axis(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[float, float]:
+        """The whole range of differences."""
+        length = float(asked["high"]) - float(asked["low"])
+        return -length, length
+
+    @classmethod
+    def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The difference with noise."""
+        if question.get("guess") is not None:
+            names = ("guess", "tolerance", "show")
+            yield "Ask for the difference with noise instead", {k: v for k, v in question.items() if k not in names}
+
+
+class NoisyDifference(Bound):
+    """Two noisy sums for each group, and the interval of the difference of their quotients."""
+
+    def __init__(self, groups: Groups, rows: Spelled, cost: Cost, n: int, schema: Schema) -> None:
+        self.cost = cost
+        self.question = {"kind": "difference", **rows.to_dict(), **groups.to_dict(), "spend": cost.to_dict()}
+        self.statistics: tuple[Statistic, ...] = (groups.measure(rows.fixed_sum), groups.counted(rows))
+        for statistic in self.statistics:
+            statistic.plan(schema)
+        self._groups, self._rows, self._noise = groups, rows, GroupNoise(cost, n)
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """The difference of the quotients; the interval is a function of the four noisy sums alone."""
+        (first,), (second,) = self._groups.pick(prepared[0])
+        (many,), (others,) = self._groups.pick(prepared[1])
+        exact = (first, many * UNIT - first, second, others * UNIT - second)
+        a, b, c, d = self._noise.release(exact, situation.source)
+        off, near = (self._noise.off(part, 4) for part in (situation.noise_share, situation.rows_share))
+        share, length = situation.log_share, self._rows.high - self._rows.low
+        lower, upper = self._ends((a, b), (c, d), off, situation)
+        one, two = ratio_ends(a, b, near), ratio_ends(c, d, near)
+        rows = [length * (one[0] - two[1]), length * (one[1] - two[0])]
+        value = length * (_quotient(a, b) - _quotient(c, d))
+        guarantee = situation.guarantee(
+            "transfer.interleaved", log_share=round(share, 6), interval="kl, difference of two groups"
+        )
+        details = {"about_rows": about_rows(situation, rows, "difference of means")}
+        return Settled(min(max(value, lower), upper), [lower, upper], guarantee, details=details)
+
+    def _ends(
+        self, first: tuple[float, float], second: tuple[float, float], off: float, situation: Situation
+    ) -> tuple[float, float]:
+        n, share = situation.n, situation.log_share - _HALF
+        one, two = (
+            conditional_interval((above - off, above + off), (below - off, below + off), n, share)
+            for above, below in (first, second)
+        )
+        length = (self._rows.high - self._rows.low) * (1 + 1e-12)
+        return length * (one.low - two.high), length * (one.high - two.low)
+
+    def half_width(self, situation: Situation) -> float:
+        """At the middle of the range, where each group has half of the rows."""
+        quarter = situation.n / 4
+        lower, upper = self._ends(
+            (quarter, quarter), (quarter, quarter), self._noise.off(situation.noise_share, 4), situation
+        )
+        return (upper - lower) / 2
+
+
+class DifferenceCheck(Bound):
+    """A guess of the difference, decided by the intervals of both means."""
+
+    def __init__(self, groups: Groups, rows: Spelled, asked: Guess, n: int, schema: Schema) -> None:
+        self.cost = None
+        self.question = {"kind": "difference", **rows.to_dict(), **groups.to_dict(), **asked.to_dict()}
+        self.statistics: tuple[Statistic, ...] = (groups.measure(rows.fixed_sum), groups.counted(rows))
+        for statistic in self.statistics:
+            statistic.plan(schema)
+        self._groups, self._rows, self._asked = groups, rows, asked
+        self._sizes = MeanQuestion("check", "auto", None, rows.low, rows.high, rows.binary, max(1, n // 4))
+
+    def settle(self, prepared: Measured, situation: Situation) -> Settled:
+        """Pass or fail at this question's share, and what that shows."""
+        share = situation.log_share
+        return shown(self._decide(prepared, situation.n, share), share, situation)
+
+    def reveal(self, prepared: Measured, n: int, log_share: float) -> Exact | None:
+        """The exact difference and its interval."""
+        return self._decide(prepared, n, log_share).exact
+
+    def _decide(self, measured: Measured, n: int, share: float) -> Outcome:
+        procedure = self._procedure(measured, n)
+        return check_procedure(procedure, self._asked, share, self._tolerance(share), procedure.description)
+
+    def _procedure(self, measured: Measured, n: int) -> OnRows:
+        sums, counts = (self._groups.pick(part) for part in measured)
+        first, second = (
+            conditional_mean(total / UNIT, present, n, self._rows.low, self._rows.high, whole=self._rows.binary)
+            for (total,), (present,) in zip(sums, counts, strict=True)
+        )
+        length = self._rows.high - self._rows.low
+        opposite: dict[Side, Side] = {"both": "both", "lower": "upper", "upper": "lower"}
+
+        def limits(log_share: float, side: Side) -> tuple[float, float]:
+            one = first.interval(log_share - _HALF, side)
+            two = second.interval(log_share - _HALF, opposite[side])
+            return max(-length, one[0] - two[1]), min(length, one[1] - two[0])
+
+        value = None if first.value is None or second.value is None else first.value - second.value
+        return OnRows(-length, length, n, "difference of two groups", limits, value)
+
+    def _tolerance(self, share: float) -> float:
+        if self._asked.tolerance is not None:
+            return self._asked.tolerance
+        middle = Guess((self._rows.low + self._rows.high) / 2, None, True)
+        return 2 * self._sizes.tolerance(middle, share - _HALF)
+
+    def half_width(self, situation: Situation) -> float:
+        """How far the truth can be from a guess that stands: its tolerance."""
+        return self._tolerance(situation.log_share)
+
+
+def _quotient(above: float, below: float) -> float:
+    most, rest = max(above, 0.0), max(below, 0.0)
+    return most / (most + rest) if most + rest > 0 else 0.5

@@ -1,0 +1,738 @@
+"""Questions in SQL: a statement is read into the guard's own kinds of question, and never reaches an engine.
+
+sqlglot reads the text into a tree. From the tree only these parts are taken: the list that is selected, one table, a
+condition, columns to group by, an order and a limit; anything else is refused, with the reason and the nearest question
+that can be asked. Conditions and values are written out again and read by the row language (`holdfast.data`), which has
+an allow-list of its own. Ranges and categories are those that the policy declares (`Policy.columns`), so a statement
+needs no hints. What a statement means:
+
+| SQL | question |
+|---|---|
+| `avg(x)` | `mean` among the rows with a value that meet the `where`; a `table` with `group by` |
+| `count(*)`, `count(x)` | the share of such rows times the number of rows; a `table` of shares with `group by` |
+| `median(x)`, `quantile(x, q)`, `percentile_cont(q) within group (order by x)` | `quantile`; a `table` by groups |
+| `corr(x, y)` | `correlation` |
+
+All questions of a statement are asked together: one reading of the rows, and all of them or none. Nothing here depends
+on rows: what is refused is refused by the statement, the schema and the policy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from holdfast.accounting import Cost, PureDP
+from holdfast.accounting.costs import ZCDP
+from holdfast.bounds.numerics.exact import decimal_fraction, float_up
+from holdfast.core.extras import named_extras
+from holdfast.data.expressions import expression
+from holdfast.data.schema import Schema
+from holdfast.errors import HoldfastError, InvalidParameter, QuestionRefused
+from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.columns import bounds_of
+from holdfast.guard.estimates import Estimate
+from holdfast.guard.questions.base import Question
+from holdfast.guard.questions.correlation import Correlation
+from holdfast.guard.questions.groups import Groups, groups_of
+from holdfast.guard.questions.mean import Mean
+from holdfast.guard.questions.quantile import Quantile
+from holdfast.guard.questions.table import Table
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from holdfast.guard.policy import Policy
+
+LONGEST = 20_000
+"""Characters of a statement at most."""
+_MOST_NESTED = 40
+_MOST_OUTPUTS = 50
+_SPENT = "; nothing was spent"
+_EXAMPLE = "`select sex, avg(income), count(*) from people where age between 20 and 30 group by sex`"
+Shown = Literal["group", "value", "count", "rows"]
+
+
+# --- What a statement asks --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the result: what it is called, and where its numbers come from.
+
+    `shown` is "group" for a column that the rows are grouped by, whose place is `at`; "value" for what question `at`
+    answers; "count" for how many rows that is about; "rows" for the number of rows of the sample, which is public.
+    """
+
+    name: str
+    shown: Shown
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement as questions, and how a table is made of their answers.
+
+    Examples
+    --------
+    >>> from holdfast.guard import Policy
+    >>> one = PureDP(1.0)
+    >>> policy = Policy(questions=9, privacy=one, spend=one, columns={"income": {"low": 0, "high": 100}})
+    >>> schema = Schema({"income": "number not null", "age": "integer not null"})
+    >>> made = compile_sql("select avg(income) from people where age < 40", schema, policy, 1000)
+    >>> made.questions[0]["kind"], made.questions[0]["where"]
+    ('mean', 'age < 40')
+    """
+
+    text: str
+    outputs: tuple[Output, ...]
+    questions: tuple[dict[str, Any], ...]
+    groups: Groups | None
+    n: int
+    order: tuple[tuple[int, bool], ...] = ()
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class SqlAnswer:
+    """The table that a statement gave.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that were selected.
+    rows : list of dict
+        A value for each column; None where a group has too few rows to be reported.
+    intervals : list of dict
+        For each row and each column that is a number, the interval about the population.
+    about_rows : list of dict
+        The same about these rows alone, seen through the noise, where an answer has it.
+    answers : list of GuardedAnswer
+        The answers that the table is made of.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, Any]]
+    intervals: list[dict[str, Any]]
+    about_rows: list[dict[str, Any]]
+    answers: Sequence[GuardedAnswer] = field(repr=False)
+
+    @property
+    def cost(self) -> Cost | None:
+        """What the statement cost in all; None where nothing was spent on privacy."""
+        return total_cost([answer.cost for answer in self.answers if not answer.repeated])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        cost = self.cost
+        return {
+            "columns": list(self.columns),
+            "rows": self.rows,
+            "intervals": self.intervals,
+            "about_rows": self.about_rows,
+            "cost": None if cost is None else cost.to_dict(),
+            "answers": [answer.to_dict() for answer in self.answers],
+        }
+
+    def __str__(self) -> str:
+        lines = [" | ".join(self.columns)]
+        for row, ends in zip(self.rows, self.intervals, strict=True):
+            lines.append(" | ".join(_cell(row[name], ends.get(name)) for name in self.columns))
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class SqlEstimate:
+    """What a statement would cost, before it is asked. Nothing was spent.
+
+    Attributes
+    ----------
+    questions : list of dict
+        The questions that the statement asks.
+    estimates : list of Estimate
+        What each of them would cost and how wide it would be, if it were asked next.
+    admitted : bool
+        Whether all of them would be let in together.
+    reason : str
+        Why not, in plain words.
+    """
+
+    questions: list[dict[str, Any]]
+    estimates: list[Estimate]
+    admitted: bool
+    reason: str = ""
+
+    @property
+    def cost(self) -> Cost | None:
+        """What the whole statement would cost."""
+        return total_cost([one.cost for one in self.estimates if not one.repeated])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        cost = self.cost
+        return {
+            "questions": self.questions,
+            "estimates": [one.to_dict() for one in self.estimates],
+            "admitted": self.admitted,
+            "reason": self.reason,
+            "cost": None if cost is None else cost.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        if not self.admitted:
+            return f"refused: {self.reason}"
+        price = "nothing" if self.cost is None else str(self.cost)
+        return f"{len(self.questions)} questions, cost {price}"
+
+
+def total_cost(costs: Sequence[Cost | None]) -> Cost | None:
+    """The sum of the costs of questions that are asked together.
+
+    Examples
+    --------
+    >>> total_cost([PureDP(0.1), None, PureDP(0.2)])
+    PureDP(epsilon=0.3)
+    """
+    paid = [cost for cost in costs if cost is not None]
+    if not paid:
+        return None
+    if all(isinstance(cost, ZCDP) for cost in paid):
+        return ZCDP(_sum(cost.rho for cost in paid if isinstance(cost, ZCDP)))
+    if all(isinstance(cost, PureDP) for cost in paid):
+        return PureDP(_sum(cost.epsilon for cost in paid if isinstance(cost, PureDP)))
+    return None
+
+
+def _sum(amounts: Iterable[float]) -> float:
+    return float_up(sum(map(decimal_fraction, amounts), Fraction(0)))
+
+
+# --- From text to questions -------------------------------------------------------------------------------------------
+
+
+@named_extras()
+def compile_sql(text: Any, schema: Schema, policy: Policy, n: int, spend: Any = None) -> Statement:
+    """Read a statement into questions. It depends on the text, the schema and the policy, and on no row.
+
+    Parameters
+    ----------
+    text : str
+        One `select` statement.
+    schema : Schema
+        The columns there are.
+    policy : Policy
+        What may be asked, and what is declared about columns.
+    n : int
+        The number of rows, public.
+    spend : PureDP or ZCDP, optional
+        What each question may cost; the policy's `spend` if not given.
+
+    Raises
+    ------
+    InvalidParameter
+        What is no such statement, or asks what no question can: with the reason and the nearest question that can be
+        asked.
+    """
+    select = _parsed(text)
+    try:
+        return _Compiler(select, schema, policy, n, spend).statement(text)
+    except RecursionError:
+        raise _unreadable() from None
+
+
+def _parsed(text: Any) -> exp.Select:
+    from sqlglot import exp, parse
+    from sqlglot.errors import SqlglotError
+
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidParameter(f"statement must be a text such as {_EXAMPLE}{_SPENT}")
+    if len(text) > LONGEST:
+        raise InvalidParameter(f"statement must have at most {LONGEST:,} characters, got {len(text):,}{_SPENT}")
+    if _nesting(text) > _MOST_NESTED:
+        raise InvalidParameter(f"statement must have at most {_MOST_NESTED} brackets inside each other{_SPENT}")
+    try:
+        found = [one for one in parse(text) if one is not None]
+    except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError, KeyError):
+        raise _unreadable() from None  # sqlglot raises all of these for texts that are no SQL
+    if len(found) != 1:
+        raise InvalidParameter(f"statement must be one select statement, got {len(found)}{_SPENT}")
+    statement = found[0]
+    if isinstance(statement, (exp.Union, exp.Except, exp.Intersect)):
+        raise _refused("union, except and intersect are not answered", "one select statement for each part")
+    if not isinstance(statement, exp.Select):
+        raise InvalidParameter(f"statement must be a select, such as {_EXAMPLE}; nothing else is carried out{_SPENT}")
+    return statement
+
+
+def _nesting(text: str) -> int:
+    """The deepest brackets, and the longest run of signs that nest without brackets."""
+    depth = deepest = 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        deepest = max(deepest, depth)
+    runs = re.findall(r"(?:\b(?:not|case|when)\b[\s(]*|[-+~]\s*){8,}", text, re.IGNORECASE)
+    return max([deepest, *(len(re.findall(r"not|case|when|[-+~]", run, re.IGNORECASE)) for run in runs)])
+
+
+def _unreadable() -> InvalidParameter:
+    return InvalidParameter(f"statement must be one SQL select, and this does not read as one; {_EXAMPLE} does{_SPENT}")
+
+
+def _refused(reason: str, nearest: str) -> InvalidParameter:
+    """An error that says why, and what can be asked instead."""
+    return InvalidParameter(f"statement must be answerable: {reason}; nearest: {nearest}{_SPENT}")
+
+
+_CLAUSES = {
+    "joins": ("a guard has one table: joins are not answered", "join the tables where the data are kept"),
+    "laterals": ("a guard has one table: joins are not answered", "join the tables where the data are kept"),
+    "with_": ("subqueries and `with` are not answered", "one select over the guarded table"),
+    "with": ("subqueries and `with` are not answered", "one select over the guarded table"),
+    "having": (
+        "`having` hides groups by their values, which is a further question",
+        "the same select without `having`; small groups are named by themselves",
+    ),
+    "distinct": ("single rows are not shown, so `distinct` has no meaning", "count(*) by a column with `group by`"),
+    "windows": ("window functions are not answered", "an aggregate with `group by`"),
+    "qualify": ("window functions are not answered", "an aggregate with `group by`"),
+    "offset": ("`offset` is not answered", "`limit` alone, or the whole table"),
+}
+_KEPT = {"expressions", "from_", "from", "where", "group", "order", "limit", "kind", "hint", "operation_modifiers"}
+
+
+class _Compiler:
+    """Turns the tree of one statement into questions."""
+
+    def __init__(self, select: exp.Select, schema: Schema, policy: Policy, n: int, spend: Any) -> None:
+        self._select, self._schema, self._policy, self._n, self._spend = select, schema, policy, n, spend
+        self._questions: list[dict[str, Any]] = []
+        self._table_names: set[str] = set()
+
+    def statement(self, text: str) -> Statement:
+        from sqlglot import exp
+
+        select = self._select
+        for name, value in select.args.items():
+            if value and name in _CLAUSES:
+                raise _refused(*_CLAUSES[name])
+            if value and name not in _KEPT:
+                raise _refused(f"`{name.strip('_')}` is not answered", _EXAMPLE)
+        if any(select.args.get(name) for name in ("kind", "hint", "operation_modifiers")):
+            raise _unreadable()
+        self._check_table()
+        if any(
+            isinstance(part, (exp.Subquery, exp.Select, exp.Exists)) for part in select.walk() if part is not select
+        ):
+            raise _refused("subqueries are not answered", "one select over the guarded table")
+        if any(isinstance(part, exp.Window) for part in select.walk()):
+            raise _refused("window functions are not answered", "an aggregate with `group by`")
+        where = select.args.get("where")
+        self._where = None if where is None else self._words(where.this)
+        if self._where is not None:
+            condition = self._read(self._where)
+            if condition.kind != "boolean":
+                raise InvalidParameter(f"statement must have a condition after `where`, got a {condition.kind}{_SPENT}")
+        by = self._by()
+        self._groups = groups_of(by, self._schema, self._policy.columns) if by else None
+        outputs = tuple(self._outputs(by))
+        if all(one.shown == "group" for one in outputs):
+            raise _refused("single rows are not shown", "select count(*), or an average, with `group by`")
+        limit = self._limit()
+        return Statement(
+            text, outputs, tuple(self._questions), self._groups, self._n, tuple(self._order(outputs)), limit
+        )
+
+    def _check_table(self) -> None:
+        from sqlglot import exp
+
+        source = self._select.args.get("from_") or self._select.args.get("from")
+        if source is None:
+            raise _refused("there is no table", "select ... from the guarded table")
+        table = source.this
+        if isinstance(table, (exp.Subquery, exp.Select)):
+            raise _refused("subqueries are not answered", "one select over the guarded table")
+        odd = [name for name, value in table.args.items() if value and name not in ("this", "alias")]
+        if "joins" in odd:
+            raise _refused(*_CLAUSES["joins"])
+        if not isinstance(table, exp.Table) or odd or not isinstance(table.this, exp.Identifier):
+            raise _refused("the table must be a plain name", "select ... from people")
+        self._table_names = {table.name, table.alias} - {""}
+
+    def _by(self) -> list[str]:
+        from sqlglot import exp
+
+        group = self._select.args.get("group")
+        if group is None:
+            return []
+        if any(value for name, value in group.args.items() if name != "expressions"):
+            raise _refused("rollup, cube and grouping sets are not answered", "one statement for each `group by`")
+        found: list[str] = []
+        for one in group.expressions:
+            if isinstance(one, exp.Literal) and not one.is_string:
+                place = int(one.this) if str(one.this).isdigit() else 0
+                if not 0 < place <= len(self._select.expressions):
+                    raise _refused("a number after `group by` must be that of a selected column", "its name")
+                one = self._select.expressions[place - 1]
+                one = one.this if isinstance(one, exp.Alias) else one
+            if not isinstance(one, exp.Column):
+                raise _refused(
+                    "groups are declared columns, and not computed",
+                    "group by a column with declared categories, or a condition after `where` for each group",
+                )
+            found.append(self._column(one))
+        return list(dict.fromkeys(found))
+
+    def _column(self, column: exp.Column) -> str:
+        name = column.name
+        if (
+            column.args.get("db")
+            or column.args.get("catalog")
+            or (column.table and column.table not in self._table_names)
+        ):
+            raise _refused(f"{column.table[:60]!r} is no table of this statement", "the name of the column alone")
+        if name not in self._schema:
+            known = ", ".join(map(repr, self._schema.names[:8]))
+            raise InvalidParameter(f"statement must name columns of the schema ({known}), got {name[:60]!r}{_SPENT}")
+        return name
+
+    def _outputs(self, by: list[str]) -> Iterator[Output]:
+        from sqlglot import exp
+
+        items = self._select.expressions
+        if not 0 < len(items) <= _MOST_OUTPUTS:
+            raise InvalidParameter(f"statement must select 1 to {_MOST_OUTPUTS} columns, got {len(items)}{_SPENT}")
+        named: dict[str, exp.Expr] = {}
+        for item in items:
+            inner = item.this if isinstance(item, exp.Alias) else item
+            name = item.alias if isinstance(item, exp.Alias) else inner.sql()[:100].lower()
+            while name in named:
+                name += "'"
+            named[name] = inner
+        # Averages first: a table of means has the counts of its groups, which then cost nothing more.
+        order = sorted(named, key=lambda name: isinstance(named[name], exp.Count))
+        made = {name: self._output(name, named[name], by) for name in order}
+        for name in named:
+            yield made[name]
+
+    def _output(self, name: str, item: exp.Expr, by: list[str]) -> Output:
+        from sqlglot import exp
+
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            raise _refused("single rows are not shown", "count(*), or an average of a column")
+        if isinstance(item, exp.Column):
+            column = self._column(item)
+            if column not in by:
+                raise _refused(
+                    f"{column!r} is not grouped by, and single rows are not shown",
+                    f"add `group by {column}` if its categories are declared, or avg({column})",
+                )
+            return Output(name, "group", by.index(column))
+        where = self._where
+        if isinstance(item, exp.Filter):
+            given = item.expression.this if isinstance(item.expression, exp.Where) else None
+            if given is None:
+                raise _unreadable()
+            words = self._words(given)
+            where, item = (words if where is None else f"({where}) and ({words})"), item.this
+        return self._aggregate(name, item, where)
+
+    def _aggregate(self, name: str, item: exp.Expr, where: str | None) -> Output:
+        from sqlglot import exp
+
+        if isinstance(item, exp.Count):
+            return self._count(name, item, where)
+        if isinstance(item, exp.Avg):
+            self._no_distinct(item.this)
+            return Output(name, "value", self._average(self._words(item.this), where))
+        quantile = self._quantile_of(item)
+        if quantile is not None:
+            return Output(name, "value", self._quantile(*quantile, where))
+        if isinstance(item, exp.Corr):
+            return Output(name, "value", self._correlation(item, where))
+        raise self._unknown(item)
+
+    def _unknown(self, item: exp.Expr) -> InvalidParameter:
+        """Why an expression is not answered, and what is."""
+        from sqlglot import exp
+
+        if isinstance(item, exp.Sum):
+            return _refused("a sum has no interval here", "avg(x) and count(*), whose product it is")
+        if isinstance(item, (exp.Min, exp.Max)):
+            level = 0.01 if isinstance(item, exp.Min) else 0.99
+            return _refused(
+                "the least and the greatest value are those of single rows",
+                f"quantile({item.this.sql()[:60]}, {level})",
+            )
+        if isinstance(item, (exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop)):
+            inner = item.this.sql()[:60]
+            return _refused("a deviation has no interval here", f"quantile({inner}, 0.25) and quantile({inner}, 0.75)")
+        if isinstance(item, exp.Func):
+            called = item.sql_name() if not isinstance(item, exp.Anonymous) else str(item.this)
+            return _refused(
+                f"{called.lower()[:60]!r} is not one of avg, count, median, quantile and corr", "one of these"
+            )
+        return _refused(
+            "what is selected must be a grouped column or an aggregate", "avg(...), count(*) or median(...)"
+        )
+
+    @staticmethod
+    def _no_distinct(inner: exp.Expr | None) -> None:
+        from sqlglot import exp
+
+        if isinstance(inner, exp.Distinct):
+            raise _refused("how many different values there are has no interval here", "count(*) by a declared column")
+
+    def _count(self, name: str, item: exp.Count, where: str | None) -> Output:
+        from sqlglot import exp
+
+        self._no_distinct(item.this)
+        if item.expressions:
+            raise _unreadable()
+        if not isinstance(item.this, exp.Star):
+            words = self._words(item.this)
+            if self._read(words).nullable:
+                present = f"({words}) is not null"
+                where = present if where is None else f"({where}) and {present}"
+        if self._groups is not None:
+            same = self._same_rows(where)
+            return Output(
+                name, "count", self._ask(Table, by=list(self._groups.columns), where=where) if same is None else same
+            )
+        if where is None:
+            return Output(name, "rows")
+        return Output(name, "count", self._ask(Mean, expression=where, default=0))
+
+    def _same_rows(self, where: str | None) -> int | None:
+        """The table of means that counts the same rows already, whose expression is never null."""
+        for at, question in enumerate(self._questions):
+            means = question["kind"] == "table" and "expression" in question and "q" not in question
+            if means and question.get("where") == where and not self._read(question["expression"]).nullable:
+                return at
+        return None
+
+    def _average(self, words: str, where: str | None) -> int:
+        low, high = self._bounds(words, "avg")
+        fields: dict[str, Any] = {"expression": words, "where": where, "low": low, "high": high, "where_present": True}
+        if self._groups is None:
+            return self._ask(Mean, **fields)
+        return self._ask(Table, by=list(self._groups.columns), **fields)
+
+    def _quantile_of(self, item: exp.Expr) -> tuple[str, float] | None:
+        """The value and the level of a quantile, in any of its spellings; None for anything else."""
+        from sqlglot import exp
+
+        if isinstance(item, exp.Median):
+            return self._words(item.this), 0.5
+        if isinstance(item, exp.WithinGroup):
+            inner, order = item.this, item.expression
+            if not isinstance(inner, (exp.PercentileCont, exp.PercentileDisc)) or len(order.expressions) != 1:
+                raise _unreadable()
+            ordered = order.expressions[0]
+            level = self._level(inner.this)
+            return self._words(ordered.this), round(1 - level, 12) if ordered.args.get("desc") else level
+        if isinstance(item, (exp.Quantile, exp.ApproxQuantile)):
+            return self._words(item.this), self._level(item.args.get("quantile"))
+        if isinstance(item, (exp.PercentileCont, exp.PercentileDisc)) and item.expression is not None:
+            return self._words(item.this), self._level(item.expression)
+        if isinstance(item, exp.Anonymous) and str(item.this).lower() in ("quantile_cont", "quantile_disc"):
+            if len(item.expressions) != 2:
+                raise _unreadable()
+            return self._words(item.expressions[0]), self._level(item.expressions[1])
+        return None
+
+    @staticmethod
+    def _level(node: exp.Expr | None) -> float:
+        from sqlglot import exp
+
+        text = node.this if isinstance(node, exp.Literal) and not node.is_string else None
+        if text is None or not re.fullmatch(r"0?\.[0-9]{1,12}", str(text)):
+            raise InvalidParameter(f"statement must give the level of a quantile as a number such as 0.5{_SPENT}")
+        return float(text)
+
+    def _quantile(self, words: str, q: float, where: str | None) -> int:
+        low, high = self._bounds(words, "quantile")
+        fields: dict[str, Any] = {"q": q, "expression": words, "where": where, "low": low, "high": high}
+        fields["where_present"] = True
+        if low is None:
+            raise _refused("a condition has no quantiles", "its average, which is the share of rows that meet it")
+        if self._groups is None:
+            return self._ask(Quantile, **fields)
+        return self._ask(Table, by=list(self._groups.columns), **fields)
+
+    def _correlation(self, item: exp.Corr, where: str | None) -> int:
+        if self._groups is not None or where is not None:
+            raise _refused("a correlation is one of all rows", "corr(x, y) without `where` and `group by`")
+        first, second = self._words(item.this), self._words(item.expression)
+        bounds = [self._bounds(words, "corr") for words in (first, second)]
+        return self._ask(
+            Correlation,
+            first=first,
+            second=second,
+            first_low=bounds[0][0],
+            first_high=bounds[0][1],
+            second_low=bounds[1][0],
+            second_high=bounds[1][1],
+        )
+
+    def _bounds(self, words: str, called: str) -> tuple[float, float] | tuple[None, None]:
+        """The declared range of a value; none for a condition."""
+        parsed = self._read(words)
+        if parsed.kind == "boolean":
+            return None, None
+        if parsed.kind == "text":
+            raise _refused(f"{called} of a text has no meaning", "count(*) by the column, or the share of a condition")
+        found = bounds_of(parsed, self._policy.columns)
+        if found is None:
+            declared = [name for name, one in (self._policy.columns or {}).items() if one.bounds is not None]
+            can = f"{called} of {', '.join(declared[:6])}" if declared else "the average of a condition, avg(age < 40)"
+            raise _refused(
+                f"no range is declared for {words[:80]!r}, and what single rows may add must be bounded",
+                f"clip({words[:60]}, LOW, HIGH), or {can}; owners declare ranges with Policy.columns",
+            )
+        return found
+
+    def _ask(self, kind: type[Question], **fields: Any) -> int:
+        """The place of a question among those of the statement, asked once however often it is selected."""
+        if kind.kind not in (self._policy.kinds or ()) or self._policy.privacy is None:
+            raise QuestionRefused(
+                "SQL is answered with noise, and this guard has no privacy budget; nearest: check a guess of the same "
+                f"number, such as check('...', guess=...){_SPENT}"
+            )
+        plain = {"kind": kind.kind} | {name: value for name, value in fields.items() if value is not None}
+        if self._spend is not None:
+            plain["spend"] = self._spend.to_dict() if isinstance(self._spend, Cost) else self._spend
+        Question.from_dict(plain).bind(self._schema, self._n, self._policy)
+        if plain not in self._questions:
+            self._questions.append(plain)
+        return self._questions.index(plain)
+
+    def _read(self, words: str) -> Any:
+        try:
+            return expression(words, self._schema)
+        except HoldfastError as error:
+            raise InvalidParameter(f"statement must use the row language: {error}{_SPENT}") from None
+
+    def _words(self, node: exp.Expr | None) -> str:
+        """A part of the statement as text of the row language, which reads it again by its own rules."""
+        from sqlglot import exp
+
+        if node is None:
+            raise _unreadable()
+        made = node.copy()
+        for column in list(made.find_all(exp.Column)):
+            self._column(column)
+            column.set("table", None)
+        try:
+            words = made.sql(comments=False)
+        except (ValueError, TypeError, AttributeError, KeyError, IndexError):
+            raise _unreadable() from None
+        self._read(words)
+        return words
+
+    def _order(self, outputs: tuple[Output, ...]) -> Iterator[tuple[int, bool]]:
+        from sqlglot import exp
+
+        order = self._select.args.get("order")
+        for one in order.expressions if order is not None else ():
+            inner = one.this if isinstance(one, exp.Ordered) else one
+            descending = isinstance(one, exp.Ordered) and bool(one.args.get("desc"))
+            if isinstance(inner, exp.Literal) and str(inner.this).isdigit():
+                place = int(inner.this) - 1
+            else:
+                words = inner.sql()[:100].lower()
+                place = next((at for at, output in enumerate(outputs) if output.name.lower() == words), -1)
+            if not 0 <= place < len(outputs):
+                raise _refused("`order by` must be a selected column", "its name, or its number")
+            yield place, descending
+
+    def _limit(self) -> int | None:
+        from sqlglot import exp
+
+        limit = self._select.args.get("limit")
+        if limit is None:
+            return None
+        given = limit.expression if isinstance(limit, exp.Limit) else None
+        text = str(given.this) if isinstance(given, exp.Literal) else ""
+        if not text.isdigit() or not 0 < int(text[:9]) <= 10**6:
+            raise InvalidParameter(f"statement must have a whole number after `limit`{_SPENT}")
+        return int(text[:9])
+
+
+# --- From answers to a table ------------------------------------------------------------------------------------------
+
+
+def assemble(made: Statement, answers: Sequence[GuardedAnswer]) -> SqlAnswer:
+    """The table that a statement asks for, from the answers to its questions."""
+    labels: Sequence[str | None] = (None,) if made.groups is None else made.groups.labels
+    rows, intervals, about = [], [], []
+    for at, label in enumerate(labels):
+        row: dict[str, Any] = {}
+        ends: dict[str, Any] = {}
+        near: dict[str, Any] = {}
+        for output in made.outputs:
+            if output.shown == "group":
+                assert made.groups is not None
+                row[output.name] = made.groups.cells[at][output.at]
+                continue
+            found = _found(made, output, answers, label)
+            row[output.name], interval, rows_interval = found
+            if interval is not None:
+                ends[output.name] = interval
+            if rows_interval is not None:
+                near[output.name] = rows_interval
+        rows.append(row)
+        intervals.append(ends)
+        about.append(near)
+    places = list(range(len(rows)))
+    for place, descending in reversed(made.order):
+        name = made.outputs[place].name
+        places.sort(key=_sorting(rows, name), reverse=descending)
+    places = places[: made.limit]
+    columns = tuple(output.name for output in made.outputs)
+    return SqlAnswer(
+        columns, [rows[i] for i in places], [intervals[i] for i in places], [about[i] for i in places], answers
+    )
+
+
+def _sorting(rows: Sequence[Mapping[str, Any]], name: str) -> Callable[[int], Any]:
+    def key(place: int) -> tuple[bool, str, Any]:
+        value = rows[place][name]
+        if isinstance(value, (int, float)):
+            return value is not None, "", float(value)
+        return value is not None, str(value), 0.0
+
+    return key
+
+
+def _found(
+    made: Statement, output: Output, answers: Sequence[GuardedAnswer], label: str | None
+) -> tuple[Any, Any, Any]:
+    """A number of the table, its interval about the population, and that about these rows."""
+    if output.shown == "rows":
+        return made.n, [made.n, made.n], [made.n, made.n]
+    answer = answers[output.at]
+    about = (answer.details.get("about_rows") or {}).get("interval")
+    if label is None:
+        value, interval = answer.value, answer.interval
+    elif output.shown == "count" and "shares" in answer.details:
+        share = answer.details["shares"][label]
+        value, interval, about = share["value"], share["interval"], None
+    else:
+        value, interval = (answer.value or {}).get(label), (answer.interval or {}).get(label)
+        about = (about or {}).get(label)
+    if output.shown != "count" or value is None:
+        return value, interval, about
+    grouped_shares = label is not None and "counts" in answer.details
+    near = about if grouped_shares or about is None else [end * made.n for end in about]
+    return value * made.n, [end * made.n for end in interval], near
+
+
+def _cell(value: Any, interval: Any) -> str:
+    if value is None:
+        return "too few rows"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:.6g}" + ("" if interval is None else f" [{interval[0]:.6g}, {interval[1]:.6g}]")

@@ -1,0 +1,353 @@
+"""SQL: what a statement becomes, what is refused and how, tables of answers, and mutated statements."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.sql_fuzz import COLUMNS, POLICY, SCHEMA, fuzzed, mutated
+
+import holdfast as hf
+from holdfast.accounting import PureDP
+from holdfast.accounting.costs import ZCDP
+from holdfast.data.engines.duckdb_sample import DuckDBSample
+from holdfast.data.sample import Sample
+from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter, QuestionRefused
+from holdfast.guard import Guard, Policy
+from holdfast.guard.sql import LONGEST, Statement, compile_sql, total_cost
+
+
+def made(text: str, policy: Policy = POLICY) -> Statement:
+    return compile_sql(text, SCHEMA, policy, 1000)
+
+
+# What a statement becomes
+
+
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ("select count(*) from t", []),
+        ("select avg(income) from t", [{"kind": "mean", "expression": "income", "low": 0, "high": 100}]),
+        ("select avg(t.income) from people as t", [{"kind": "mean", "expression": "income", "low": 0, "high": 100}]),
+        ("select avg(age < 40) from t", [{"kind": "mean", "expression": "age < 40"}]),
+        (
+            "select avg(income) from t where age >= 18 and sex <> 'f'",
+            [{"kind": "mean", "expression": "income", "low": 0, "high": 100, "where": "age >= 18 AND sex <> 'f'"}],
+        ),
+        ("select count(*) from t where age < 40", [{"kind": "mean", "expression": "age < 40", "default": 0}]),
+        ("select count(income) from t", []),
+        ("select count(gap) from t", [{"kind": "mean", "expression": "(gap) is not null", "default": 0}]),
+        ("select avg(gap / 2 + 1) from t", [{"kind": "mean", "expression": "gap / 2 + 1", "low": 1, "high": 6}]),
+        (
+            "select avg(clip(free, -5, 5)) from t",
+            [{"kind": "mean", "expression": "CLIP(free, -5, 5)", "low": -5, "high": 5}],
+        ),
+        (
+            "select median(income) from t",
+            [{"kind": "quantile", "q": 0.5, "expression": "income", "low": 0, "high": 100}],
+        ),
+        (
+            "select percentile_cont(.9) within group (order by income desc) from t",
+            [{"kind": "quantile", "q": 0.1, "expression": "income", "low": 0, "high": 100}],
+        ),
+        (
+            "select quantile(income, 0.25), quantile_cont(income, 0.25) from t",
+            [{"kind": "quantile", "q": 0.25, "expression": "income", "low": 0, "high": 100}],
+        ),
+        (
+            "select corr(age, income) from t",
+            [
+                {
+                    "kind": "correlation",
+                    "first": "age",
+                    "second": "income",
+                    "first_low": 0,
+                    "first_high": 120,
+                    "second_low": 0,
+                    "second_high": 100,
+                }
+            ],
+        ),
+        ("select sex, count(*) from t group by sex", [{"kind": "table", "by": ["sex"]}]),
+        ("select sex, member, count(*) from t group by 1, 2", [{"kind": "table", "by": ["sex", "member"]}]),
+        (
+            "select count(*), sex, avg(income) from t where member group by sex",
+            [{"kind": "table", "by": ["sex"], "expression": "income", "low": 0, "high": 100, "where": "member"}],
+        ),
+        (
+            "select sex, count(*), avg(gap) from t group by sex",
+            [
+                {"kind": "table", "by": ["sex"], "expression": "gap", "low": 0, "high": 10},
+                {"kind": "table", "by": ["sex"]},
+            ],
+        ),
+        (
+            "select sex, median(income) filter (where age < 40) from t group by sex",
+            [
+                {
+                    "kind": "table",
+                    "by": ["sex"],
+                    "q": 0.5,
+                    "expression": "income",
+                    "low": 0,
+                    "high": 100,
+                    "where": "age < 40",
+                }
+            ],
+        ),
+    ],
+)
+def test_a_statement_becomes_questions_of_the_guards_kinds(text: str, questions: list[dict[str, Any]]) -> None:
+    found = [{name: value for name, value in one.items() if name != "where_present"} for one in made(text).questions]
+    assert found == questions
+
+
+def test_what_is_selected_twice_is_asked_once() -> None:
+    assert len(made("select avg(income), avg(income) as m, avg( income ) from t").questions) == 1
+
+
+def test_a_cost_of_its_own() -> None:
+    found = compile_sql("select avg(income) from t", SCHEMA, POLICY, 1000, PureDP(0.5))
+    assert found.questions[0]["spend"] == {"kind": "pure-dp", "epsilon": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("costs", "total"),
+    [
+        ([], None),
+        ([None], None),
+        ([PureDP(0.1), PureDP(0.2)], PureDP(0.3)),
+        ([ZCDP(0.1), None, ZCDP(0.2)], ZCDP(0.3)),
+        ([ZCDP(0.1), PureDP(0.2)], None),
+    ],
+)
+def test_costs_add_up(costs: Any, total: Any) -> None:
+    assert total_cost(costs) == total
+
+
+# What is refused, with the reason and the nearest question
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "nearest"),
+    [
+        ("select * from t", "single rows", r"count\(\*\)"),
+        ("select income from t", "single rows", r"avg\(income\)"),
+        ("select sex from t group by sex", "single rows", r"count\(\*\)"),
+        ("select distinct sex from t", "distinct", "group by"),
+        ("select avg(income) from t join u on t.a = u.a", "joins", "join the tables"),
+        ("select avg(income) from t, u", "joins", "join the tables"),
+        ("select avg(income) from (select * from t) as u", "subqueries", "one select"),
+        ("select avg(income) from t where age in (select age from t)", "subqueries", "one select"),
+        ("select avg(income) from t where age = (select max(age) from t)", "subqueries", "one select"),
+        ("with u as (select * from t) select avg(income) from u", "subqueries", "one select"),
+        ("select avg(income) from t union select avg(age) from t", "union", "one select"),
+        ("select avg(free) from t", "no range is declared", r"clip\(free"),
+        ("select median(free) from t", "no range is declared", "Policy.columns"),
+        ("select avg(sex) from t", "text", r"count\(\*\)"),
+        ("select age, count(*) from t group by age", "declared categories", "declared are sex, race, member"),
+        ("select age > 3, count(*) from t group by age > 3", "not computed", "declared categories"),
+        ("select sum(income) from t", "sum", r"avg\(x\) and count"),
+        ("select max(income) from t", "single rows", r"quantile\(income, 0.99\)"),
+        ("select min(income) from t", "single rows", r"quantile\(income, 0.01\)"),
+        ("select stddev(income) from t", "deviation", "quantile"),
+        ("select count(distinct sex) from t", "different values", "declared column"),
+        ("select avg(distinct income) from t", "different values", "declared column"),
+        ("select sex, avg(income) from t group by sex having count(*) > 5", "having", "without"),
+        ("select avg(income) over (partition by sex) from t", "window", "group by"),
+        ("select avg(income) from t limit 5 offset 3", "offset", "limit"),
+        ("select string_agg(sex, ',') from t", "not one of avg", "one of these"),
+        ("select regr_slope(income, age) from t", "not one of avg", "one of these"),
+        ("select corr(age, income) from t where member", "all rows", "without"),
+        ("select avg(income) + 1 from t", "aggregate", "avg"),
+        ("select 1 from t", "aggregate", "avg"),
+        ("select avg(income)", "no table", "from"),
+        ("select avg(income) from read_csv('x.csv')", "plain name", "from people"),
+        ("select avg(income) from a.t", "plain name", "from people"),
+        ("select avg(income) from t order by age", "order by", "its name"),
+        ("select sex, count(*) from t group by rollup (sex)", "rollup", "one statement"),
+        ("select avg(u.income) from t", "no table of this statement", "name of the column"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_the_nearest_question(text: str, reason: str, nearest: str) -> None:
+    with pytest.raises(InvalidParameter, match=reason) as refused:
+        made(text)
+    assert refused.match(nearest)
+    assert str(refused.value).endswith("nothing was spent")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "foo",
+        "select",
+        "drop table t",
+        "insert into t values (1)",
+        "update t set income = 0",
+        "delete from t",
+        "copy t to 'x.csv'",
+        "attach 'x.db'",
+        "pragma x",
+        "explain select avg(income) from t",
+        "select avg(income) from t; drop table t",
+        "select avg(income) from t; select avg(age) from t",
+        "select avg(height) from t",
+        "select avg(income) from t where height > 3",
+        "select avg(income) from t where income",
+        "select avg(income) from t where read_text('/etc/passwd') = 'x'",
+        "select avg(income) from t group by 7",
+        "select avg(income) from t limit -1",
+        "select avg(income) from t limit (select 1)",
+        "select quantile(income, 1.5) from t",
+        "select quantile(income, age) from t",
+        "(" * 5000 + "select 1" + ")" * 5000,
+        "select avg(" + "(" * 3000 + "income" + ")" * 3000 + ") from t",
+        "select avg(" + "-" * 3000 + "income) from t",
+        "select avg(income) from t where " + "not " * 3000 + "member",
+        "select " + ", ".join(["avg(income)"] * 60) + " from t",
+        "select avg(income) from t where sex = '" + "x" * LONGEST + "'",
+        "select avg(income) from t where sex = 'f\0'",
+        "select avg(income) from t where sex = 'f",
+        "select avg(income) /* from t",
+        "🐘" * 50,
+    ],
+)
+def test_anything_else_is_an_error_of_the_statement(text: str) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        made(text)
+    assert len(str(refused.value)) < 1000
+
+
+@pytest.mark.parametrize("text", [None, 3, b"select 1", ["select"]])
+def test_a_statement_is_a_text(text: Any) -> None:
+    with pytest.raises(InvalidParameter, match="statement must be a text"):
+        made(text)
+
+
+def test_without_a_privacy_budget_the_nearest_is_a_check() -> None:
+    with pytest.raises(QuestionRefused, match="check a guess"):
+        made("select avg(income) from t", Policy(questions=5, columns=COLUMNS))
+
+
+# Answers
+
+
+def people(n: int = 40_000) -> tuple[Sample, dict[str, Any]]:
+    rng = np.random.default_rng(2)
+    sex, age = rng.choice(["f", "m"], n, p=[0.4, 0.6]), rng.integers(18, 80, n)
+    income = np.clip(rng.normal(40 + 10 * (sex == "m"), 15), 0, 100)
+    columns = {"sex": sex, "age": age, "income": income}
+    return hf.data.table({name: values.tolist() for name, values in columns.items()}), columns
+
+
+DECLARED = {name: COLUMNS[name] for name in ("sex", "age", "income")}
+
+
+def opened(epsilon: float = 0.2, spend: float = 0.1) -> tuple[Guard, dict[str, Any]]:
+    sample, columns = people()
+    policy = Policy(questions=20, privacy=PureDP(epsilon), spend=PureDP(spend), columns=DECLARED)
+    return Guard.open(None, sample, policy), columns
+
+
+def test_a_table_by_groups() -> None:
+    guard, columns = opened()
+    text = (
+        "select sex, avg(income) as mean, count(*) from people where age < 60 group by sex order by mean desc limit 2"
+    )
+    priced = guard.explain(text)
+    assert (priced.admitted, priced.cost, len(priced.questions)) == (True, PureDP(0.1), 1)
+    answer = guard.sql(text, key="first")
+    assert answer.columns == ("sex", "mean", "count(*)")
+    assert [row["sex"] for row in answer.rows] == ["m", "f"]
+    for row, ends in zip(answer.rows, answer.intervals, strict=True):
+        own = (columns["sex"] == row["sex"]) & (columns["age"] < 60)
+        assert ends["mean"][0] < columns["income"][own].mean() < ends["mean"][1]
+        assert ends["count(*)"][0] < own.sum() < ends["count(*)"][1]
+        assert abs(row["count(*)"] - own.sum()) < 800
+    assert answer.cost == PureDP(0.1)
+    again = guard.sql(text)
+    assert again.cost is None
+    assert again.rows == answer.rows
+    assert guard.remaining()["whole"]["epsilon"] == pytest.approx(0.1)
+    assert str(answer).splitlines()[0] == "sex | mean | count(*)"
+
+
+def test_one_row_and_public_counts() -> None:
+    guard, columns = opened()
+    answer = guard.sql("select count(*), avg(income) from people")
+    assert answer.rows[0]["count(*)"] == 40_000
+    assert answer.intervals[0]["count(*)"] == [40_000, 40_000]
+    low, high = answer.intervals[0]["avg(income)"]
+    assert low < columns["income"].mean() < high
+    free = guard.sql("select count(*) from people")
+    assert free.cost is None
+    assert free.answers == []
+
+
+def test_all_questions_of_a_statement_or_none() -> None:
+    guard, _ = opened(0.1, 0.1)
+    text = "select avg(income), median(income) from people"
+    priced = guard.explain(text)
+    assert not priced.admitted
+    assert priced.cost == PureDP(0.2)
+    with pytest.raises(BudgetExhausted):
+        guard.sql(text)
+    assert guard.remaining()["whole"]["epsilon"] == 0.1
+    assert guard.sql("select avg(income) from people").cost == PureDP(0.1)
+
+
+def test_small_groups_are_named() -> None:
+    sample = hf.data.table({"sex": ["f"] * 20_000 + ["m"] * 3, "income": [50.0] * 20_003})
+    columns = {"sex": COLUMNS["sex"], "income": COLUMNS["income"]}
+    policy = Policy(questions=5, privacy=PureDP(0.5), spend=PureDP(0.5), columns=columns)
+    answer = Guard.open(None, sample, policy).sql("select sex, avg(income) from people group by sex")
+    assert answer.rows[1]["avg(income)"] is None
+    assert "too few rows" in str(answer)
+
+
+# Mutated statements
+
+
+def test_mutated_statements_are_read_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`benchmarks/sql_fuzz.py` does the same with 100,000."""
+
+    def reached(*_: Any, **__: Any) -> None:
+        raise AssertionError("a statement reached an engine")
+
+    monkeypatch.setattr(Sample, "add_up", reached)
+    monkeypatch.setattr(DuckDBSample, "_add_up", reached)
+    read = fuzzed(600, 1)
+    assert 60 < read < 540
+
+
+def test_what_is_said_of_a_statement_does_not_depend_on_rows() -> None:
+    """The same statements at two guards of the same size, schema and policy and of other rows: refused alike."""
+    n, guards = 2000, []
+    for value in (1.0, 99.0):
+        columns: dict[str, Any] = {
+            "sex": ["f" if value == 1.0 else "m"] * n,
+            "race": ["a", None] * (n // 2),
+            "age": [int(value) % 120] * n,
+            "income": [value] * n,
+            "gap": [None if value == 1.0 else 3.0] * (n - 1) + [None],
+            "free": [value] * n,
+            "member": [value == 1.0] * n,
+        }
+        guards.append(Guard.open(None, hf.data.table(columns, schema=SCHEMA), POLICY))
+    draw, said = random.Random(7), 0
+    for _ in range(100):
+        text = mutated(draw)
+        outcomes = []
+        for guard in guards:
+            try:
+                outcomes.append(("priced", [one.half_width for one in guard.explain(text).estimates]))
+            except HoldfastError as error:
+                outcomes.append((type(error).__name__, str(error)))  # type: ignore[arg-type]
+        assert outcomes[0] == outcomes[1]
+        said += outcomes[0][0] == "priced"
+    assert said > 5
