@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.accounting.costs import ZCDP
 from holdfast.errors import (
@@ -395,4 +396,41 @@ def test_a_stake_is_refused_where_spendings_go_by_the_number_alone() -> None:
 
 
 def test_every_private_kind_is_known_to_the_tests_above() -> None:
-    assert set(PRIVATE) == {"mean", "histogram", "select", "test"}
+    assert set(PRIVATE) == {"mean", "histogram", "select", "test", "top"}
+
+
+# --- Every kind is asked again for its exact value --------------------------------------------------------------------
+
+STAYS_AS_SHOWN = {
+    "quantile": "its counts around the guess do not tell the exact quantile",
+    "score": "its predictions are not stored; its exact score is kept as a secret",
+    "final": "it shows exact values itself",
+    "close": "it shows nothing of its own",
+}
+
+
+def _is_noiseless(kind: type[Question]) -> bool:
+    return not kind.is_private(kind.example)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in Question.kinds().items() if _is_noiseless(kind)])
+def test_a_noiseless_kind_is_made_again_from_its_stored_form(name: str) -> None:
+    """Else the end of a run would show its answers without exact values, and nothing would say so."""
+    kind = Question.kinds()[name]
+    if name in STAYS_AS_SHOWN:
+        assert kind.asked_again.__func__ is Question.asked_again.__func__  # type: ignore[attr-defined]
+        return
+    n = 4000
+    sample = hf.data.table(
+        {
+            "age": [18 + i % 60 for i in range(n)],
+            "income": [1000 + 20 * (i % 200) for i in range(n)],
+            "arm": ["drug" if i % 2 else "none" for i in range(n)],
+        }
+    )
+    policy = Policy(questions=10)
+    example = kind.example | ({"show": "value"} if name == "best" else {})  # a name alone has no exact value
+    bound = Question.from_dict(example).bind(sample.schema, n, policy)
+    again = kind.asked_again(bound.question)
+    assert again is not None
+    assert again.bind(sample.schema, n, policy).digest == bound.digest

@@ -88,6 +88,8 @@ class Ending(Bound):
         try:
             again = Question.kinds()[body["question"]["kind"]].asked_again(body["question"])
             bound = None if again is None else again.bind(schema, self._n, self._policy)
+            if bound is not None and bound.digest != body["digest"]:  # another question than the one that was paid for
+                bound = None
         except (HoldfastError, KeyError, TypeError):  # rules have changed since: it stays as it was answered
             bound = None
         return Past(entry, bound, log_share)
