@@ -102,28 +102,32 @@ function build(changed) {
   const signs = {
     text: ["=", "<>", "in", "starts_with", "is null"], boolean: ["is true", "is false", "is null"],
     number: ["<", "<=", "=", ">=", ">", "between", "is null"],
+    time: ["<", "<=", "=", ">=", ">", "is null"],
   };
+  const times = { date: "2024-12-31", timestamp: "2024-12-31 08:30:00", timestamptz: "2024-12-31 08:30:00+00:00" };
   const chosen = () => columns.find((one) => one.column === column.value);
   const offer = () => {
-    const kind = chosen().kind === "integer" ? "number" : chosen().kind;
+    const kind = chosen().kind === "integer" ? "number" : chosen().kind in times ? "time" : chosen().kind;
     sign.replaceChildren(...signs[kind].map((one) => made("option", { textContent: one })));
     values.replaceChildren(...chosen().values.split("|").filter(Boolean).map((one) => made("option", { value: one })));
     need();
   };
   const need = () => {
     value.disabled = sign.value.startsWith("is ");
-    value.placeholder = { between: "18, 30", in: "basic, pro" }[sign.value] || "";
+    value.placeholder = { between: "18, 30", in: "basic, pro" }[sign.value] || times[chosen().kind] || "";
   };
   column.addEventListener("change", offer);
   sign.addEventListener("change", need);
   const name = () => /^[A-Za-z_][A-Za-z0-9_]*$/.test(column.value) ? column.value : `"${column.value}"`;
-  const literal = (text) => chosen().kind === "text" ? `'${text.trim().replaceAll("'", "''")}'` : text.trim();
+  const quoted = (text) => `'${text.trim().replaceAll("'", "''")}'`;
+  const literal = (text) => chosen().kind === "text" ? quoted(text)
+    : chosen().kind in times ? `${chosen().kind} ${quoted(text)}` : text.trim();
   const written = () => value.value.split(sign.value === "between" ? /,|\band\b|\bto\b/ : sign.value === "in" ? "," : "\n");
   const wrong = () => {
     if (value.disabled) return "";
     if (written().some((one) => !one.trim())) return "Give a value.";
     if (sign.value === "between" && written().length !== 2) return "Give two numbers, such as 18, 30.";
-    const numbers = chosen().kind === "text" || written().every((one) => Number.isFinite(Number(one)));
+    const numbers = chosen().kind === "text" || chosen().kind in times || written().every((one) => Number.isFinite(Number(one)));
     return numbers ? "" : `${chosen().column} is a number.`;
   };
   const condition = () => {
