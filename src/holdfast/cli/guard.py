@@ -147,7 +147,8 @@ def _notes(row_key: str | None, numbered: bool, found: dict[str, Any]) -> list[s
     if row_key is None:
         notes.append(
             "No --row-key was given: a data set that shares only some of these rows, or has one changed, is not "
-            "recognised and gets a budget of its own."
+            "recognised and gets a budget of its own. Nor is one that has all of these rows under other columns, where "
+            "no column that both have holds at least 32 different values."
         )
     elif numbered:
         notes.append(
