@@ -581,7 +581,7 @@ def _adversaries() -> tuple[Adversary, ...]:
                 BETA,
                 lambda rng, k=bits: cells_to_final(rng, k),  # type: ignore[misc]
                 (("cells not charged", lambda rng, k=bits: cells_to_final(rng, k, free)),),  # type: ignore[misc]
-                100,
+                RUNS if bits < 10 else 100,
             )
         )
     for bits in BITS:
@@ -665,7 +665,7 @@ def _adversaries() -> tuple[Adversary, ...]:
             BETA,
             lambda rng: risks_to_final(rng, 12, "whim"),
             (("the better forecast of each", lambda rng: risks_to_final(rng, 12, "whim", better)),),
-            RUNS,
+            30_000,  # it errs in 6 runs of 100
         ),
         Adversary(
             f"12 bits announced as sure to fail, after {FORESEEN} failures that were foreseen",
