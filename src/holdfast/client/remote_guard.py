@@ -407,7 +407,7 @@ class Asking(ABC):
         estimates = [read_estimate(one) for one in member(plain, "estimates")]
         return SqlEstimate(member(plain, "questions"), list(estimates), member(plain, "admitted"), plain["reason"])
 
-    def practice(self, seed: int = 0) -> AnalystGuard:
+    def practice(self, variant: int = 0) -> AnalystGuard:
         """A guard of the same schema and policy over made-up rows, in this process; the server is asked for nothing.
 
         As `Guard.practice`: every answer is marked, and none is certified.
@@ -416,7 +416,7 @@ class Asking(ABC):
         from holdfast.guard.guard import DEFAULT_ANALYST, practice_guard
 
         facts, policy = self.describe(), self.policy
-        made = practice_guard(Schema.from_dict(facts["schema"]), policy, int(facts["n"]), seed)
+        made = practice_guard(Schema.from_dict(facts["schema"]), policy, int(facts["n"]), variant)
         return made.for_analyst(DEFAULT_ANALYST if policy.analysts is None else next(iter(policy.analysts)))
 
     def level(self, alpha: float = 0.05) -> float:

@@ -60,7 +60,7 @@ class AnalystGuard(Protocol):
     def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
         """What a statement would cost in all, and how wide its answers would be. Spends nothing."""
 
-    def practice(self, seed: int = 0) -> AnalystGuard:
+    def practice(self, variant: int = 0) -> AnalystGuard:
         """A guard of the same schema and policy over made-up rows: the same questions at no cost, marked."""
 
     def submit(

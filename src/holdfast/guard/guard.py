@@ -243,14 +243,14 @@ class Guard:
         state = self._ledger.look(GuardState.of)
         return compile_sql(statement, state.schema, state.policy, state.explored, spend)
 
-    def practice(self, seed: int = 0) -> Guard:
+    def practice(self, variant: int = 0) -> Guard:
         """A guard of the same schema and policy over made-up rows, to try questions on at no cost.
 
         Its rows are made from what is declared in public alone (`holdfast.guard.practice`). Every answer is marked with
         `details["practice"]` and is not certified.
         """
         state = self._ledger.look(GuardState.of)
-        return practice_guard(state.schema, state.policy, state.explored, seed)
+        return practice_guard(state.schema, state.policy, state.explored, variant)
 
     def level(self, alpha: float = 0.05, *, analyst: str | None = None) -> float:
         """The level at which a further p-value from these rows must reject to keep `alpha` after all answers so far.
@@ -362,7 +362,7 @@ class PracticeGuard(Guard):
         return [one if isinstance(one, Exception) else marked(one) for one in super().answer(batch)]
 
 
-def practice_guard(schema: Schema, policy: Policy, n: int, seed: int = 0) -> PracticeGuard:
+def practice_guard(schema: Schema, policy: Policy, n: int, variant: int = 0) -> PracticeGuard:
     """A guard in memory over practice rows, under the same policy.
 
     Examples
@@ -373,7 +373,7 @@ def practice_guard(schema: Schema, policy: Policy, n: int, seed: int = 0) -> Pra
     >>> answer.passed, answer.details["practice"], answer.guarantee.certified
     (True, True, False)
     """
-    return PracticeGuard.open(None, *practice_rows(schema, policy, n, seed))
+    return PracticeGuard.open(None, *practice_rows(schema, policy, n, variant))
 
 
 @dataclass(frozen=True)
@@ -424,9 +424,9 @@ class LocalAnalystGuard:
         """Answer a question in SQL, as `Guard.sql` does."""
         return self.guard.sql(statement, analyst=self.analyst, key=key, spend=spend)
 
-    def practice(self, seed: int = 0) -> LocalAnalystGuard:
+    def practice(self, variant: int = 0) -> LocalAnalystGuard:
         """The same guard over made-up rows, as `Guard.practice` makes it."""
-        return LocalAnalystGuard(self.guard.practice(seed), self.analyst)
+        return LocalAnalystGuard(self.guard.practice(variant), self.analyst)
 
     def explain(self, statement: str, *, spend: Cost | None = None) -> SqlEstimate:
         """What a statement would cost in all. Spends nothing."""

@@ -31,7 +31,7 @@ def marked(answer: GuardedAnswer) -> GuardedAnswer:
     return replace(answer, guarantee=guarantee, details={**answer.details, "practice": True})
 
 
-def practice_rows(schema: Schema, policy: Policy, n: int, seed: int = 0) -> tuple[Sample, Policy]:
+def practice_rows(schema: Schema, policy: Policy, n: int, variant: int = 0) -> tuple[Sample, Policy]:
     """Practice rows, and the policy that they are asked under.
 
     Parameters
@@ -42,8 +42,8 @@ def practice_rows(schema: Schema, policy: Policy, n: int, seed: int = 0) -> tupl
         The real policy. Boards and reserved rows are left out: they need the rows that they are about.
     n : int
         The number of real rows, which is public; the widths of intervals follow from it. At most 200,000 are made.
-    seed : int
-        The same seed makes the same rows.
+    variant : int
+        The same number makes the same rows; another one makes others.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def practice_rows(schema: Schema, policy: Policy, n: int, seed: int = 0) -> tupl
     >>> rows.n, policy.questions
     (5000, 5)
     """
-    rng, size = np.random.default_rng(seed), min(n, MOST_ROWS)
+    rng, size = np.random.default_rng(variant), min(n, MOST_ROWS)
     declared = policy.columns or {}
     # Every column says whether values may be missing, so that nothing about it is read off the practice rows.
     columns = [replace(column, nullable=column.may_be_missing) for column in schema]
