@@ -22,7 +22,7 @@ OURS = [entry for entry in catalogue().values() if entry.id.split(".")[0] in ("i
 USUAL: dict[str, Any] = {
     "n": 1000, "questions": 10, "beta": 0.05, "half_width": 0.1, "tau": 0.1, "budget": 2, "sigma": 0.01, "p": 0.3,
     "grid": 0.01, "question": 5, "failures": 1, "universe": 1024.0, "error": 0.1, "step": 0.1, "submissions": 10,
-    "threshold": 0.05, "sensitivity": 0.001, "candidates": 5, "deviation": 0.3, "rounds": 4,
+    "threshold": 0.05, "sensitivity": 0.001, "candidates": 5, "deviation": 0.3, "rounds": 4, "spending": 0.01,
     "threshold_scale": 0.001, "comparison_scale": 0.002, "release_scale": 0.0005,
 }  # fmt: skip
 WHOLES = [0, 1, 10**18, 10**300]
