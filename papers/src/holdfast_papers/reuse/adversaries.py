@@ -665,7 +665,7 @@ def _adversaries() -> tuple[Adversary, ...]:
             BETA,
             lambda rng: risks_to_final(rng, 12, "whim"),
             (("the better forecast of each", lambda rng: risks_to_final(rng, 12, "whim", better)),),
-            30_000,  # it errs in 6 runs of 100
+            60_000,  # it errs in 58 runs of 1,000
         ),
         Adversary(
             f"12 bits announced as sure to fail, after {FORESEEN} failures that were foreseen",
@@ -715,7 +715,7 @@ def _adversaries() -> tuple[Adversary, ...]:
             BETA,
             lambda rng: private_to_final(rng, concentrated),
             (("private answers not corrected for", lambda rng: private_to_final(rng, concentrated, corrected=False)),),
-            600,
+            RUNS,
         ),
         Adversary(
             "p-value at a moment chosen by bits",
