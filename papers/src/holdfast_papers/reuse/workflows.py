@@ -21,7 +21,7 @@ from holdfast_papers.registry import Check, Outcome, Progress, Settings, Table, 
 from holdfast_papers.reuse import workflow_adversaries
 from holdfast_papers.reuse.adult_data import ADULT
 from holdfast_papers.reuse.adversaries import ADVERSARIES, BETA
-from holdfast_papers.reuse.workflow_data import CONTEST, adult_candidates, mmlu_right
+from holdfast_papers.reuse.workflow_data import CONTEST, Shape, adult_candidates, mmlu_right
 from holdfast_papers.reuse.workflow_jobs import FALSE, Job, checks_jobs, contest_jobs, grid_jobs, pair_jobs
 
 SIZES = (300, 1_000, 3_000, 10_000)
@@ -122,9 +122,9 @@ def pair_tasks(right: Right, sizes: Sequence[int], splits: int, seed: int) -> li
     return [(pair_jobs, (right, n, splits, seed)) for n in sizes]
 
 
-def contest_tasks(splits: int, seed: int) -> list[Task]:
+def contest_tasks(splits: int, seed: int, shape: Shape = CONTEST) -> list[Task]:
     """The contest with reserves of several sizes."""
-    return [(contest_jobs, (CONTEST, reserve, splits, seed)) for reserve in RESERVES]
+    return [(contest_jobs, (shape, reserve, splits, seed)) for reserve in RESERVES]
 
 
 def done(tasks: Sequence[Task], processes: int, progress: Progress) -> list[Job]:
