@@ -148,7 +148,7 @@ def test_work_gives_the_same_jobs_in_order(models: Right) -> None:
 
 
 def test_validation_compares_lines_and_sees_one_that_is_behind(jobs: list[Job]) -> None:
-    found = {workflow_validation.FIRST: jobs, workflow_validation.SPLIT: jobs, workflow_validation.DATA: jobs}
+    found = dict.fromkeys(("first data", "other splits", "other data", "further data"), jobs)
     assert workflow_validation.outcome(found, quick=False).passed
     worse = [
         Job(job.name, tuple(1.06 * x for x in job.ours), job.beside, job.valid) if "winner's" in job.name else job
