@@ -22,6 +22,8 @@ DOORS = [
     ("cryptography", "guard", "", "Guard.open(None, hf.data.table({'age': [1, 2]}), Policy(questions=5))"),
     ("sqlalchemy", "guard", "", "Guard.open('never.db', hf.data.table({'age': [1, 2]}), Policy(questions=5))"),
     ("psycopg", "postgres", "", "hf.data.table('postgresql://nowhere/db', table='people')"),
+    ("obstore", "stores", "", "hf.data.table('s3://bucket/people.parquet')"),
+    ("pymysql", "mysql", "", "hf.data.table('mysql://nobody@127.0.0.1:9/none', table='people')"),
     ("pyspark", "spark", "", "hf.data.table('/tmp', engine='spark')"),
     ("narwhals", "frames", "", "hf.correlated.Panel({}, group='who')"),
     ("httpx", "client", "", "hf.connect('https://holdfast.example.org', token='hf_0')"),

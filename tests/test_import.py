@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import holdfast as hf
 
 
@@ -47,6 +49,14 @@ def test_every_name_of_the_lazy_packages_is_there() -> None:
     assert callable(hf.inference.answer_plan)
     assert callable(hf.inference.online.Saffron)
     assert callable(hf.holdout.metrics.auc)
+
+
+def test_names_that_live_in_a_package_are_pointed_to() -> None:
+    for package, names in hf._ELSEWHERE.items():
+        for name in names:
+            assert hasattr(getattr(hf, package), name)
+            with pytest.raises(AttributeError, match=rf"it is holdfast\.{package}\.{name}$"):
+                getattr(hf, name)
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

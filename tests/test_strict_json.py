@@ -7,8 +7,18 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from holdfast.core.strict_json import read_json, to_canonical_json, to_json
+from holdfast.core import strict_json
+from holdfast.core.strict_json import (
+    is_read_alike,
+    read_canonical_json,
+    read_json,
+    read_plain,
+    to_canonical_json,
+    to_json,
+)
 from holdfast.errors import InvalidParameter
 
 
@@ -90,3 +100,67 @@ def test_mappings_and_lists_of_any_kind_are_plain() -> None:
     for simple in (None, True, 7, "text"):
         assert json.loads(to_json(Row([math.inf, simple]))) == [math.inf, simple]
     assert to_json(np.float64(math.inf)) == to_json(math.inf)
+
+
+_PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(value=_PLAIN)
+def test_a_canonical_text_is_read_as_python_reads_it(value: object) -> None:
+    text = to_canonical_json(value)
+    assert repr(read_canonical_json(text)) == repr(json.loads(text))
+    if is_read_alike(text):
+        assert repr(read_plain(text)) == repr(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1e-8]",
+        "[0.00001]",
+        "[10000000000000000.0]",
+        '{"a":1e16}',
+        "[1E5]",
+        "[1.0e+16]",
+        "[-0]",
+        "[1.50]",
+        '["\x7f"]',
+        '["\u00e9"]',
+        '["\\/"]',
+        '["\\u0041"]',
+        '["\\u00E9"]',
+        '{"b":1,"a":2}',
+        '{"a":1,"a":1}',
+        '{"a": 1}',
+        "[NaN]",
+        "[Infinity]",
+        "[1] ",
+        '{"x:1e-08,y":1e-8}',
+        "",
+    ],
+)
+def test_what_is_not_canonical_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for parser in (strict_json.orjson, None):
+        monkeypatch.setattr(strict_json, "orjson", parser)
+        with pytest.raises(ValueError):
+            read_canonical_json(text)
+
+
+@pytest.mark.parametrize("value", [1e-5, 1e-4, 9.999e-5, 1e15, 1e16, 1.5e-300, 2**63, 2**64, 10**30, -0.0, math.inf])
+def test_numbers_at_the_edges_are_read(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = to_canonical_json({"in": [value], "at": value})
+    for parser in (strict_json.orjson, None):
+        monkeypatch.setattr(strict_json, "orjson", parser)
+        assert repr(read_canonical_json(text)) == repr(json.loads(text))
+
+
+def test_the_fast_parser_takes_what_ledgers_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise nothing would be faster, and no other test would notice."""
+    monkeypatch.setattr(strict_json, "to_canonical_json", None)
+    text = '{"log_share":-3136.684222,"widening":1.998305965145164e-08}'
+    assert read_canonical_json(text) == {"log_share": -3136.684222, "widening": 1.998305965145164e-08}

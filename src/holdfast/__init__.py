@@ -37,6 +37,13 @@ _DOOR = {
     "plan": "holdout",
 }
 
+#: Names that people look for here too. The error says where they are.
+_ELSEWHERE = {
+    "guard": ("Policy", "best", "check", "claim", "close", "compare", "final", "histogram", "quantile", "select"),
+    "holdout": ("workflow",),
+    "data": ("table",),
+}
+
 if TYPE_CHECKING:
     from holdfast import (
         accounting,
@@ -57,7 +64,7 @@ if TYPE_CHECKING:
     from holdfast.holdout import Ladder, ReusableHoldout, SparseValidate, Thresholdout, plan
 
 
-__getattr__, __dir__ = lazy(__name__, _DOOR, _PACKAGES)
+__getattr__, __dir__ = lazy(__name__, _DOOR, _PACKAGES, _ELSEWHERE)
 
 __all__ = [
     "Guard",

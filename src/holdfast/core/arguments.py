@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -49,9 +49,27 @@ def real(
         or (at_most is not None and not number <= at_most)
     ):
         # The message is made only here: this check runs several times in every answer.
-        where = interval(above, at_least, below, at_most, infinite)
-        raise InvalidParameter(f"{name} must be a number in {where}, got {_shown(value)}")
+        raise refused(name, value, f"a number in {interval(above, at_least, below, at_most, infinite)}")
     return number
+
+
+def refused(name: str, value: Any, allowed: str, hint: str = "") -> InvalidParameter:
+    """The error that refuses a parameter's value and says what is allowed; its fields hold the same.
+
+    Examples
+    --------
+    >>> error = refused("n", 2.5, "a whole number")
+    >>> str(error), error.parameter, error.value, error.allowed
+    ('n must be a whole number, got 2.5', 'n', 2.5, 'a whole number')
+    """
+    shown = _shown(value)
+    is_plain = isinstance(value, (bool, int, float)) and len(shown) <= _SHOWN
+    return InvalidParameter(
+        f"{name} must be {allowed}, got {shown}{hint}",
+        parameter=name,
+        value=value if is_plain else shown,
+        allowed=allowed,
+    )
 
 
 def _number(value: Any) -> float | None:
@@ -119,8 +137,7 @@ def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | 
     ends += [f"at most {at_most}"] if at_most is not None else []
     if integral and at_most is None and abs(number) > LARGEST_WHOLE:
         ends = [ends[0] if ends else "at least -1e300", "at most 1e300"]
-    wanted = f"{name} must be a whole number" + (", " + " and ".join(ends) if ends else "")
-    raise InvalidParameter(f"{wanted}, got {_shown(value)}")
+    raise refused(name, value, "a whole number" + (", " + " and ".join(ends) if ends else ""))
 
 
 def _is_integral(value: Real) -> bool:
@@ -130,7 +147,7 @@ def _is_integral(value: Real) -> bool:
         return False
 
 
-def choice(name: str, value: Any, options: Iterable[str]) -> str:
+def choice(name: str, value: Any, options: Collection[str]) -> str:
     """Return `value` if it is one of `options`.
 
     Examples
@@ -138,9 +155,8 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     >>> choice("noise", "gaussian", ["gaussian", "laplace"])
     'gaussian'
     """
-    allowed = list(options)
-    if not isinstance(value, str) or value not in allowed:
-        raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, got {_shown(value)}")
+    if not isinstance(value, str) or value not in options:
+        raise refused(name, value, f"one of {', '.join(options)}")
     return value
 
 
@@ -169,13 +185,18 @@ def metric(value: Any, options: Iterable[str]) -> str:
         known |= dict(zip(allowed, allowed, strict=True))
         near += [known[one] for one in difflib.get_close_matches(name, known, n=1)]
         if near:
-            given = f"got {_shown(value)}; the nearest to it is {near[0]!r}"
-            raise InvalidParameter(f"metric must be one of {', '.join(allowed)}, {given}")
+            raise refused("metric", value, f"one of {', '.join(allowed)}", f"; the nearest to it is {near[0]!r}")
     return choice("metric", value, allowed)
 
 
 _SAME_METRIC: dict[str, tuple[str, ...]] = {
-    "accuracy-score": ("accuracy",),
+    **dict.fromkeys(("accuracy-score", "f1-micro", "micro-f1"), ("accuracy",)),
+    "balanced-accuracy-score": ("balanced-accuracy",),
+    "f1-macro": ("macro-f1",),
+    **dict.fromkeys(("cohen-kappa", "cohen-kappa-score"), ("kappa",)),
+    **dict.fromkeys(("top-k-accuracy", "top-k-accuracy-score"), ("top-k",)),
+    **dict.fromkeys(("root-mean-squared-error", "neg-root-mean-squared-error"), ("rmse",)),
+    "r2-score": ("r2",),
     "f1-score": ("f1",),
     "precision-score": ("precision",),
     "recall-score": ("recall",),
@@ -199,7 +220,7 @@ _NEAREST_METRIC: dict[str, tuple[str, ...]] = {
     ),
     **dict.fromkeys(
         ("mse", "mean-squared-error", "neg-mean-squared-error", "root-mean-squared-error", "rmse", "r2", "r2-score"),
-        ("squared-error", "mae"),
+        ("squared-error", "rmse", "mae"),
     ),
     **dict.fromkeys(("neg-root-mean-squared-error", "neg-median-absolute-error"), ("mae", "absolute-error")),
 }
@@ -218,6 +239,8 @@ def value_range(low: Any, high: Any) -> tuple[float, float]:
         ...
     holdfast.errors.InvalidParameter: low must be below high, got [1, 0]
     """
+    if type(low) is float and type(high) is float and -1e100 <= low < high <= 1e100:
+        return low, high
     low = real("low", low, at_least=-1e100, at_most=1e100)
     high = real("high", high, at_least=-1e100, at_most=1e100)
     if not low < high:
@@ -242,7 +265,7 @@ def reals(
     (0.1, 0.2)
     """
     if isinstance(values, (str, bytes)) or not (isinstance(values, Sequence) or hasattr(values, "__array__")):
-        raise InvalidParameter(f"{name} must be a list of numbers, got {_shown(values)}")
+        raise refused(name, values, "a list of numbers")
     if len(values) == 0:
         raise InvalidParameter(f"{name} must be a list of at least one number, got an empty list")
     return tuple(

@@ -9,7 +9,10 @@ from typing import Any
 
 
 def lazy(
-    package: str, homes: Mapping[str, str], packages: Iterable[str] = ()
+    package: str,
+    homes: Mapping[str, str],
+    packages: Iterable[str] = (),
+    elsewhere: Mapping[str, Iterable[str]] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and the `__dir__` of a package.
 
@@ -22,6 +25,8 @@ def lazy(
         "holdfast.".
     packages : iterable of str
         Modules and packages that are names themselves.
+    elsewhere : mapping, optional
+        Names that people look for here, by the package below this one that has them: the error says where they are.
 
     Examples
     --------
@@ -37,7 +42,8 @@ def lazy(
         if name in homes:
             home = homes[name] if homes[name].startswith("holdfast.") else f"{package}.{homes[name]}"
             return getattr(importlib.import_module(home), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        there = [f"; it is {package}.{place}.{name}" for place, names in (elsewhere or {}).items() if name in names]
+        raise AttributeError(f"module {package!r} has no attribute {name!r}{there[0] if there else ''}")
 
     def __dir__() -> list[str]:
         own = (name for name in vars(sys.modules[package]) if name.startswith("__"))

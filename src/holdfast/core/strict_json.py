@@ -5,16 +5,38 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from holdfast.errors import InvalidParameter
 
+try:
+    import orjson
+except ImportError:  # it comes with the extra `guard`; nothing but time depends on it
+    orjson = None  # type: ignore[assignment]
+
 _SIMPLE = frozenset({str, int, bool, type(None)})
-_READABLE = json.JSONEncoder(allow_nan=False)
-_CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def _encode(encoder: json.JSONEncoder) -> Callable[[Any], str]:
+    """`encoder.encode` without what it prepares anew for each text, which takes as long as a short text does."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # Python was built without it
+        return encoder.encode
+    separators = encoder.key_separator, encoder.item_separator
+    switches = encoder.sort_keys, encoder.skipkeys, encoder.allow_nan
+    pieces = make(None, encoder.default, encode_basestring_ascii, None, *separators, *switches)
+    return lambda value: "".join(pieces(value, 0))
+
+
+_READABLE = _encode(json.JSONEncoder(allow_nan=False))
+_CANONICAL = _encode(json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":")))
 _NO_TEXT = re.compile(r'"(?:-?[0-9][0-9.e+-]*|true|false|null)":', re.ASCII)
 """A key that perhaps was no text. The encoder orders such keys as what they are, not as what it writes: 2 before 10."""
+_FLOAT = re.compile(r"[:,\[]-?[0-9](?:\.0000[0-9]*|[0-9]{16}[0-9.]*|[0-9.]*e[-+0-9]+)", re.ASCII)
+"""A number that a faster encoder perhaps writes in another way."""
 _INFINITE = {"\x00inf\x00": "1e999", "\x00-inf\x00": "-1e999"}
 
 
@@ -40,6 +62,77 @@ def to_canonical_json(value: Any) -> str:
     '{"a":"\\u00e9","b":[0.1,1e999]}'
     """
     return _written(_CANONICAL, value)
+
+
+def read_canonical_json(text: str) -> Any:
+    """The value of a text that `to_canonical_json` writes; `ValueError` for every other text.
+
+    Where orjson is installed it does most of the work: what it writes differs only in how some floats and characters
+    are spelled. Wherever that could matter, Python's own parser and encoder decide.
+
+    Examples
+    --------
+    >>> read_canonical_json('{"a":[1,2.5]}')
+    {'a': [1, 2.5]}
+    >>> read_canonical_json('{"b":1,"a":2}')
+    Traceback (most recent call last):
+    ...
+    ValueError: the text is not canonical JSON
+    """
+    value = _read_fast(text)
+    if value is None:
+        value = json.loads(text)
+        if to_canonical_json(value) != text:
+            raise ValueError("the text is not canonical JSON")
+    return value
+
+
+def read_plain(text: str) -> Any:
+    """The value of a JSON text, as fast as can be: what else the text may be is checked elsewhere.
+
+    Numbers beyond 64 bits may be read as floats.
+
+    Examples
+    --------
+    >>> read_plain('{"a":[1,2.5]}')
+    {'a': [1, 2.5]}
+    """
+    if orjson is not None:
+        with suppress(ValueError):  # it does not read infinity, which `to_canonical_json` writes as 1e999
+            return orjson.loads(text)
+    return json.loads(text)
+
+
+def is_read_alike(text: str) -> bool:
+    """Whether `read_plain` gives a canonical text the value that Python's own parser gives it.
+
+    Examples
+    --------
+    >>> is_read_alike("[1]"), is_read_alike("[18446744073709551616]")
+    (True, False)
+    """
+    return _read_fast(text) is not None or repr(read_plain(text)) == repr(json.loads(text))
+
+
+def _read_fast(text: str) -> Any:
+    """The value of a text that is certainly canonical; None where that is not certain."""
+    if orjson is None or "\x7f" in text:
+        return None
+    try:
+        value = orjson.loads(text)
+        expected = _FLOAT.sub(_respelled, text).encode("ascii")
+        return value if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == expected else None
+    except (ValueError, TypeError):
+        return None
+
+
+def _respelled(found: re.Match[str]) -> str:
+    """A float as orjson writes it, where Python would write it as it stands."""
+    before, text = found[0][0], found[0][1:]
+    number = float(text)
+    if repr(number) != text:
+        raise ValueError("Python writes this number in another way")
+    return before + orjson.dumps(number).decode()
 
 
 def read_json(text: bytes) -> Any:
@@ -91,14 +184,14 @@ def _check_text(value: Any) -> None:
             _check_text(one)
 
 
-def _written(encoder: json.JSONEncoder, value: Any) -> str:
+def _written(encode: Callable[[Any], str], value: Any) -> str:
     try:
-        text = encoder.encode(value)  # nearly everything is plain already, and to find that out takes longer than this
+        text = encode(value)  # nearly everything is plain already, and to find that out takes longer than this
         if _NO_TEXT.search(text) is None:
             return text
     except (TypeError, ValueError):
         pass
-    return _infinite(encoder.encode(_plain(value)))
+    return _infinite(encode(_plain(value)))
 
 
 def _infinite(text: str) -> str:
