@@ -27,7 +27,7 @@ epsilons = st.floats(1e-5, 0.5)
 @quick
 def test_the_closed_form_covers_the_printed_choice(epsilon: float, share: float, n: int) -> None:
     delta = epsilon * share
-    printed, closed = two_parameter(epsilon, delta, n), closed_form(epsilon, delta, n)
+    printed, closed = two_parameter(epsilon, delta, n, form="printed"), closed_form(epsilon, delta, n)
     assert closed.bits >= printed.bits
     assert closed.beta >= printed.beta
 
@@ -35,7 +35,7 @@ def test_the_closed_form_covers_the_printed_choice(epsilon: float, share: float,
 def test_smaller_constants_would_not_do() -> None:
     # 21.6 and 32.6 are too small at the corner, so the tests above have power
     q = math.sqrt(0.999999)
-    printed = two_parameter(0.5, 0.5 * q * q, 1000)
+    printed = two_parameter(0.5, 0.5 * q * q, 1000, form="printed")
     assert printed.bits > (72 + 6 * math.sqrt(2)) * 0.25 * 1000 + 21.6 * 1000 * q
     assert printed.beta > math.exp(-250) + 32.6 * 1000 * q
 
@@ -44,7 +44,7 @@ def test_the_step_of_the_printed_proof_fails_beyond_0_2094() -> None:
     # T-02: 6 eps (e^(6 eps) - 1) <= 72 eps^2
     assert 6 * 0.2094 * math.expm1(6 * 0.2094) <= 72 * 0.2094**2
     assert 6 * 0.2095 * math.expm1(6 * 0.2095) > 72 * 0.2095**2
-    assert two_parameter(0.5, 1e-12, 100, form="repaired").bits > two_parameter(0.5, 1e-12, 100).bits
+    assert two_parameter(0.5, 1e-12, 100, form="repaired").bits > two_parameter(0.5, 1e-12, 100, form="printed").bits
 
 
 @given(epsilons, st.floats(-25, -8), st.integers(1, 10**5), st.floats(1e-4, 0.5))
@@ -62,7 +62,7 @@ def test_the_printed_optimum_is_feasible_and_monotone(
     delta = min(10**log10_delta, epsilon / 3)
     bits, t, dhat = smallest_two_parameter_bits(epsilon, delta, n, beta)
     if bits < math.inf:
-        bound = two_parameter(epsilon, delta, n, t, dhat)
+        bound = two_parameter(epsilon, delta, n, t, dhat, "printed")
         assert bound.beta <= beta * (1 + 1e-12)
         assert bound.bits == bits
     assert smallest_two_parameter_bits(epsilon, delta * factor, n, beta)[0] >= bits * (1 - 1e-8)

@@ -70,7 +70,7 @@ def test_leaking_rows_need_beta_of_order_n_delta() -> None:
 def test_below_the_printed_theorem_everywhere(epsilon: float, share: float, rate: float, n: int, t: float) -> None:
     dhat = share * epsilon / 15
     delta = min(rate * dhat, 0.999 * epsilon)
-    printed = two_parameter(epsilon, delta, n, t, dhat)
+    printed = two_parameter(epsilon, delta, n, t, dhat, "printed")
     ours = theorem_s(epsilon, delta, n, t, n * delta / dhat, epsilon, "plain")
     assert ours.bits <= printed.bits
     assert ours.beta <= printed.beta

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -171,22 +172,22 @@ def test_the_other_inverses_agree(mode: coherence.Mode) -> None:
     alpha = alpha_at(ACS, 5_000_000, 250_000, 0.05, mode, "large")
     assert pure_epsilon_at(alpha, ACS, 5_000_000, 250_000, mode).epsilon >= 0.05 * (1 - 1e-9)
     assert pure_epsilon_at(alpha * (1 - 1e-6), ACS, 5_000_000, 250_000, mode).epsilon < 0.05
-    lam = coherence.pure_dp_groups(0.2, 5_000_000, 250_000, 0.01, mode)
+    lam = coherence.pure_dp_groups(0.2, 5_000_000, 250_000, 0.01, mode, "large")
     assert pure_epsilon_at(0.2, lam, 5_000_000, 250_000, mode).epsilon >= 0.01 * (1 - 1e-9)
     assert pure_epsilon_at(0.2, lam + 1e-6, 5_000_000, 250_000, mode).epsilon < 0.01
-    n = coherence.pure_dp_rows(0.2, math.exp(-30), 100, 0.01, 0.05, mode)
+    n = coherence.pure_dp_rows(0.2, math.exp(-30), 100, 0.01, 0.05, mode, "large")
     assert n % 2 == 0
     assert pure_epsilon_at(0.2, ACS, int(n), math.ceil(0.05 * n), mode).epsilon >= 0.01 * (1 - 1e-9)
     assert pure_epsilon_at(0.2, ACS, int(n) - 200, int(0.05 * (n - 200)), mode).epsilon < 0.01
     large = 10**11  # the ceiling is the limit of large n
-    ceiling = coherence.epsilon_ceiling(0.2, 0.05, mode)
+    ceiling = coherence.epsilon_ceiling(0.2, 0.05, mode, "large")
     near = pure_epsilon_at(0.2, ACS, large, large // 20, mode).epsilon
     assert 0.998 * ceiling < near < ceiling
 
 
 def test_ceiling_above_root_two_is_the_other_term() -> None:
     near = pure_epsilon_at(1.9, ACS, 10**11, 5 * 10**9, "paper").epsilon
-    assert near == pytest.approx(coherence.epsilon_ceiling(1.9, 0.05), rel=1e-3)
+    assert near == pytest.approx(coherence.epsilon_ceiling(1.9, 0.05, "paper"), rel=1e-3)
     assert near < 0.12  # the formula without its second term says 0.147
 
 
@@ -211,7 +212,7 @@ def test_small_data_table_of_the_specification() -> None:
         ]
         assert found == pytest.approx([x or 0.0 for x in expected], abs=0.6e-4)
     assert not coherence.pure_dp_epsilon(0.2, 0.01, 20, 30_000, 1_500, "sharp", "finite").feasible
-    release = coherence.pure_dp_epsilon(0.2, math.exp(-30), 100, 10**7, 500_000)
+    release = coherence.pure_dp_epsilon(0.2, math.exp(-30), 100, 10**7, 500_000, "paper")
     assert release.epsilon == pytest.approx(0.01326, abs=0.5e-5)  # erratum E24
 
 
@@ -234,13 +235,13 @@ def test_concentration_helpers_against_exact_tails() -> None:
 
 
 def test_theorem_8_outside_its_delta_says_nothing_and_theorem_15_reaches_further() -> None:
-    given = {"alpha": 0.5, "beta": 0.01, "groups": 10, "n": 10**6, "epsilon": 1e-4}
+    given: dict[str, Any] = {"alpha": 0.5, "beta": 0.01, "groups": 10, "n": 10**6, "epsilon": 1e-4, "mode": "paper"}
     edge = float(coherence.approx_dp_size(**given).details["delta_max"])
     assert coherence.approx_dp_size(**given, delta=edge * 0.999).size < math.inf
     assert coherence.approx_dp_size(**given, delta=edge * 1.001).size == math.inf
-    further = coherence.approx_dp_size(**given, delta=edge * 1000, mode="corrected")
-    assert further.size <= coherence.approx_dp_size(**given, mode="corrected").size
-    assert coherence.approx_dp_size(**given, delta=1e-3, mode="corrected").size == math.inf
+    further = coherence.approx_dp_size(**given | {"mode": "corrected"}, delta=edge * 1000)
+    assert further.size <= coherence.approx_dp_size(**given | {"mode": "corrected"}).size
+    assert coherence.approx_dp_size(**given | {"mode": "corrected"}, delta=1e-3).size == math.inf
     loose = coherence.approx_dp_size(**given, order="any")
     assert loose.size > coherence.approx_dp_size(**given).size
     assert loose.details["delta_max"] == pytest.approx(edge / 2)
@@ -278,11 +279,11 @@ def test_wrong_input_names_the_parameter() -> None:
 
 
 def test_sizes_print_and_serialise() -> None:
-    found = coherence.pure_dp_size(0.2, 0.05, 1, 1000, 0.1)
+    found = coherence.pure_dp_size(0.2, 0.05, 1, 1000, 0.1, "paper")
     assert found.vacuous
     assert "larger than n" in str(found)
     assert found.to_dict()["binding"] == "resolution"
-    assert "no group size" in str(coherence.approx_dp_size(0.2, 0.05, 1, 1000, 0.1, 0.01))
+    assert "no group size" in str(coherence.approx_dp_size(0.2, 0.05, 1, 1000, 0.1, 0.01, "paper"))
     assert coherence.add_remove_to_replace(0.1, 1e-6)[1] == pytest.approx((1 + math.exp(0.1)) * 1e-6)
 
 
@@ -299,14 +300,14 @@ def test_every_cut_of_the_visible_profiles_is_paid_for(profiles: int) -> None:
     n, alpha, lam = 1800, 0.2, math.log(20)
     closed = 16.6 * (math.log(4 * cuts) + lam) / alpha**2
     counted = 4 * math.sqrt(n * (math.log(4) + lam)) / alpha
-    size = coherence.column_release_size(alpha, 0.05, 1, n, profiles).size
+    size = coherence.column_release_size(alpha, 0.05, 1, n, profiles, "corrected").size
     assert counted < closed
     assert size == pytest.approx(counted if profiles == 2 else closed)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_largest_number_of_groups_is_itself_allowed(mode: coherence.Mode) -> None:
-    lam = coherence.pure_dp_groups(0.5, 100_000, 20_000, 0.02, mode)
+    lam = coherence.pure_dp_groups(0.5, 100_000, 20_000, 0.02, mode, "large")
     if mode == "sharp":
         assert pure_epsilon_at(0.5, lam, 100_000, 20_000, mode).epsilon >= 0.02
     else:
@@ -332,7 +333,7 @@ def test_a_privacy_level_beyond_the_floating_range_never_shrinks_delta() -> None
 
 
 def test_terms_of_a_column_release_are_those_of_the_bound() -> None:
-    found = coherence.column_release_size(0.2, 0.05, 20, 100_000, 3)
+    found = coherence.column_release_size(0.2, 0.05, 20, 100_000, 3, "corrected")
     bits = math.log(4) + math.log(3) + math.log(20 / 0.05)
     assert found.to_dict()["terms"] == pytest.approx(
         {"chance": 16.6 * bits / 0.04, "step": 32 / 0.6, "halves": 8.3 * bits, "floor": 40.0}
@@ -345,4 +346,4 @@ def test_the_sharp_form_takes_any_privacy_level_above_zero() -> None:
             coherence.pure_dp_size(0.2, 0.05, 1, 1000, epsilon, mode="sharp")
     coherence.pure_dp_size(0.2, 0.05, 1, 1000, 1.5, mode="sharp")
     with pytest.raises(InvalidParameter, match="epsilon"):
-        coherence.pure_dp_size(0.2, 0.05, 1, 1000, 1.5)
+        coherence.pure_dp_size(0.2, 0.05, 1, 1000, 1.5, mode="paper")

@@ -14,20 +14,23 @@ from typing import Any
 import pytest
 
 from holdfast.bounds.parameters import Parameter
-from holdfast.bounds.registry import Theorem, catalogue, lookup
+from holdfast.bounds.registry import catalogue, lookup
+from holdfast.bounds.tightest import typical
 from holdfast.errors import HoldfastError, InvalidParameter
-
-GIVEN: dict[str, dict[str, Any]] = {"correlated.algorithm-1-epsilon": {"n": 1000}}
-"""Optional arguments without which a theorem has no value."""
 
 EXCLUDED: dict[str, list[tuple[str, Any]]] = {
     "coherence.approx-dp-epsilon": [("n", 4)],
     "coherence.column-release-size": [("alpha", 2)],
+    "coherence.count-release-size": [("alpha", 2)],
+    "coherence.epsilon-ceiling": [("alpha", 2)],
+    "coherence.finite-release-size": [("alpha", 2)],
     "coherence.hypergeometric-tail": [("rows", 1)],
     "coherence.max-information-size": [("mode", "sharp")],
     "coherence.pure-dp-alpha": [("n", 4)],
-    "coherence.pure-dp-epsilon": [("n", 4)],
-    "coherence.pure-dp-groups": [("n", 4)],
+    "coherence.pure-dp-epsilon": [("n", 4), ("alpha", 2)],
+    "coherence.pure-dp-groups": [("n", 4), ("alpha", 2)],
+    "coherence.pure-dp-rows": [("alpha", 2)],
+    "coherence.pure-dp-size": [("alpha", 2)],
     "coherence.swap-tail": [("n", 2)],
     "composition.advanced-heterogeneous": [("deltas", [0])],
     "composition.basic": [("deltas", [0])],
@@ -54,12 +57,14 @@ EXCLUDED: dict[str, list[tuple[str, Any]]] = {
     "holdout.thresholdout-size": [("tau", 1e-50), ("questions", 1), ("budget", 10**18)],
     "indistinguishability.pointwise": [("epsilon", 0)],
     "interval.posterior-shift": [("noise", "laplace")],
+    "interval.private-means": [("noise", "laplace")],
     "interval.required-n": [("half_width", 1e-09)],
     "interval.russo-zou": [("noise", "laplace")],
     "interval.russo-zou-kl": [("noise", "laplace")],
     "interval.scheduled": [("noise", "laplace")],
     "interval.sign-comparison": [("noise", "laplace"), ("parameters", [0])],
     "interval.sign-comparison-independent": [("noise", "laplace"), ("parameters", [0])],
+    "interval.sign-comparison-open": [("noise", "laplace")],
     "interval.sign-comparison-rounds": [("noise", "laplace"), ("questions", 1), ("rounds", 10**18)],
     "interval.small-variance": [("noise", "laplace")],
     "interval.splitting": [("n", 1), ("questions", 10**18)],
@@ -116,7 +121,7 @@ TOGETHER: list[tuple[str, dict[str, Any], dict[str, list[Any]], dict[str, list[A
     ),
     (
         "coherence.pure-dp-alpha",
-        {"beta": 0.05, "groups": 20, "n": 1000, "size": 500, "epsilon": 0.01},
+        {"beta": 0.05, "groups": 20, "n": 1000, "size": 500, "epsilon": 0.01, "mode": "paper"},
         {"size": [1001], "epsilon": [1.0000000000000002]},
         {"size": [1000], "epsilon": [1]},
     ),
@@ -128,19 +133,19 @@ TOGETHER: list[tuple[str, dict[str, Any], dict[str, list[Any]], dict[str, list[A
     ),
     (
         "coherence.pure-dp-groups",
-        {"alpha": 0.05, "n": 1000, "size": 500, "epsilon": 0.01},
+        {"alpha": 0.05, "n": 1000, "size": 500, "epsilon": 0.01, "mode": "paper"},
         {"size": [1001], "epsilon": [1.0000000000000002]},
         {"size": [1000], "epsilon": [1]},
     ),
     (
         "coherence.pure-dp-rows",
-        {"alpha": 0.2, "beta": 9.357622968840175e-14, "groups": 100, "epsilon": 0.01, "share": 0.05},
+        {"alpha": 0.2, "beta": 9.357622968840175e-14, "groups": 100, "epsilon": 0.01, "share": 0.05, "mode": "paper"},
         {"epsilon": [1.0000000000000002]},
         {"epsilon": [1]},
     ),
     (
         "coherence.pure-dp-size",
-        {"alpha": 0.05, "beta": 0.05, "groups": 20, "n": 1000, "epsilon": 0.01},
+        {"alpha": 0.05, "beta": 0.05, "groups": 20, "n": 1000, "epsilon": 0.01, "mode": "paper"},
         {"epsilon": [1.0000000000000002]},
         {"epsilon": [1]},
     ),
@@ -294,12 +299,6 @@ TOGETHER: list[tuple[str, dict[str, Any], dict[str, list[Any]], dict[str, list[A
     ),
 ]
 """A theorem, arguments inside its conditions, and for its parameters what is refused and what is taken then."""
-
-
-def typical(entry: Theorem) -> dict[str, Any]:
-    """Arguments inside the theorem's conditions."""
-    required = {p.name: p.choices[0] if p.choices else p.domain.typical for p in entry.parameters if p.required}
-    return required | GIVEN.get(entry.id, {})
 
 
 each_theorem = pytest.mark.parametrize("id", sorted(catalogue()))

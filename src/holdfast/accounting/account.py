@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from holdfast.accounting.costs import GDP, RDP, ZCDP, ApproxDP, Bits, Cost, PointwiseDP, PureDP
 from holdfast.accounting.totals import ZERO, parse_total, plus
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.errors import InvalidParameter
 
 State = tuple[Any, ...]
@@ -60,6 +61,7 @@ class Account(Fixed):
     accepts: tuple[type[Cost], ...] = ()
     _registry: ClassVar[dict[tuple[str, str], type[Account]]] = {}
     _state: State
+    _written: tuple[State | None, str] = (None, "")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -131,6 +133,22 @@ class Account(Fixed):
             fitting = (k for (r, k), known in Account._registry.items() if r == cls.role and issubclass(known, cls))
             raise InvalidParameter(f"{cls.role} must be one of {', '.join(sorted(fitting))}, got {shown(name)}")
         return kind._restored({k: v for k, v in plain.items() if k != cls.role})
+
+    def copy(self) -> Self:
+        """The same account in the same state; what is spent on one of them later is not spent on the other."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made._lock = threading.Lock()
+        return made
+
+    def to_text(self) -> str:
+        """`to_dict()` as canonical JSON; kept until something is spent."""
+        state, text = self._written
+        if state is not self._state:
+            state = self._state
+            text = to_canonical_json(self._plain(state))
+            self._written = state, text
+        return text
 
     @classmethod
     def _made(cls, parameters: dict[str, Any]) -> Self:

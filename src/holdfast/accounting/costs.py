@@ -30,7 +30,8 @@ def spent(name: str, value: Any) -> float:
     >>> Fraction(repr(spent("epsilon", Fraction(1, 3)))) > Fraction(1, 3), spent("epsilon", Fraction(1, 10))
     (True, 0.1)
     """
-    return arguments.real(name, _rounded(arguments.real(name, value, at_least=0), value, float_up), at_least=0)
+    number = arguments.real(name, value, at_least=0)
+    return number if type(value) is float else arguments.real(name, _rounded(number, value, float_up), at_least=0)
 
 
 def spent_delta(name: str, value: Any) -> float:

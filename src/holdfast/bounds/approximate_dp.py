@@ -309,7 +309,7 @@ def _over_sinh(c: Array) -> Array:
 
 # --- Approximate dp ---------------------------------------------------------------------------------------------------
 
-Form = Literal["printed", "printed-nats", "repaired", "exact-drift"]
+Form = Literal["best", "printed", "printed-nats", "repaired", "exact-drift"]
 _FORMS = ("printed", "printed-nats", "repaired", "exact-drift")
 
 
@@ -411,35 +411,35 @@ def two_parameter(
     n: UnboundedRows,
     t: Annotated[float, Domain("The deviation parameter.", at_least=0)] | None = None,
     dhat: Annotated[float, Domain("The conditioning parameter.", above=0, below=1)] | None = None,
-    form: Form = "printed",
+    form: Form = "best",
 ) -> MaxInformation:
     """Evaluate Theorem 3.1: `k = n nu + 6 t eps sqrt(n)` at `beta = exp(-t^2/2) + n (delta' + delta'')`.
 
     Left out, they take the printed values `t = eps sqrt(2n)` and `dhat = sqrt(eps delta)/15`; then `beta >= exp(-eps^2
     n)`, so a `beta` below 0.05 costs at least 241 bits. The forms differ in the drift, and every one of them is true
-    because Theorem S gives less at the same parameters:
+    because Theorem S gives less at the same parameters, so the smallest is:
 
     - "printed": as printed, in bits.
     - "printed-nats": the printed drift read in nats, multiplied by log2(e) once (the dissertation's units).
     - "repaired": in nats with the exact exponential instead of `72 eps^2`, which the printed proof reaches only for
       `eps <= 0.2094`. Derived.
     - "exact-drift": the drift before any simplification, in nats. Derived.
+    - "best": the smaller of "printed" and "exact-drift".
 
     Examples
     --------
     >>> bound = two_parameter(0.1, 1e-10, 1000)
     >>> round(bound.bits, 4), round(bound.beta, 6), bound.is_vacuous(0.05)
     (804.8895, 0.950358, True)
-    >>> bound = two_parameter(0.001, 1e-20, 10_000, t=3)
+    >>> bound = two_parameter(0.001, 1e-20, 10_000, t=3, form="printed")
     >>> round(bound.bits, 6), round(bound.beta, 6)
     (2.520017, 0.012059)
     """
     found = ingredients(epsilon, delta, dhat)
     t = float(epsilon) * math.sqrt(2 * n) if t is None else t
     deviation = 6 * t * epsilon * math.sqrt(n)
-    bits = (
-        n * found.nu + deviation if form == "printed" else LOG2E * (n * _drift_nats(epsilon, found, form) + deviation)
-    )
+    forms: tuple[Form, ...] = ("printed", "exact-drift") if form == "best" else (form,)
+    bits, form = min((_two_parameter_bits(epsilon, n, found, deviation, each), each) for each in forms)
     beta = math.exp(-t * t / 2) + n * (found.delta_prime + found.delta_second)
     provenance: Literal["paper", "derived"] = "paper" if form == "printed" else "derived"
     source = "max-information.approx-dp-two-parameter"
@@ -541,6 +541,12 @@ def feasible_dhat(epsilon: float, delta: float, n: int, beta: float) -> tuple[fl
     high = shrunk * (room + math.sqrt(room - least) * math.sqrt(room + least)) / 4
     low = max(delta / high * shrunk, 5e-324)
     return (low, min(high, epsilon / 15)) if low < epsilon / 15 else None
+
+
+def _two_parameter_bits(epsilon: float, n: int, found: Ingredients, deviation: float, form: Form) -> float:
+    if form == "printed":
+        return n * found.nu + deviation
+    return LOG2E * (n * _drift_nats(epsilon, found, form) + deviation)
 
 
 def _drift_nats(epsilon: float, found: Ingredients, form: str) -> float:

@@ -71,7 +71,7 @@ def pure_dp_event(
     Examples
     --------
     >>> print(f"{pure_dp_event(0.05, 5000, -25.0).value:.4g}")
-    7.838e-07
+    7.811e-07
     >>> print(f"{pure_dp_event(0.05, 5000, -25.0, method='paper').value:.4g}")
     1.118e-05
     """

@@ -133,7 +133,7 @@ def radius_after_dp(
     Examples
     --------
     >>> round(radius_after_dp(0.01, 10_000, 1e-4, 0.05), 6)
-    0.015896
+    0.015871
     >>> round(radius_after_dp(0.01, 10_000, 1e-4, 0.05, delta=1e-12), 6)
     0.018444
     """

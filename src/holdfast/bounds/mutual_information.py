@@ -193,7 +193,7 @@ def mutual_information_approx_dp(
     28.614
     """
     if method == "paper":
-        bound = two_parameter(epsilon, delta, n)
+        bound = two_parameter(epsilon, delta, n, form="printed")
         most = _largest_beta(bound.bits)
         if bound.beta > most:
             raise GuaranteeUnavailable(

@@ -440,7 +440,7 @@ def rruv16_reading(drift: LossDrift, squares: SquaredEpsilons, n: OdometerSize, 
     return up(drift + 2 * math.sqrt(squares * (1 + 0.5 * math.log(3)) * log_term), 8)
 
 
-def inversion_factor(n: int, slack: float, method: Literal["reviewed", "sharp"] = "reviewed") -> float:
+def inversion_factor(n: int, slack: float, method: Literal["reviewed", "sharp"] = "sharp") -> float:
     """Return the s such that `|M| >= s sqrt(V)` ever happens with `1/n^2 <= V <= 1` with probability at most `slack`.
 
     "reviewed" solves `2 sqrt(e) (1 + 2 s log n) e^(-s^2/2) = slack` (the dissertation, after de la Peña, Klass and Lai
@@ -457,11 +457,11 @@ def inversion_factor(n: int, slack: float, method: Literal["reviewed", "sharp"] 
     slack : float
         In (0, 1).
     method : str
-        "reviewed" (default) or "sharp".
+        "sharp" (default) or "reviewed".
 
     Examples
     --------
-    >>> round(inversion_factor(10_000, 5e-7), 9), round(inversion_factor(10_000, 5e-7, "sharp"), 9)
+    >>> round(inversion_factor(10_000, 5e-7, "reviewed"), 9), round(inversion_factor(10_000, 5e-7), 9)
     (6.400003753, 6.178113258)
     """
     n = arguments.whole("n", n, at_least=2, at_most=10**18)
@@ -498,19 +498,19 @@ def inversion_reading(
     squares: SquaredEpsilons,
     n: OdometerSize,
     delta: OdometerDelta,
-    method: Annotated[Literal["reviewed", "sharp"], "Which `inversion_factor`."] = "reviewed",
+    method: Annotated[Literal["reviewed", "sharp"], "Which `inversion_factor`."] = "sharp",
 ) -> float:
     """Return `drift + s sqrt(V)` with s solved for instead of bounded, inside the range; outside it as (5.18).
 
     Derived and reviewed: the same inequality as in `rogers_reading`, inverted exactly at `delta/2`. Two-sided,
     time-uniform. Fails with at most `delta/2 + delta/(4 log2 n)`, like `rogers_reading`. `accounting.InversionOdometer`
-    takes the sharp form by default, at `printed_delta`, so it reads less at the same delta.
+    reads it at `printed_delta`, so it reads less at the same delta.
 
     Examples
     --------
     >>> from holdfast.bounds.filters import loss_drift
     >>> round(inversion_reading(50 * loss_drift(0.1, "paper"), 50 * 0.1**2, 10_000, 1e-6), 9)
-    4.788413349
+    4.631513075
     """
     n, delta = _range(n, delta)
     return factor_reading(drift, squares, n, delta, inversion_factor(n, delta / 2, method))
@@ -673,7 +673,7 @@ def reading(
         "rogers": lambda: rogers_reading(printed, squares, n, delta),
         "rruv16": lambda: rruv16_reading(printed, squares, n, delta),
         "free-offset": lambda: free_offset_reading(printed, squares, offset, delta / 2),
-        "inversion": lambda: inversion_reading(drift, squares, n, delta),
+        "inversion": lambda: inversion_reading(drift, squares, n, delta, "reviewed"),
         "inversion-sharp": lambda: inversion_reading(drift, squares, n, delta, "sharp"),
         "zcdp": lambda: zcdp_reading(drift, n, delta),
         "line": lambda: line_reading(drift, squares, delta, target),

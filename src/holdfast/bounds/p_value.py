@@ -164,7 +164,7 @@ def level_after_pure_dp(
     Examples
     --------
     >>> round(level_after_pure_dp(0.05, 0.02, 1000).value, 6)
-    0.0217
+    0.021933
     >>> round(level_after_pure_dp(0.05, 0.02, 1000, method="paper").value, 6)
     0.012352
     """
@@ -192,7 +192,7 @@ def adjusted_after_pure_dp(
     Examples
     --------
     >>> round(adjusted_after_pure_dp(0.001, 0.02, 1000), 6)
-    0.003093
+    0.003081
     """
     curve, at_zero = _pure_curve(epsilon, n, method, scope)
     if p == 0:
@@ -319,11 +319,11 @@ def _printed_level(alpha: float, epsilon: float, delta: float, n: int) -> Level:
             return math.inf, 0.0, dhat
         least = math.sqrt(-2 * math.log(room))
         t = first_at_least(lambda t: room * math.exp(min(t * t / 2, 700.0)) - t / steep, 1.0, least, least + 38.0)
-        bound = two_parameter(epsilon, delta, n, t, dhat)
+        bound = two_parameter(epsilon, delta, n, t, dhat, "printed")
         return -bound.log2_level(alpha), t, dhat
 
     penalty, t, dhat = at(smallest(lambda x: at(x)[0], spaced(math.log(ends[0]), math.log(ends[1]), 65))[0])
-    bound = two_parameter(epsilon, delta, n, t, dhat)
+    bound = two_parameter(epsilon, delta, n, t, dhat, "printed")
     return level_from_log2(-penalty - 16 * math.ulp(penalty), bound.bits, bound.beta, {"t": t, "dhat": dhat})
 
 
@@ -487,7 +487,7 @@ def largest_epsilon(
     --------
     >>> epsilon = largest_epsilon(0.05, 0.005, 10_000)
     >>> round(epsilon, 5)
-    0.01601
+    0.01615
     """
     target = _target(level, alpha)
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from holdfast.core import arguments
-from holdfast.errors import InvalidParameter
 
 Kind = Literal["real", "whole", "choice", "reals"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,6 +36,7 @@ LEAST_BETA = 1e-100
 LEAST_TAU = 1e-50
 """Accuracies below this would need more rows than anybody has; their squares and fourth powers stay numbers."""
 
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 _LARGEST_FLOAT = math.nextafter(math.inf, 0)
 _FORM = "The form of the theorem; its documentation describes each."
 
@@ -306,12 +307,13 @@ def parse(parameter: Parameter, text: str) -> Any:
 
 
 def _number(name: str, text: str) -> float | int:
+    text = text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
     for read in (int, float):
         try:
             return read(text)
         except ValueError:
             continue
-    raise InvalidParameter(f"{name} must be a number, got {text[:60]!r}")
+    raise arguments.refused(name, text, "a number")
 
 
 def _power(number: float) -> str:

@@ -115,10 +115,14 @@ class Theorem:
         known = {p.name: p for p in self.parameters}
         for name in arguments:
             if name not in known:
-                raise InvalidParameter(f"{self.id} has no parameter {name!r}; it takes {', '.join(known)}")
+                takes = ", ".join(known)
+                raise InvalidParameter(
+                    f"{self.id} has no parameter {name!r}; it takes {takes}", parameter=name, allowed=f"one of {takes}"
+                )
         missing = [p.name for p in known.values() if p.required and p.name not in arguments]
         if missing:
-            raise InvalidParameter(f"{self.id} needs {', '.join(missing)}; it takes {', '.join(known)}")
+            needed = ", ".join(missing)
+            raise InvalidParameter(f"{self.id} needs {needed}; it takes {', '.join(known)}", parameter=missing[0])
         result = self.function(**arguments)
         details: dict[str, Any] = {}
         if isinstance(result, Valued):

@@ -21,10 +21,12 @@ _HOME = {
     "LowSensitivityAnswers": "answers.low_sensitivity",
     "MinimisationAnswer": "answers.low_sensitivity",
     "MinimisationAnswers": "answers.low_sensitivity",
+    "OpenAnswers": "answers.open_end",
     "Scores": "after_looking.selection",
     "Selected": "after_looking.selection",
     "SmallVarianceAnswers": "answers.horizon",
     "SplitAnswers": "answers.splitting",
+    "ThresholdAnswers": "answers.threshold",
     "alternatives": "after_looking.selection",
     "answer_plan": "answers.planning",
     "choose": "after_looking.selection",
@@ -55,8 +57,10 @@ if TYPE_CHECKING:
         MinimisationAnswers,
     )
     from holdfast.inference.answers.noisy import GaussianAnswers, LaplaceAnswers
+    from holdfast.inference.answers.open_end import OpenAnswers
     from holdfast.inference.answers.planning import AnswerPlan, answer_plan
     from holdfast.inference.answers.splitting import SplitAnswers
+    from holdfast.inference.answers.threshold import ThresholdAnswers
 
 
 __getattr__, __dir__ = lazy(__name__, _HOME, _PACKAGES)
@@ -71,10 +75,12 @@ __all__ = [
     "LowSensitivityAnswers",
     "MinimisationAnswer",
     "MinimisationAnswers",
+    "OpenAnswers",
     "Scores",
     "Selected",
     "SmallVarianceAnswers",
     "SplitAnswers",
+    "ThresholdAnswers",
     "alternatives",
     "answer_plan",
     "choose",

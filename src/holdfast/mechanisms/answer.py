@@ -22,7 +22,8 @@ class Answer:
     Examples
     --------
     >>> print(Answer(0.81, (0.78, 0.84), Guarantee("holdout.guess-and-check-width", {"beta": 0.05}), passed=True))
-    passed: 0.81 in [0.78, 0.84] (holdout.guess-and-check-width (beta=0.05); rows independent)
+    passed (your estimate, confirmed): 0.81 in [0.78, 0.84] (holdout.guess-and-check-width (beta=0.05);
+    rows independent)
     """
 
     _words: ClassVar[tuple[str, str]] = "passed", "failed"
@@ -41,10 +42,11 @@ class Answer:
         return None if self.interval is None else (self.interval[1] - self.interval[0]) / 2
 
     def __str__(self) -> str:
-        head = "" if self.passed is None else f"{self._words[0] if self.passed else self._words[1]}: "
-        value = "no value" if self.value is None else self.value if isinstance(self.value, str) else f"{self.value:.6g}"
-        where = "" if self.interval is None else f" in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
-        return f"{head}{value}{where} ({self.guarantee}){self.price}"
+        head = "" if self.passed is None else f"{self._words[0] if self.passed else self._words[1]}"
+        head += CONFIRMED if self.passed and self._words[0] == "passed" and self.interval is not None else ""
+        head += ": " if head else ""
+        where = "" if self.interval is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
+        return f"{head}{value_words(self.value, where)} ({self.guarantee}){self.price}"
 
     @property
     def price(self) -> str:
@@ -62,6 +64,23 @@ class Answer:
             "guarantee": self.guarantee.to_dict(),
             "widening": self.widening,
         }
+
+
+CONFIRMED = " (your estimate, confirmed)"
+"""What a pass says about its value: it is what the analyst gave, and no value from the rows."""
+
+
+def value_words(value: Any, where: str) -> str:
+    """A value and where the truth is; a claim that passed has no value of its own.
+
+    Examples
+    --------
+    >>> value_words(0.25, "in [0.2, 0.3]"), value_words(None, "in [0.2, 1]"), value_words(None, "")
+    ('0.25 in [0.2, 0.3]', 'in [0.2, 1]', 'no value')
+    """
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    known = [] if value is None else [f"{value:.6g}" if number else str(value)]
+    return " ".join([*known, *([where] if where else [])]) or "no value"
 
 
 def price_words(widening: float | None) -> str:

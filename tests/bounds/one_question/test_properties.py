@@ -20,6 +20,7 @@ from holdfast.bounds.one_question import (
     hoeffding,
     kl,
     mean_interval,
+    means,
     two_sample_u,
 )
 from holdfast.bounds.registry import lookup
@@ -154,3 +155,17 @@ def test_values_lie_between_0_and_1_unless_said_otherwise() -> None:
         assert by_default == mean_interval(
             family, 0.3, 1000, math.log(0.05), "both", low=0.0, high=1.0, variance=variance, slack=0.0
         )
+
+
+@pytest.mark.parametrize(("times", "holds"), [(1.0, True), (0.99, False)])
+def test_newton_starts_beyond_the_root_and_near_it(times, holds):
+    """Jensen's distance is never short of the limit, and hardly more than it; one that is 1% shorter fails here."""
+    for q in (1e-6, 0.003, 0.2, 0.5, 0.86, 0.999):
+        for nats in (1e-9, 1e-5, 0.003, 0.05):
+            distance = times * means._gap_beyond(q, nats)
+            if distance < q:
+                beyond = binary_kl(q, q - distance) >= nats * (1 - 1e-12) - 1e-15
+                assert beyond or not holds
+                if nats < 1e-3 * q * (1 - q):
+                    assert beyond == holds
+                    assert distance <= 1.001 * (q - means.kl_lower(q, nats))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -282,3 +283,20 @@ def test_half_widths_hold_what_rounding_adds() -> None:
     small = SmallVarianceAnswers(N, K, 0.95, 0.2)
     ideal = small.plan.half_width(small.plan.deviation)
     assert Fraction(small.half_width) - Fraction(ideal) >= small.grid.step / 2 + Fraction(VALUE_ERROR)
+
+
+def test_a_cap_on_privacy_is_a_ceiling_and_goes_with_the_state() -> None:
+    capped = GaussianAnswers(10_000, 20, 0.95, privacy=GDP(0.05), source=Seeded(1))
+    free = GaussianAnswers(10_000, 20, 0.95)
+    wide = GaussianAnswers(10_000, 20, 0.95, privacy=GDP(5.0))
+    assert capped.mu <= 0.05 < free.mu
+    assert capped.half_width > free.half_width
+    assert (wide.mu, wide.half_width) == (free.mu, free.half_width)
+    again = GaussianAnswers.from_state(capped.state())
+    assert (again.privacy, again.width) == (GDP(0.05), capped.width)
+    total = math.sqrt(math.fsum(capped.cost(question).mu ** 2 for question in range(1, 21)))
+    assert total <= 0.05 * (1 + 1e-9)
+    with pytest.raises(InvalidParameter, match="privacy must be a positive GDP"):
+        GaussianAnswers(10_000, 20, 0.95, privacy=PureDP(0.1))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="privacy must come with method='best'"):
+        GaussianAnswers(10_000, 20, 0.95, privacy=GDP(0.05), method="scheduled")

@@ -41,11 +41,27 @@ Mode = Literal["paper", "corrected", "sharp"]
 MODES = ("paper", "corrected", "sharp")
 """Every `Mode`."""
 Population = Annotated[
-    Literal["large", "finite"], "'large' as printed; 'finite' with the factor `kappa` of sampling half of the rows."
+    Literal["large", "finite"],
+    "'large' as printed; 'finite' with the factor `kappa` of sampling half of the rows; if left out, the tighter one "
+    "that `mode` has: finite in sharp mode.",
 ]
 """How the half that is released is counted: as drawn from a large population, or from these `n` rows."""
 POPULATIONS = ("large", "finite")
 """Every `Population`."""
+
+
+def tightest_population(mode: str, population: Population | None = None) -> Population:
+    """The population to count with: the one asked for, and otherwise the tightest that a mode has.
+
+    The printed form is for a large population. Mode "sharp" counts these very rows.
+
+    Examples
+    --------
+    >>> tightest_population("sharp"), tightest_population("paper"), tightest_population("sharp", "large")
+    ('finite', 'large', 'large')
+    """
+    return population or ("finite" if mode == "sharp" else "large")
+
 
 SPLIT = "n even, uniform half split, groups fixed before the split"
 RELEASE = f"{SPLIT}; curator order-invariant; neighbours replace one row; any lens and learner"
@@ -365,7 +381,7 @@ def max_information_size(
     groups: Groups,
     nats: Annotated[Nats, "The max-information at slack `beta/(2 groups)`, in nats."],
     n: AuditedRows | None = None,
-    mode: Mode = "paper",
+    mode: Mode | None = None,
 ) -> GroupSize:
     """Return the group size from which (alpha, beta)-coherence holds, with its terms.
 
@@ -383,6 +399,7 @@ def max_information_size(
     >>> max_information_size(0.2, 0.05, 1, 0.0, 1_000_000, "sharp").rows
     2440
     """
+    mode = mode or ("corrected" if n is None else "sharp")
     alpha = tolerance(alpha, mode)
     return size_at(alpha, log_ratio(beta, groups), nats, None if n is None else even_rows(n), mode)
 
@@ -431,7 +448,7 @@ def sampling_noise_failure(
     mu: Annotated[Mu, Domain("Failure probability at one point.", above=0, at_most=1)],
     nats: Annotated[Nats, "The max-information of the release, in nats."] = 0.0,
     eta: Annotated[Eta, Domain(at_least=0)] = 0.0,
-    mode: Annotated[Mode, "'paper' keeps the factor 2."] = "paper",
+    mode: Annotated[Mode, "'paper' keeps the factor 2."] = "sharp",
 ) -> float:
     """Return Lemma 1's `2 mu (m + 1) exp(zeta) + eta`; in the other modes `mu (m + 1) exp(zeta) + eta`.
 
@@ -441,6 +458,8 @@ def sampling_noise_failure(
     Examples
     --------
     >>> round(sampling_noise_failure(7000, 1e-6, 2.0, 1e-3), 10)
+    0.0527307817
+    >>> round(sampling_noise_failure(7000, 1e-6, 2.0, 1e-3, "paper"), 10)
     0.1044615635
     """
     log_mu = math.log(mu)

@@ -18,6 +18,7 @@ from holdfast.bounds.coherence.group_size import (
     even_rows,
     fixed_terms,
     log_ratio,
+    tightest_population,
     tolerance,
 )
 from holdfast.bounds.coherence.max_information import correction
@@ -173,8 +174,8 @@ def pure_dp_epsilon(
     groups: Groups,
     n: AuditedRows,
     size: GroupRows,
-    mode: Mode = "paper",
-    population: Population = "large",
+    mode: Mode = "sharp",
+    population: Population | None = None,
     lenses: Lenses = 1,
     predictors: Predictors = 1,
 ) -> LargestEpsilon:
@@ -188,14 +189,14 @@ def pure_dp_epsilon(
     >>> beta = math.exp(-30)
     >>> found = pure_dp_epsilon(0.2, beta, 100, 5_000_000, 250_000)
     >>> round(found.epsilon, 10)
-    0.0120906597
-    >>> round(pure_dp_epsilon(0.2, beta, 100, 5_000_000, 250_000, "sharp", "finite").epsilon, 10)
     0.0402159355
-    >>> print(pure_dp_epsilon(0.2, beta, 100, 5_000_000, 1_000))
+    >>> round(pure_dp_epsilon(0.2, beta, 100, 5_000_000, 250_000, "paper").epsilon, 10)
+    0.0120906597
+    >>> print(pure_dp_epsilon(0.2, beta, 100, 5_000_000, 1_000, "paper"))
     no epsilon (paper): groups of 1,000 rows are too small for alpha = 0.2: at least 12,245 are needed
     """
     alpha, lam, n, size = _checked(alpha, beta, groups, n, size, mode, lenses, predictors)
-    return pure_epsilon_at(alpha, lam, n, size, mode, population)
+    return pure_epsilon_at(alpha, lam, n, size, mode, tightest_population(mode, population))
 
 
 @theorem(
@@ -212,7 +213,7 @@ def approx_dp_epsilon(
     groups: Groups,
     n: AuditedRows,
     size: GroupRows,
-    mode: Mode = "paper",
+    mode: Mode = "sharp",
     lenses: Lenses = 1,
     predictors: Predictors = 1,
 ) -> LargestEpsilon:
@@ -222,7 +223,7 @@ def approx_dp_epsilon(
     --------
     >>> found = approx_dp_epsilon(0.2, math.exp(-30), 100, 5_000_000, 250_000)
     >>> f"{found.epsilon:.10g}", f"{found.details['delta_max']:.6g}"
-    ('0.0005195417588', '6.56553e-55')
+    ('0.001287353239', '4.0311e-54')
     """
     alpha, lam, n, size = _checked(alpha, beta, groups, n, size, mode, lenses, predictors)
     return approx_epsilon_at(alpha, lam, n, size, mode)
@@ -259,8 +260,8 @@ def pure_dp_alpha(
     n: AuditedRows,
     size: GroupRows,
     epsilon: Annotated[PositiveEpsilon, "The epsilon of the release; at most 1 except in sharp mode."],
-    mode: Mode = "paper",
-    population: Population = "large",
+    mode: Mode = "sharp",
+    population: Population | None = None,
     lenses: Lenses = 1,
     predictors: Predictors = 1,
 ) -> float:
@@ -269,10 +270,11 @@ def pure_dp_alpha(
     Examples
     --------
     >>> round(pure_dp_alpha(math.exp(-30), 100, 5_000_000, 250_000, 0.05), 10)
-    0.6815430726
+    0.2431845865
     """
     lam = log_ratio(beta, groups, lenses, predictors)
-    n, size, epsilon = _fixed(n, size, epsilon, mode, population)
+    population = tightest_population(mode, population)
+    n, size, epsilon = _fixed(n, size, epsilon, mode)
     return alpha_at(lam, n, size, epsilon, mode, population)
 
 
@@ -327,17 +329,18 @@ def pure_dp_groups(
     n: AuditedRows,
     size: GroupRows,
     epsilon: Annotated[PositiveEpsilon, "The epsilon of the release; at most 1 except in sharp mode."],
-    mode: Mode = "paper",
-    population: Population = "large",
+    mode: Mode = "sharp",
+    population: Population | None = None,
 ) -> float:
     """Return the largest `Lambda`: `beta exp(Lambda)` groups at that beta, or beta down to `groups exp(-Lambda)`.
 
     Examples
     --------
     >>> round(pure_dp_groups(0.2, 5_000_000, 250_000, 0.01), 9)
-    75.437477948
+    932.123858565
     """
-    n, size, epsilon = _fixed(n, size, epsilon, mode, population)
+    population = tightest_population(mode, population)
+    n, size, epsilon = _fixed(n, size, epsilon, mode)
     alpha = tolerance(alpha, mode)
 
     def broken(lam: float) -> float:
@@ -364,8 +367,8 @@ def pure_dp_rows(
     groups: Groups,
     epsilon: Annotated[PositiveEpsilon, "The epsilon of the release; at most 1 except in sharp mode."],
     share: GroupProportion,
-    mode: Mode = "paper",
-    population: Population = "large",
+    mode: Mode = "sharp",
+    population: Population | None = None,
 ) -> float:
     """Return the smallest even `n` for which `coherence.pure-dp-size` is at most `share n`; `inf` if there is none.
 
@@ -375,11 +378,12 @@ def pure_dp_rows(
     Examples
     --------
     >>> pure_dp_rows(0.2, math.exp(-30), 100, 0.01, 0.05)
-    2371398
-    >>> pure_dp_rows(0.2, math.exp(-30), 100, 0.02, 0.05)
+    234262
+    >>> pure_dp_rows(0.2, math.exp(-30), 100, 0.05, 0.05)
     inf
     """
     alpha = tolerance(alpha, mode)
+    population = tightest_population(mode, population)
     lam = log_ratio(beta, groups)
     epsilon = arguments.real("epsilon", epsilon, above=0, at_most=math.inf if mode == "sharp" else 1)
     if epsilon >= epsilon_ceiling(alpha, share, mode, population):
@@ -404,7 +408,7 @@ def pure_dp_rows(
     provenance="derived",
 )
 def epsilon_ceiling(
-    alpha: Tolerance, share: GroupProportion, mode: Mode = "paper", population: Population = "large"
+    alpha: Tolerance, share: GroupProportion, mode: Mode = "sharp", population: Population | None = None
 ) -> float:
     """Return the limit of the largest epsilon as `n` grows and the groups with it.
 
@@ -414,11 +418,11 @@ def epsilon_ceiling(
 
     Examples
     --------
-    >>> round(epsilon_ceiling(0.2, 0.05), 12), round(epsilon_ceiling(0.2, 0.05, "sharp", "finite"), 12)
-    (0.015523010514, 0.04472135955)
+    >>> round(epsilon_ceiling(0.2, 0.05), 12), round(epsilon_ceiling(0.2, 0.05, "paper"), 12)
+    (0.04472135955, 0.015523010514)
     """
     alpha = tolerance(alpha, mode)
-    k = 2.0 if population == "finite" else 1.0
+    k = 2.0 if tightest_population(mode, population) == "finite" else 1.0
     if mode == "sharp":
         return up(alpha * math.sqrt(k * share / 2))
     return min(1.0, up(min(alpha, math.sqrt(2)) * math.sqrt(4 * k * share / 33.2)))
@@ -435,7 +439,7 @@ def flipped_share(alpha: float) -> float:
     return down(arguments.real("alpha", alpha, at_least=0, at_most=2) / 2, 0)
 
 
-def _fixed(n: int, size: int, epsilon: float, mode: str, population: str) -> tuple[int, int, float]:
+def _fixed(n: int, size: int, epsilon: float, mode: str) -> tuple[int, int, float]:
     n = even_rows(n)
     size = arguments.whole("size", size, at_least=1, at_most=n)
     if mode != "sharp":

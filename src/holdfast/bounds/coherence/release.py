@@ -16,6 +16,7 @@ from holdfast.bounds.coherence.group_size import (
     even_rows,
     log_ratio,
     size_at,
+    tightest_population,
     tolerance,
 )
 from holdfast.bounds.coherence.max_information import correction, finite_nats
@@ -116,8 +117,8 @@ def pure_dp_size(
     groups: Groups,
     n: AuditedRows,
     epsilon: Annotated[PositiveEpsilon, "The epsilon of the release; at most 1 except in sharp mode."],
-    mode: Mode = "paper",
-    population: Population = "large",
+    mode: Mode = "sharp",
+    population: Population | None = None,
     lenses: Lenses = 1,
     predictors: Predictors = 1,
 ) -> GroupSize:
@@ -128,15 +129,15 @@ def pure_dp_size(
     >>> import math
     >>> found = pure_dp_size(0.2, math.exp(-30), 100, 5_000_000, 0.01)
     >>> round(found.size, 6), found.rows, found.binding
-    (190445.031618, 190446, 'chance')
-    >>> pure_dp_size(0.2, math.exp(-30), 100, 5_000_000, 0.01, mode="sharp").rows
-    47771
+    (31257, 31257, None)
+    >>> pure_dp_size(0.2, math.exp(-30), 100, 5_000_000, 0.01, mode="paper").rows
+    190446
     """
     alpha = tolerance(alpha, mode)
     lam = log_ratio(beta, groups, lenses, predictors)
     if mode != "sharp":
         arguments.real("epsilon", epsilon, above=0, at_most=1)
-    return pure_size_at(alpha, lam, even_rows(n), epsilon, mode, population)
+    return pure_size_at(alpha, lam, even_rows(n), epsilon, mode, tightest_population(mode, population))
 
 
 @theorem(
@@ -156,7 +157,7 @@ def approx_dp_size(
         PositiveEpsilon, Domain("The epsilon of the release; at most 1/4 with order 'any'.", at_most=0.5)
     ],
     delta: Annotated[Delta, "The delta of the release; `delta_max` if left out."] | None = None,
-    mode: Mode = "paper",
+    mode: Mode = "sharp",
     order: Annotated[
         Literal["invariant", "any"], "Whether the release ignores the order of rows; 'any' doubles epsilon."
     ] = "invariant",
@@ -177,7 +178,7 @@ def approx_dp_size(
     >>> import math
     >>> found = approx_dp_size(0.2, math.exp(-30), 100, 5_000_000, 0.001)
     >>> round(found.size, 4), f"{found.details['delta_max']:.4g}"
-    (717160.4322, '2.432e-54')
+    (158194, '2.432e-54')
     >>> approx_dp_size(0.2, math.exp(-30), 100, 5_000_000, 0.001, delta=1e-40).size
     inf
     """
@@ -240,7 +241,7 @@ def finite_release_size(
     groups: Groups,
     n: AuditedRows,
     bits: Annotated[Bits, "The base-2 logarithm of the number of reports."],
-    mode: Literal["corrected", "sharp"] = "corrected",
+    mode: Literal["corrected", "sharp"] = "sharp",
 ) -> GroupSize:
     """Return the group size from which a report of at most `2^bits` values enforces coherence.
 
@@ -267,7 +268,7 @@ def finite_release_size(
     provenance="mixed",
 )
 def count_release_size(
-    alpha: Tolerance, beta: AuditFailureProbability, groups: Groups, n: AuditedRows, mode: Mode = "corrected"
+    alpha: Tolerance, beta: AuditFailureProbability, groups: Groups, n: AuditedRows, mode: Mode = "sharp"
 ) -> GroupSize:
     """Return the group size from which the exact count of one binary column in the release enforces coherence.
 
@@ -332,7 +333,7 @@ def column_release_size(
     profiles: Annotated[
         int, Domain("Distinct values that the lens shows, missing included.", at_least=2, at_most=500)
     ] = 2,
-    mode: Mode = "corrected",
+    mode: Mode = "sharp",
 ) -> GroupSize:
     """Return the group size from which a column published in the clear, order kept, is coherent through itself.
 

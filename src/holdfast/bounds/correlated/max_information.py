@@ -65,7 +65,7 @@ def bayesian_max_information(
     elif method == "any":
         nats = up(epsilon * n)
     else:
-        nats = product_nats(epsilon, n, slack, "renyi" if method == "best" else "paper")
+        nats = product_nats(epsilon, n, slack, "best" if method == "best" else "paper")
     return up(nats * LOG2E)
 
 

@@ -5,22 +5,15 @@ check, the median mechanism and the Ladder, each with its inverses, and the samp
 must print next to them.
 """
 
-from holdfast.bounds.holdout.accuracy import (
-    ladder_width,
-    single_threshold_accuracy,
-    single_threshold_size,
-    sparse_validate_width,
-    split_width,
-    thresholdout_accuracy,
-)
 from holdfast.bounds.holdout.error_allocation import error_allocation
 from holdfast.bounds.holdout.guess_and_check import (
     guess_and_check_share,
     guess_and_check_width,
     hoeffding_tolerance,
-    ladder_tail,
     shown_values,
 )
+from holdfast.bounds.holdout.ladder import ladder_tail, ladder_width
+from holdfast.bounds.holdout.single_threshold import single_threshold_accuracy, single_threshold_size
 from holdfast.bounds.holdout.sparse_validate import (
     median_bits,
     median_rounds,
@@ -29,19 +22,23 @@ from holdfast.bounds.holdout.sparse_validate import (
     sparse_validate_budget,
     sparse_validate_size,
     sparse_validate_transcripts,
+    sparse_validate_width,
 )
 from holdfast.bounds.holdout.thresholdout import (
     ThresholdoutPlan,
     lemma24_size,
     noise_allowance,
     plan_tight,
+    planned_threshold_accuracy,
     printed_constant_holds,
     split_size,
+    split_width,
     theorem25_accuracy,
     theorem25_budget,
     theorem25_parameters,
     theorem25_questions,
     theorem25_size,
+    thresholdout_accuracy,
     thresholdout_budget,
     thresholdout_epsilon,
     thresholdout_failure,
@@ -64,6 +61,7 @@ __all__ = [
     "median_size",
     "noise_allowance",
     "plan_tight",
+    "planned_threshold_accuracy",
     "printed_constant_holds",
     "shown_values",
     "single_threshold_accuracy",

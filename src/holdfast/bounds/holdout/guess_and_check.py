@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from holdfast.bounds.holdout.ranges import count
 from holdfast.bounds.numerics.binomial import log_choose
-from holdfast.bounds.numerics.exact import down, up
+from holdfast.bounds.numerics.exact import down
 from holdfast.bounds.one_question.means import hoeffding_half_width
-from holdfast.bounds.parameters import MOST, Domain, FailureProbability, QuestionNumber, Questions, Rows, Submissions
+from holdfast.bounds.parameters import MOST, Domain, FailureProbability, QuestionNumber, Questions, Rows
 from holdfast.bounds.registry import theorem
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
@@ -178,54 +178,3 @@ def guess_and_check_width(
             raise InvalidParameter("grid must be a number in [1e-300, inf) when there were failures, got None")
         log_share -= f * math.log(shown_values(grid))
     return hoeffding_half_width(n, log_share - math.log(2))
-
-
-# --- Ladder -----------------------------------------------------------------------------------------------------------
-# The Ladder leaderboard: scores move only on clear improvements, so a run's transcript is short.
-
-
-@theorem(
-    "holdout.ladder-tail",
-    statement="Probability that the Ladder's best score is off by more than error + step after t submissions.",
-    source="Blum and Hardt 2015 (method paper); best: transcripts counted exactly",
-    conditions="holdout rows i.i.d.; losses in [0,1]; step fixed in advance; method paper: constants not "
-    "checked against the paper",
-    unit="probability",
-    provenance="mixed",
-)
-def ladder_tail(
-    n: Rows,
-    error: Annotated[
-        float, Domain("Deviation allowed between holdout and true loss.", above=0, at_most=1, typical=0.1)
-    ],
-    step: Annotated[float, Domain("Step size of the Ladder.", at_least=1e-9, at_most=1, typical=0.05)],
-    submissions: Submissions,
-    method: Literal["best", "paper"] = "best",
-) -> float:
-    """Bound `P[|min_{i<=t} R_D(f_i) - R_t| > error + step]` for the Ladder with step size `step`.
-
-    The Ladder keeps `R`; a submission with holdout loss below `R - step` sets `R` to that loss rounded to the nearest
-    multiple of `step`, any other repeats `R`.
-
-    *best* (derived). `R` only falls, by at least one of `G = floor(1/step + 1/2) + 1` grid values a time, so
-    `C(i + G, G)` transcripts precede submission `i + 1` and, given the transcript, the submission is fixed. Summed
-    over submissions: `2 C(t + G, G + 1) exp(-2 error^2 n)`. When all holdout losses are within `error` of the truth,
-    the best true loss is within `error + step` of `R`.
-
-    *paper*: `exp(-2 error^2 n + (1/step + 2) ln(4t/step) + 1)`, its constants not checked against the
-    paper; it is larger than *best* in every case tried.
-
-    Examples
-    --------
-    >>> ladder_tail(50_000, 0.1, 0.05, 1000) < 1e-300
-    True
-    >>> ladder_tail(50_000, 0.04, 0.05, 1000) < ladder_tail(50_000, 0.04, 0.05, 1000, method="paper")
-    True
-    """
-    t = submissions
-    if method == "paper":
-        log = (1 / step + 2) * math.log(4 * t / step) + 1
-    else:
-        grid = math.floor(1 / step + 0.5) + 1
-        log = math.log(2) + log_choose(t + grid, grid + 1)
-    return min(1.0, up(math.exp(min(0.0, log - 2 * error * error * n)), 16))

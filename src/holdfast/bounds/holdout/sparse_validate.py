@@ -162,6 +162,36 @@ def sparse_validate_budget(
     return low
 
 
+@theorem(
+    "holdout.sparse-validate-width",
+    statement="How far any of m holdout means is from the truth when only pass/fail answers were shown.",
+    source="Holdfast: Theorem 27 of Dwork et al. 2015 (corrected) with Hoeffding's inequality",
+    conditions="rows independent; means of [0,1] values; questions and budget fixed in advance",
+    unit="half-width",
+    provenance="derived",
+)
+def sparse_validate_width(
+    n: Rows,
+    beta: FailureProbability,
+    questions: Annotated[Questions, Domain(at_most=10**15)],
+    budget: Annotated[Budget, Domain("The number of failures after which the run still goes on.", at_least=0)],
+    values: AnswerValues = 1,
+) -> float:
+    """Return `sqrt((ln(2m/beta) + ln ell_m)/(2n))`, the inverse of `sparse_validate_size`.
+
+    With a budget of 0 (the first failure ends the run) nothing is learned before the last question, and this is the
+    non-adaptive width.
+
+    Examples
+    --------
+    >>> round(sparse_validate_width(10_000, 0.05, 1000, 10), 5)
+    0.0568
+    """
+    m = questions
+    log_strings = 0.0 if budget == 0 else sparse_validate_bits(m, budget, values) * math.log(2)
+    return up(math.sqrt((math.log(2 * m) - math.log(beta) + log_strings) / (2 * n)), 16)
+
+
 def _inputs(questions: int, budget: int, values: int, method: str) -> tuple[int, int, int]:
     """The length of the strings, the most nonzero entries, and the number of nonzero symbols."""
     i = count("questions", questions, at_least=1, at_most=10**15)

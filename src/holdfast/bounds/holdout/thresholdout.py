@@ -8,14 +8,17 @@ Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015, "Generalization in adaptive
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from holdfast.bounds.generalisation import pure_dp_event, theorem_8_inverse
 from holdfast.bounds.holdout.ranges import accuracy, count, failure_probability, laplace_scale
 from holdfast.bounds.interval.mutual_information import second_moment_factor
+from holdfast.bounds.interval.planning import best_noise
+from holdfast.bounds.interval.signs import RowLaw
 from holdfast.bounds.numerics.exact import down, up
-from holdfast.bounds.numerics.search import first_at_least, turning_point
+from holdfast.bounds.numerics.search import crossing, first_at_least, turning_point
 from holdfast.bounds.parameters import (
     Accuracy,
     Budget,
@@ -58,8 +61,8 @@ def thresholdout_epsilon(
     budget: Budget,
     sigma: LaplaceScale,
     n: Rows,
-    delta: Annotated[PositiveDelta, "The delta; for 'paper' and 'tight'."] | None = None,
-    method: Literal["pure", "tight", "paper", "zcdp"] = "pure",
+    delta: Annotated[PositiveDelta, "The delta; for 'paper', 'tight' and 'best'."] | None = None,
+    method: Literal["best", "pure", "tight", "paper", "zcdp"] = "best",
 ) -> float:
     """Epsilon of a Thresholdout run; `rho` for `method="zcdp"`.
 
@@ -71,6 +74,7 @@ def thresholdout_epsilon(
       be below 1, which the paper does not say: from 2 on the printed number has no proof;
     - *tight* (derived): advanced composition of `2B` steps at once,
       `sqrt(4 B ln(1/delta)) e + 2 B e (e^e - 1)`, about 2.8 times smaller than paper and without side condition;
+    - *best*: the smaller of pure and tight where delta is given, otherwise pure;
     - *zcdp* (derived): `rho = B e^2`, so the run reveals at most `B/(sigma^2 n)` nats.
 
     Examples
@@ -81,15 +85,17 @@ def thresholdout_epsilon(
     0.2370888335
     """
     each = 1 / (sigma * n)
-    if method == "pure":
-        return up(2 * budget * each)
+    pure = up(2 * budget * each)
+    if method == "pure" or (method == "best" and delta is None):
+        return pure
     if method == "zcdp":
         return up(budget * each * each)
     if delta is None:
         raise InvalidParameter(f"delta must be a number in (0, 1) for method {method}, got None")
-    if method == "tight":
+    if method in ("best", "tight"):
         growth = math.expm1(each) if each < 700 else math.inf
-        return up(math.sqrt(4 * budget * -math.log(delta)) * each + 2 * budget * each * growth, 8)
+        tight = up(math.sqrt(4 * budget * -math.log(delta)) * each + 2 * budget * each * growth, 8)
+        return tight if method == "tight" else min(pure, tight)
     return up(math.sqrt(32 * budget * math.log(2 / delta)) * each, 8)
 
 
@@ -385,7 +391,7 @@ class ThresholdoutPlan:
     --------
     >>> plan = thresholdout_size(0.1, 0.05, 1000, 10)
     >>> print(plan)
-    1000 questions, 10 overfits: 1733930 rows for accuracy 0.1 at 95% (tight; threshold 0.075, sigma 0.0002534)
+    1000 questions, 10 overfits: 1733865 rows for accuracy 0.1 at 95% (tight; threshold 0.075, sigma 0.0002534)
     """
 
     value: int
@@ -570,7 +576,7 @@ def thresholdout_size(
     >>> thresholdout_size(0.1, 0.05, 1000, 10, method="paper").value
     17341106
     >>> thresholdout_size(0.1, 0.05, 1000, 10).value
-    1733930
+    1733865
     """
     other: Literal["exact", "paper"] = "paper" if method == "paper" else "exact"
     sizes = {"pure": theorem25_size(tau, beta, questions, budget), other: 0.0}
@@ -676,6 +682,127 @@ def split_size(
     return up(b * math.log(2 * m * b / beta) / (2 * (noise + rest) ** 2), 16)
 
 
+@theorem(
+    "holdout.split-width",
+    statement="How far any holdout mean is from the truth when each overfit uses up one of B disjoint parts.",
+    source="Holdfast: Hoeffding's inequality and a union bound over questions and parts",
+    conditions="holdout rows independent; budget, questions fixed in advance; a part is used up by its first overfit",
+    unit="half-width",
+    provenance="derived",
+)
+def split_width(
+    n: Rows,
+    beta: FailureProbability,
+    questions: Questions,
+    budget: Annotated[Budget, "The number of overfits, one part of the rows for each."],
+) -> float:
+    """Return `sqrt(ln(2mB/beta)/(2 floor(n/B)))`, the tolerance of a comparison on one part; `inf` for `B > n`.
+
+    `split_size` asks for the accuracy `tau` with training errors up to `theta` free: that is this width at
+    `(tau - theta)/2`.
+
+    Examples
+    --------
+    >>> round(split_width(10_000, 0.05, 1000, 10), 5)
+    0.08031
+    """
+    m = questions
+    b = budget
+    if b > n:
+        return math.inf
+    return up(math.sqrt((math.log(2 * m) + math.log(b) - math.log(beta)) / (2 * (n // b))), 16)
+
+
+# --- Accuracy ---------------------------------------------------------------------------------------------------------
+# What a given number of rows certifies: the inverses of the sizes.
+
+_TOP = 1 - 2.0**-40
+_LOW = 1e-9  # with 10**18 rows, one question and one overfit the least accuracy is still twenty times this
+
+
+def least_accuracy(spare: Callable[[float], float]) -> float:
+    """The least `tau` below 1 at which a rising `spare` is at least 0, to a relative 1e-10 upwards; `inf` if none is.
+
+    Examples
+    --------
+    >>> round(least_accuracy(lambda tau: tau - 0.25), 9)
+    0.25
+    >>> least_accuracy(lambda tau: -1.0)
+    inf
+    """
+    if spare(_TOP) < 0:
+        return math.inf
+    if spare(_LOW) >= 0:
+        return _LOW
+    _, high = crossing(lambda log_tau: spare(math.exp(log_tau)), math.log(_LOW), math.log(_TOP), 1e-10)
+    tau = min(_TOP, math.exp(high))
+    while spare(tau) < 0:  # the exponential may round to the wrong side
+        tau = up(tau)
+    return tau
+
+
+@theorem(
+    "holdout.thresholdout-accuracy",
+    statement="The least accuracy tau that Thresholdout is proved to have on n holdout rows.",
+    source="inverse of holdout.thresholdout-size: Dwork et al. 2015, Theorem 25, or its constants chosen freely",
+    conditions="holdout rows i.i.d.; questions >= budget; a question with training error at most tau/2 costs nothing",
+    unit="half-width",
+    provenance="mixed",
+)
+def thresholdout_accuracy(
+    n: Rows,
+    beta: FailureProbability,
+    questions: Questions,
+    budget: Budget,
+    method: Literal["best", "theorem-25", "paper"] = "best",
+) -> float:
+    """Return the least `tau` with `thresholdout_size(tau, beta, questions, budget, method) <= n`.
+
+    Returns
+    -------
+    float
+        From 0.5 on it says nothing; `inf` where no accuracy below 1 is proved and no closed form exists. Time: tens of
+        ms; the other methods below one ms.
+
+    Examples
+    --------
+    >>> round(thresholdout_accuracy(1_733_930, 0.05, 1000, 10), 5)
+    0.1
+    >>> round(thresholdout_accuracy(10_000, 0.05, 1000, 10, method="paper"), 3)
+    4.164
+    """
+    m = questions
+    b = count("budget", budget, at_least=1, at_most=m)
+    pure = theorem25_accuracy(n, beta, m, b)
+    if method == "paper":
+        fits = theorem25_size(_TOP, beta, m, b, "paper") <= n
+        printed = (
+            first_at_least(lambda tau: n - theorem25_size(tau, beta, m, b, "paper"), 0.0, _LOW, _TOP)
+            if fits
+            else math.inf
+        )
+        return min(pure, printed)
+    exact = min(pure, theorem25_accuracy(n, beta, m, b, "exact"))
+    if method == "theorem-25":
+        return exact
+
+    return min(exact, least_accuracy(lambda tau: tight_spare(n, tau, beta, m, b)))
+
+
+def tight_spare(n: int, tau: float, beta: float, questions: int, budget: int) -> float:
+    """How much lower than `beta/2` the generalisation failure of `plan_tight` is on `n` rows, as a log ratio.
+
+    At least 0 exactly where `n` rows suffice. One evaluation of the privacy bound, so that searches stay quick.
+
+    Examples
+    --------
+    >>> tight_spare(1_733_865, 0.1, 0.05, 1000, 10) >= 0 > tight_spare(1_733_864, 0.1, 0.05, 1000, 10)
+    True
+    """
+    m, b, _, rest = room(tau, questions, budget, None, 0.5)
+    return math.log(beta / 2) - log_failure(n, tight_sigma(tau, beta / 2, m, b), m, b, rest, "best")
+
+
 # --- Information width ------------------------------------------------------------------------------------------------
 # A width for Thresholdout's answers from the mutual information of a run; weak for small beta, instance-free.
 
@@ -725,3 +852,39 @@ def _largest_exponential(q: int) -> tuple[float, float]:
     from scipy.special import digamma, polygamma
 
     return float(digamma(q + 1.0)) - float(digamma(1.0)), math.pi**2 / 6 - float(polygamma(1, q + 1.0))
+
+
+# --- Planned noisy means ----------------------------------------------------------------------------------------------
+# Thresholdout by post-processing: guesses are compared with planned noisy means, and nothing else is drawn.
+
+
+@theorem(
+    "holdout.planned-threshold-accuracy",
+    statement="Accuracy of Thresholdout on planned noisy means: their half-width plus the threshold.",
+    source="Holdfast: Theorem D or B and post-processing (docs/papers/adaptive-widths.md)",
+    conditions="those of interval.best with Gaussian noise; guesses from other rows and from what was shown; a guess "
+    "is compared with the noisy mean that is shown when it fails; threshold fixed in advance",
+    unit="half-width",
+    provenance="derived",
+)
+def planned_threshold_accuracy(
+    n: Rows,
+    questions: Questions,
+    beta: FailureProbability,
+    threshold: Annotated[
+        float, Domain("How far a guess that passes may be from the noisy mean.", at_least=0, below=1, typical=0.04)
+    ],
+    rows: RowLaw = "identical",
+) -> float:
+    """How far any shown value may be from the truth when guesses are checked against planned noisy means.
+
+    What is shown is the guess where `|a_j - g_j| <= threshold`, and `a_j` otherwise: a function of `a_j` and `g_j`. So
+    the analyst is one of those that the theorem about `a_1 .. a_k` covers, and with probability `1 - beta` all of them
+    are within its half-width. There is no budget of overfits. `ThresholdAnswers` is the algorithm.
+
+    Examples
+    --------
+    >>> round(planned_threshold_accuracy(10_000, 1000, 0.05, 0.04), 3)
+    0.142
+    """
+    return up(best_noise(n, questions, beta, rows).half_width + threshold)

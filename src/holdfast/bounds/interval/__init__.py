@@ -5,6 +5,7 @@ what it rests on. `best` is the one to use; the others are there to compare, to 
 """
 
 from holdfast.bounds.interval.mutual_information import minimisation, russo_zou, russo_zou_kl, xu_raginsky
+from holdfast.bounds.interval.open_end import sign_comparison_open
 from holdfast.bounds.interval.planning import Plan, best, best_noise, max_questions, required_n
 from holdfast.bounds.interval.posterior_shift import (
     Schedule,
@@ -15,6 +16,7 @@ from holdfast.bounds.interval.posterior_shift import (
     scheduled,
     shift_bound,
 )
+from holdfast.bounds.interval.private_means import private_means, total_mu
 from holdfast.bounds.interval.published import bns, dfh, jung
 from holdfast.bounds.interval.rounds import best_rounds, sign_comparison_rounds, splitting_rounds, winner_only
 from holdfast.bounds.interval.sample_splitting import kl_width, non_adaptive, splitting
@@ -40,6 +42,7 @@ __all__ = [
     "minimisation",
     "non_adaptive",
     "posterior_shift",
+    "private_means",
     "required_n",
     "russo_zou",
     "russo_zou_kl",
@@ -47,11 +50,13 @@ __all__ = [
     "shift_bound",
     "sign_comparison",
     "sign_comparison_independent",
+    "sign_comparison_open",
     "sign_comparison_rounds",
     "small_variance",
     "small_variance_plan",
     "splitting",
     "splitting_rounds",
+    "total_mu",
     "winner_only",
     "xu_raginsky",
 ]

@@ -355,8 +355,8 @@ class Shape:
         value = log_kappa_at(expit(logits), t[:, None], s2, r2, clock, before) + delta
         with np.errstate(over="ignore", under="ignore"):
             sums_ = np.exp(np.minimum(value, 700.0)) @ counts * weights
+            main, far = float(sums_[0]), float(np.sum(sums_[1:]))
         clock_share = _CLOCK_SHARE * self.beta if float(np.min(g)) < 2 else 0.0
-        main, far = float(sums_[0]), float(np.sum(sums_[1:]))
         failure = (main + far + clock_share) / self.second * _SAFETY
         return Certificate(failure, main, far, clock_share, float(delta[0, -1]), float(clock[-1]), expit(logits[0]))
 

@@ -26,8 +26,7 @@ def log_at_most(k: int, n: int, p: float) -> tuple[float, float]:
     >>> round(math.exp(log_at_most(2, 10, 0.5)[0]), 9), (1 + 10 + 45) / 1024
     (0.0546875, 0.0546875)
     """
-    j = np.arange(1.0, min(k, _terms(k, n)) + 1)
-    total = _sum((k - j + 1) / (n - k + j) * ((1 - p) / p), k - j.size)
+    total = _sum(k, n - k, (1 - p) / p, _terms(k, n))
     return _log_mass(k, n, p) + math.log(total), total
 
 
@@ -39,8 +38,7 @@ def log_at_least(k: int, n: int, p: float) -> tuple[float, float]:
     >>> round(math.exp(log_at_least(8, 10, 0.5)[0]), 9)
     0.0546875
     """
-    j = np.arange(1.0, min(n - k, _terms(k, n)) + 1)
-    total = _sum((n - k - j + 1) / (k + j) * (p / (1 - p)), n - k - j.size)
+    total = _sum(n - k, k, p / (1 - p), _terms(k, n))
     return _log_mass(k, n, p) + math.log(total), total
 
 
@@ -49,15 +47,22 @@ def _terms(k: int, n: int) -> int:
     return min(_TERMS, 64 + math.ceil(10 * math.sqrt(k * (n - k) / n)))
 
 
-def _sum(ratios: np.ndarray[tuple[int], np.dtype[np.float64]], left: int) -> float:
-    """`1 + r1 + r1 r2 + ...` for falling ratios, `left` further ones bounded by the last; rounded up."""
-    if ratios.size == 0:
+def _sum(first: int, below: int, odds: float, terms: int) -> float:
+    """`1 + r1 + r1 r2 + ...` with ratios `r_j = odds (first - j + 1)/(below + j)` for `j` up to `first`; rounded up.
+
+    The ratios fall. Beyond so many terms the rest is bounded by a geometric series with the last ratio.
+    """
+    count = min(first, terms)
+    if count == 0:
         return 1.0
-    with np.errstate(under="ignore"):
-        products = np.cumprod(ratios)
+    ratios = np.arange(float(first), first - count, -1.0)
+    ratios /= np.arange(below + 1.0, below + count + 1)
+    ratios *= odds
     last = float(ratios[-1])
-    rest = 0.0 if left == 0 else float(products[-1]) * (last / (1 - last) if last < 1 else math.inf)
-    return (1.0 + float(products.sum()) + rest) * (1 + (8 + 6 * ratios.size) * UNIT)
+    with np.errstate(under="ignore"):
+        products = np.multiply.accumulate(ratios)
+    rest = 0.0 if count == first else float(products[-1]) * (last / (1 - last) if last < 1 else math.inf)
+    return (1.0 + float(np.add.reduce(products)) + rest) * (1 + (8 + 6 * count) * UNIT)
 
 
 def _log_mass(k: int, n: int, p: float) -> float:

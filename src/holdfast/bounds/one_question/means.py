@@ -175,11 +175,9 @@ def hoeffding(
     (0.486419, 0.513581)
     """
     inside(mean, low, high)
-    below, above = tails(log_share, side)
-    length = high - low
-    lower = low if below is None else mean - length * hoeffding_half_width(n, below)
-    upper = high if above is None else mean + length * hoeffding_half_width(n, above)
-    return outwards(lower, upper, low, high)
+    tail = log_share - math.log(2) if side == "both" else log_share
+    half = (high - low) * hoeffding_half_width(n, tail)
+    return outwards(low if side == "upper" else mean - half, high if side == "lower" else mean + half, low, high)
 
 
 # --- Divergence bound -------------------------------------------------------------------------------------------------
@@ -243,8 +241,8 @@ def kl_lower(q: float, nats: float) -> float:
     if q == 1.0:
         return down(math.exp(-nats), 4)
     entropy = -q * math.log(q) - (1 - q) * math.log1p(-q)
-    # Two points that are certainly beyond the root: Pinsker's, and one that drops the other outcome's term.
-    p = max(q - math.sqrt(nats / 2), math.exp(-(nats + entropy) / q))
+    # Two points that are certainly beyond the root: by Jensen, and one that drops the other outcome's term.
+    p = max(q - _gap_beyond(q, nats), math.exp(-(nats + entropy) / q))
     p = _newton(q, nats, p)
     step = 2
     while p > 0.0 and binary_kl_at_least(q, p) < nats:
@@ -266,12 +264,23 @@ def kl_upper(q: float, nats: float) -> float:
     if q == 0.0:
         return min(up(-math.expm1(-nats), 4), 1.0)
     entropy = -q * math.log(q) - (1 - q) * math.log1p(-q)
-    p = min(q + math.sqrt(nats / 2), -math.expm1(-(nats + entropy) / (1 - q)))
+    p = min(q + _gap_beyond(1 - q, nats), -math.expm1(-(nats + entropy) / (1 - q)))
     p = _newton(q, nats, p)
     step = 2
     while p < 1.0 and binary_kl_at_least(q, p) < nats:
         p, step = min(up(p, step), 1.0), 2 * step
     return p
+
+
+def _gap_beyond(q: float, nats: float) -> float:
+    """A distance `d` with `kl(q || q - d) >= nats` where `q - d` is above 0, and hardly more than that.
+
+    `kl(q || p)` is the integral of `(q - t)/(t (1 - t))` from `p` to `q`. The mean of `t` under weights `q - t` is
+    `m = (2 p + q)/3` and `1/(t (1 - t))` is convex, so by Jensen it is at least `(q - p)^2 / (2 m (1 - m))`: more than
+    Pinsker's `2 (q - p)^2`. Setting this equal to `nats` gives a quadratic equation for `d = q - p`.
+    """
+    square, line = 1 + 8 * nats / 9, 2 * nats * (2 * q - 1) / 3
+    return (line + math.sqrt(line * line + 2 * square * nats * q * (1 - q))) / square
 
 
 def _newton(q: float, nats: float, p: float) -> float:
@@ -281,9 +290,11 @@ def _newton(q: float, nats: float, p: float) -> float:
             break
         excess = binary_kl(q, p) - nats
         moved = p - excess * p * (1 - p) / (p - q)
-        if excess <= 0 or abs(moved - p) <= 1e-15 * p or not 0.0 < moved < 1.0:
+        if excess <= 0 or not 0.0 < moved < 1.0:
             break
-        p = moved
+        step, p = abs(moved - p), moved
+        if step <= 1e-8 * abs(p - q):  # the next step would be about the square of this one: no digit is left for it
+            break
     return p
 
 

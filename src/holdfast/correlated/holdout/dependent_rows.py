@@ -236,8 +236,8 @@ class DependentRows:
         n, blocks = total_rows(counted), sum(counted.values())
         if blocks < 2:
             raise GuaranteeUnavailable(
-                "one block says nothing about the population: declare how its rows depend on each other (a chain), or "
-                "find more blocks"
+                "one block shows nothing certain about the population: declare how its rows depend on each other (a "
+                "chain), or find more blocks"
             )
         equal = len(counted) == 1
         least, most = min(counted), max(counted)

@@ -23,7 +23,7 @@ from holdfast.holdout.transcript import Outcome, Transcript
 from holdfast.mechanisms.answer import Answer
 
 
-@dataclass(frozen=True)
+@dataclass
 class DependentMean(MeanQuestion):
     """A question about a mean of dependent rows: the declared routes take the place of the families of i.i.d. rows."""
 

@@ -153,7 +153,7 @@ def _pure(totals: Totals, n: int) -> Route:
         inner = _shared(alpha, bits)
         found = NONE
         if inner:
-            found = _with_bits(level_after_pure_dp(inner, epsilon, n, "renyi"), bits)
+            found = _with_bits(level_after_pure_dp(inner, epsilon, n), bits)
         plain = math.log2(alpha) - bits - up(epsilon * n * LOG2E, 4)
         plain -= 4 * math.ulp(plain)
         if plain > found.log2_level:
@@ -161,7 +161,7 @@ def _pure(totals: Totals, n: int) -> Route:
         return found
 
     def adjust(p: float) -> float:
-        return adjusted(adjusted_after_pure_dp(p, epsilon, n, "renyi"), bits, 0.0)
+        return adjusted(adjusted_after_pure_dp(p, epsilon, n), bits, 0.0)
 
     name = "looks and pure privacy, interleaved" if bits else "pure privacy"
     theorem = "transfer.interleaved" if bits else "p-value.level-after-pure-dp"

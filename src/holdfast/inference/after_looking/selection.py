@@ -301,7 +301,7 @@ def affordable_epsilon(n: int, level: float, alpha: float = 0.05) -> float:
     Examples
     --------
     >>> round(affordable_epsilon(10_000, level=0.005), 4)
-    0.016
+    0.0162
     """
     return largest_epsilon(alpha, level, n)
 

@@ -125,6 +125,16 @@ GaussianMethod = Literal[
     "xu-raginsky",
     "dfh",
 ]
+
+
+def _cap(privacy: Any) -> GDP | None:
+    """A cap on the privacy of all answers together; as a state stores it, or as a cost."""
+    cap = Cost.from_dict(dict(privacy)) if isinstance(privacy, Mapping) else privacy
+    if cap is not None and (not isinstance(cap, GDP) or cap.is_zero):
+        raise InvalidParameter(f"privacy must be a positive GDP, such as GDP(0.05), got {cap!r}")
+    return cap
+
+
 _GAUSSIAN: dict[str, Callable[..., Width]] = {
     "sign-comparison": interval.sign_comparison,
     "scheduled": interval.scheduled,
@@ -168,6 +178,9 @@ class GaussianAnswers(NoisyAnswers):
         In how many rounds of equal size the answers are seen. The questions of a round must be chosen before any of its
         answers, and are asked together with `means`. The noise is then smaller (Theorem D with rounds); `SplitAnswers`
         with the same rounds is narrower still for few of them.
+    privacy : GDP, optional
+        A cap on what all answers together may cost. It is a ceiling: the narrowest plan that keeps it is made, which
+        spends less than the cap where spending more would only widen the intervals. `mu` is what is spent.
     source : noise.Source, optional
         Where the randomness comes from; the operating system if not given. `noise.Seeded` for simulations only.
 
@@ -180,6 +193,9 @@ class GaussianAnswers(NoisyAnswers):
     >>> answer = answers.mean(np.arange(100_000) % 4 == 0)
     >>> answer.interval[0] < 0.25 < answer.interval[1], answer.remaining
     (True, {'questions': 999})
+    >>> private = GaussianAnswers(n=100_000, questions=50, confidence=0.95, privacy=GDP(0.0275))
+    >>> round(private.half_width, 4), private.mu <= 0.0275
+    (0.0158, True)
     >>> GaussianAnswers(n=100_000, questions=1000, confidence=95)
     Traceback (most recent call last):
         ...
@@ -197,19 +213,25 @@ class GaussianAnswers(NoisyAnswers):
         method: GaussianMethod = "best",
         rows: RowLaw = "identical",
         rounds: int | None = None,
+        privacy: GDP | None = None,
         source: Source | None = None,
     ) -> None:
         super().__init__(n, questions, confidence, source)
         self._method = arguments.choice("method", method, ("best", "earlier", *_GAUSSIAN))
+        self.privacy = _cap(privacy)
         self.rows: RowLaw = "identical" if arguments.choice("rows", rows, _LAWS) == "identical" else "independent"
         self.rounds = None if rounds is None else arguments.whole("rounds", rounds, at_least=1, at_most=self.questions)
         if self.rounds is not None and self._method != "best":
             raise InvalidParameter(f"method must be 'best' where answers come in rounds, got {self._method!r}")
+        if self.privacy is not None and (self._method != "best" or self.rounds is not None):
+            raise InvalidParameter("privacy must come with method='best' and without rounds: the cap decides the noise")
         self.width = self._planned()
         self.grid = fine_grid(self.width.least_sigma)
 
     def _planned(self) -> Width:
         size = self.n, self.questions, self.beta
+        if self.privacy is not None:
+            return interval.private_means(*size, self.privacy.mu, rows=self.rows)
         if self.rounds is not None:
             noisy = interval.best_noise(*size, rows=self.rows)
             together = interval.sign_comparison_rounds(*size, self.rounds, rows=self.rows)
@@ -231,15 +253,16 @@ class GaussianAnswers(NoisyAnswers):
     @property
     def mu(self) -> float:
         """All answers together are `mu`-Gaussian differentially private for replacing one row."""
-        schedule = self.width.schedule
-        runs = [(self.questions, self.width.sigma)]
-        runs = runs if schedule is None else list(zip(schedule.counts, schedule.scales, strict=True))
-        return up(math.sqrt(math.fsum(count / (self.n * sigma) ** 2 for count, sigma in runs)), 16)
+        return interval.total_mu(self.width)
 
     def parameters(self) -> dict[str, Any]:
         """The arguments that make this plan again."""
         plain = {"n": self.n, "questions": self.questions, "confidence": self.confidence, "method": self._method}
-        return plain | {"rows": self.rows} | ({} if self.rounds is None else {"rounds": self.rounds})
+        return plain | {"rows": self.rows} | ({} if self.rounds is None else {"rounds": self.rounds}) | self._capped()
+
+    def _capped(self) -> dict[str, Any]:
+        """The cap, where there is one: states of earlier versions knew none."""
+        return {} if self.privacy is None else {"privacy": self.privacy.to_dict()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:

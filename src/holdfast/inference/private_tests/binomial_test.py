@@ -97,7 +97,7 @@ class Tulap:
         object.__setattr__(self, "delta", delta)
         if self._ideal_q > _LARGEST_Q:
             raise InvalidParameter(
-                f"delta must be smaller beside epsilon = {float(epsilon):g}, got {float(delta):g}: the noise would be "
+                f"delta must be smaller for epsilon = {float(epsilon):g}, got {float(delta):g}: the noise would be "
                 "cut to next to nothing"
             )
 
