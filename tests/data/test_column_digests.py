@@ -25,7 +25,7 @@ def summary(values: Any, kind: Any = "integer") -> ColumnSummary:
 
 def digests(rows: dict[str, Any], **options: Any) -> set[str]:
     with table(rows, **options) as sample:
-        return set(sample.column_digests().values())
+        return set(sample.identity().column_digests.values())
 
 
 def test_the_same_values_in_any_order_part_name_and_kind() -> None:
@@ -157,13 +157,13 @@ def test_all_engines_agree(tmp_path: Path) -> None:
         for _ in range(3000)
     ]
     path = kept.parquet(tmp_path / "rows.parquet", rows, schema)
-    wanted = table(kept.arrays(rows, schema), engine="numpy", schema=schema).column_digests()
+    wanted = table(kept.arrays(rows, schema), engine="numpy", schema=schema).identity().column_digests
     assert set(wanted) == {"i", "x", "s"}
-    assert table(path).column_digests() == wanted
-    assert table(path, engine="duckdb").column_digests() == wanted
-    assert not table(path).is_numbered("i")
-    assert table({"k": list(range(50))}).is_numbered("k")
-    assert not table({"k": [True, False]}).is_numbered("k")
+    assert table(path).identity().column_digests == wanted
+    assert table(path, engine="duckdb").identity().column_digests == wanted
+    assert "i" not in table(path).identity().numbered
+    assert "k" in table({"k": list(range(50))}).identity().numbered
+    assert "k" not in table({"k": [True, False]}).identity().numbered
 
 
 def test_summaries_of_parts_add_up() -> None:

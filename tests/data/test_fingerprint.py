@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.data import Schema, table
+from holdfast.data.files import CHANGED
 from holdfast.data.fingerprint import Content, Texts, held, mix
-from holdfast.data.sample import CHANGED
 from holdfast.data.schema import Column
 from holdfast.errors import SampleUnavailable
 from tests.data import kept

@@ -36,8 +36,10 @@ def test_row_keys_are_the_same_as_in_memory_and_after_a_lost_connection(
         assert wanted is not None
         assert found.to_dict() == wanted.to_dict()
         assert found.overlaps(wanted)
-        assert there.column_digests() == here.column_digests() == {}  # a running number, and three values
-        assert there.is_numbered("person")
+        assert (
+            there.identity().column_digests == here.identity().column_digests == {}
+        )  # a running number, and three values
+        assert "person" in there.identity().numbered
 
 
 def test_column_digests_are_the_same_as_in_memory(postgres_url: str) -> None:
@@ -48,8 +50,8 @@ def test_column_digests_are_the_same_as_in_memory(postgres_url: str) -> None:
     )
     rows = {"other": [i * i for i in range(500, 0, -1)], "y": [i * i + 0.5 for i in range(500, 0, -1)]}
     with table(postgres_url, table="people") as there, table(rows) as here:
-        assert sorted(there.column_digests().values()) == sorted(here.column_digests().values())
-        assert set(there.column_digests()) == {"person", "x"}
+        assert sorted(there.identity().column_digests.values()) == sorted(here.identity().column_digests.values())
+        assert set(there.identity().column_digests) == {"person", "x"}
 
 
 @pytest.fixture
@@ -82,3 +84,97 @@ def test_an_error_in_the_middle_of_the_rows_shows_none_of_them(postgres_url: str
             sample.measure(asked)
         assert "secret" not in str(caught.value)
         assert caught.value.__cause__ is None
+
+
+ROWS = "select i as person, (i * i % 101)::double precision as x, 'v' || i % 3 as s from generate_series(1, 300) i"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update {table} set x = x + 1 where person = 7",
+        "update {table} set x = 5 where person = 7; update {table} set x = 49 where person = 7",
+        "delete from {table} where person = 7; insert into {table} values (7, 49, 'v1')",
+        "insert into {table} values (301, 1, 'v1')",
+        "delete from {table} where person = 7",
+        "create table other as select * from {table}; truncate {table}; insert into {table} select * from other",
+        "alter table {table} alter column x type double precision using x + 1",
+    ],
+    ids=["changed", "changed back", "exchanged", "appended", "removed", "written again", "rewritten"],
+)
+@pytest.mark.parametrize("partitioned", [False, True], ids=["table", "partitioned"])
+def test_changed_rows_of_a_table_are_found(postgres_url: str, change: str, partitioned: bool) -> None:
+    if partitioned:
+        columns = "(person bigint, x double precision, s text)"
+        execute(
+            postgres_url,
+            f"create table people {columns} partition by range (person)",
+            "create table young partition of people for values from (0) to (100)",
+            "create table old partition of people for values from (100) to (1000)",
+            f"insert into people {ROWS}",
+        )
+    else:
+        execute(postgres_url, f"create table people as {ROWS}")
+    with table(postgres_url, table="people") as sample:
+        before = sample.measure([FixedSum("x", 0, 100)])
+        execute(postgres_url, "create table elsewhere (x int)")  # a transaction that does not touch the rows
+        assert sample.measure([FixedSum("x", 0, 100)]) == before
+        execute(postgres_url, change.format(table="people"))
+        for _ in range(2):
+            with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                sample.measure([FixedSum("x", 0, 100)])
+            with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                sample.fingerprint()
+
+
+def test_a_transaction_that_began_before_and_ended_after_the_opening_is_found(postgres_url: str) -> None:
+    execute(postgres_url, f"create table people as {ROWS}")
+    with psycopg.connect(postgres_url) as early:
+        early.execute("update people set x = x + 1 where person = 7")
+        execute(postgres_url, "update people set s = s where person = 9")  # a later transaction that ended earlier
+        with table(postgres_url, table="people") as sample:
+            sample.measure([FixedSum("x", 0, 100)])
+            early.commit()
+            with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                sample.measure([FixedSum("x", 0, 100)])
+
+
+def test_rows_that_are_only_moved_are_the_same(postgres_url: str) -> None:
+    execute(postgres_url, f"create table people as {ROWS}")
+    with table(postgres_url, table="people") as sample:
+        before = sample.measure([FixedSum("x", 0, 100)])
+        for statement in ("vacuum full freeze people", "analyze people", "create index on people (x)"):
+            execute(postgres_url, statement)
+            assert sample.measure([FixedSum("x", 0, 100)]) == before
+
+
+def test_values_that_are_hard_to_write_are_read_as_they_are(postgres_url: str) -> None:
+    texts = [
+        "",
+        "null",
+        "NULL",
+        "a,b",
+        'say "x"',
+        "two\nlines",
+        "\\N",
+        "\\.",
+        " x ",
+        "Zürich",
+        "é\u0301",
+        "t",
+        "1e3",
+        "\r\n",
+    ]
+    numbers = [0.1, -0.0, 5e-324, 1.7976931348623157e308, float("inf"), float("-inf"), float("nan"), 1 / 3]
+    count = len(texts)
+    rows = {
+        "s": [*texts, None],
+        "x": [*(numbers * 2)[:count], None],
+        "b": [*[at % 2 == 0 for at in range(count)], None],
+        "i": [*[(-1) ** at * (2**53 + at) for at in range(count)], None],
+    }
+    execute(postgres_url, "create table hard (s text, x double precision, b boolean, i bigint)")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.cursor().executemany("insert into hard values (%s, %s, %s, %s)", zip(*rows.values(), strict=True))
+    with table(postgres_url, table="hard") as there, table(rows) as here:
+        assert there.fingerprint() == here.fingerprint()

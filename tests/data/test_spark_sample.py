@@ -57,8 +57,8 @@ def test_fingerprint_and_sketch_are_made_by_the_workers(spark_session: SparkSess
     here, there = table(path, row_key="id"), table(path, engine="spark", row_key="id", session=spark_session)
     assert here.fingerprint() == there.fingerprint()
     assert here.key_sketch() == there.key_sketch()
-    assert set(there.column_digests()) == {"id", "x"}
-    assert here.column_digests() == there.column_digests()
+    assert set(there.identity().column_digests) == {"id", "x"}
+    assert here.identity().column_digests == there.identity().column_digests
     parts = list(there.batches(["id"]))
     assert sorted(int(i) for part in parts for i in part["id"][0]) == sorted(ids)  # type: ignore[union-attr]
 

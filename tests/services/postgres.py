@@ -36,7 +36,7 @@ _ALWAYS = (
 )
 # The shell starts the server anew with every line that it reads, and ends it and clears up as soon as its own standard
 # input closes.
-_KEEPER = """
+KEEPER = """
 folder=$1; shift
 "$@" </dev/null & server=$!
 while read -r _; do kill -INT $server; wait $server; "$@" </dev/null & server=$!; done
@@ -143,7 +143,7 @@ def running(*, durable: bool = False) -> Iterator[Server]:
     arguments = [str(tools / "postgres"), "-D", str(data), *(word for s in settings for word in ("-c", s))]
     with (folder / "log").open("wb") as log:
         keeper = subprocess.Popen(
-            ["/bin/sh", "-c", _KEEPER, "keeper", folder, *arguments],
+            ["/bin/sh", "-c", KEEPER, "keeper", folder, *arguments],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import fnmatch
+import glob
+import io
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
+from holdfast.core.extras import named_extras
 from holdfast.data.csv_files import checked_names
 from holdfast.data.engines.sql_columns import RawType
-from holdfast.data.sample import CHANGED
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
@@ -19,56 +25,464 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMATS = ("parquet", "csv")
+STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "http", "https")
+"""What addresses of files elsewhere begin with."""
 MOST_DIGITS = 38
 """Digits of a decimal in Parquet files: Spark reads no more."""
 _ROWS = 1 << 16
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
+CHANGED = "the sample no longer has the rows it was opened with; open it again to guard what is there now"
+
+
+class FileState(NamedTuple):
+    """What tells whether a file is still the same: bytes, times in nanoseconds, and where it lies."""
+
+    size: int
+    modified: int
+    changed: int = 0
+    """When the inode changed, which cannot be set back as the time of a modification can."""
+    inode: int = 0
+    device: int = 0
+    tag: str = ""
+    """What a store says of the content, and its version."""
+
+
+State = tuple[tuple[str, FileState], ...]
+"""Each file and what tells it from another one of its name, in the order of names."""
+Held = dict[str, int | str | None]
+"""The columns that the names of a file's folders hold."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """One file, or a folder of Parquet files, as it was when the sample was opened.
+    """A file, or Parquet files that hold the rows together, as they were when the sample was opened.
 
-    Whoever replaces, rewrites or removes a file while it is guarded is found before and after every question, so that
-    no answer mixes two contents: by its size, its inode, the time it was modified, and the time its inode changed,
-    which cannot be set back as the other can. The name is not part of the sample's identity.
+    Whoever replaces, rewrites or removes a file while it is guarded, or adds one, is found before and after every
+    question, so that no answer mixes two contents: by its size, its inode, the time it was modified, and the time its
+    inode changed, which cannot be set back as the other can; elsewhere by its size, tag, version and time. The name is
+    not part of the sample's identity.
+
+    Parameters
+    ----------
+    given : tuple of str
+        Files, folders, patterns with `*`, or addresses, as they were given.
+    format : {"parquet", "csv"}
+        What they hold.
+    state : State
+        The files as they were.
+    deep : bool
+        Whether folders are read with the folders in them.
+    held : mapping
+        For each file what the names of its folders say: `year=2024` is a column `year` that holds 2024.
     """
 
-    path: Path
+    given: tuple[str, ...]
     format: str
-    state: tuple[tuple[str, tuple[int, ...]], ...]
-    pattern: str = "*.parquet"
+    state: State
+    deep: bool = False
+    held: Mapping[str, Held] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, path: Path) -> Files:
-        """What is there now."""
-        suffix = "parquet" if os.path.isdir(path) else path.suffix.lower().lstrip(".")
-        if suffix not in FORMATS:
-            raise InvalidParameter(f"source must be a .parquet or .csv file or a folder of Parquet files: {path.name}")
-        state = _state(path)
+    def at(cls, source: str | Path | Sequence[str | Path]) -> Files:
+        """What is there now.
+
+        Parameters
+        ----------
+        source : str, Path, or a list of them
+            A file; a folder of Parquet files, or of folders that are called `column=value`; a pattern such as
+            `parts/*.parquet` or `parts/**/*.parquet`; or an address such as `s3://bucket/people/`. A folder that is a
+            table of Delta Lake or Iceberg is that table as it is now.
+        """
+        given = tuple(map(str, [source] if isinstance(source, (str, Path)) else source))
+        if not given:
+            raise InvalidParameter("source must name at least one file, got an empty list")
+        if len(given) == 1 and (tabled := _of_table(given[0])) is not None:
+            given, base, deep = tabled[0], tabled[1], False
+        else:
+            base = None
+            deep = any(not _is_pattern(one) and _is_hive(one) for one in given)
+        state = _state(given, deep)
+        label = _label(given)
         if not state:
-            raise SampleUnavailable(f"there is no file {path.name}, or it cannot be read")
-        return cls(path, suffix, state)
+            if all(_is_elsewhere(one) or _is_pattern(one) or Path(one).suffix.lower()[1:] in FORMATS for one in given):
+                raise SampleUnavailable(f"there is no file {label}, or it cannot be read")
+            raise InvalidParameter(f"source must be a .parquet or .csv file or a folder of Parquet files: {label}")
+        formats = {"csv" if name.lower().endswith(".csv") else "parquet" for name, _ in state}
+        wrong = [name for name, _ in state if _suffix(name) not in FORMATS]
+        if wrong and (base is None or len(given) == 1):
+            raise InvalidParameter(
+                f"source must be a .parquet or .csv file or a folder of Parquet files: {_last(wrong[0])}"
+            )
+        if "csv" in formats and (len(state) > 1 or _is_elsewhere(state[0][0])):
+            raise InvalidParameter(
+                f"source must be one CSV file on this machine, or Parquet files: {label}; copy it here, or write the "
+                "rows as Parquet, for example with polars.scan_csv(...).sink_parquet(...)"
+            )
+        names = [name for name, _ in state]
+        return cls(given, formats.pop(), state, deep, _hive_columns(names, base or _base(given, names)))
 
     @classmethod
     def below(cls, path: Path) -> Files | None:
         """Every file in a folder and the folders in it, for an engine that reads those too; None if there is none."""
-        state = _state(path, "**/*")
-        return cls(path, "parquet", state, "**/*") if state else None
+        given = (str(path / "**" / "*"),)
+        state = _state(given, False)
+        return cls(given, "parquet", state) if state else None
+
+    @property
+    def path(self) -> Path:
+        """The one file, where it is one on this machine."""
+        return Path(self.state[0][0])
+
+    @property
+    def label(self) -> str:
+        """What errors call them: the end of the name that was given."""
+        return _label(self.given)
 
     @property
     def names(self) -> list[str]:
-        """The paths of the files."""
+        """The paths or addresses of the files."""
         return [name for name, _ in self.state]
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The columns of the names of folders that hold whole numbers; the others hold texts."""
+        return frozenset(c for held in self.held.values() for c, value in held.items() if isinstance(value, int))
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether some of them are not on this machine."""
+        return any(_is_elsewhere(name) for name in self.names)
 
     @property
     def size(self) -> int:
         """Bytes of all files together."""
-        return sum(facts[0] for _, facts in self.state)
+        return sum(facts.size for _, facts in self.state)
+
+    def groups(self) -> list[tuple[Held, list[str]]]:
+        """The files by what the names of their folders hold."""
+        grouped: dict[tuple[Any, ...], tuple[Held, list[str]]] = {}
+        for name in self.names:
+            held = self.held.get(name, {})
+            grouped.setdefault(tuple(held.items()), (held, []))[1].append(name)
+        return list(grouped.values())
 
     def check(self) -> None:
         """Refuse to go on where the files are not those that were opened."""
-        if _state(self.path, self.pattern) != self.state:
+        if _state(self.given, self.deep) != self.state:
             raise SampleUnavailable(CHANGED)
+
+
+def opened(name: str) -> Any:
+    """What pyarrow reads a Parquet file from: its path, or a file elsewhere of which parts are fetched."""
+    import pyarrow as pa
+
+    return pa.PythonFile(_Elsewhere(name), mode="r") if _is_elsewhere(name) else name
+
+
+class _Elsewhere(io.RawIOBase):
+    """A file in an object store, of which parts are fetched as they are asked for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        import obstore
+
+        self._store, self._path = _store(name)
+        self._size = int(obstore.head(self._store, self._path)["size"])
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        import obstore
+
+        end = self._size if size is None or size < 0 else min(self._size, self._at + size)
+        if end <= self._at:
+            return b""
+        part = obstore.get_range(self._store, self._path, start=self._at, end=end)
+        self._at = end
+        return bytes(part)
+
+
+# --- Names ------------------------------------------------------------------------------------------------------------
+
+
+def is_elsewhere(source: Any) -> bool:
+    """Whether a source names files in a store that is not on this machine.
+
+    Examples
+    --------
+    >>> is_elsewhere("s3://bucket/people.parquet"), is_elsewhere("people.parquet"), is_elsewhere(["gs://bucket/people/"])
+    (True, False, True)
+    """
+    if isinstance(source, (list, tuple)):
+        return any(is_elsewhere(one) for one in source)
+    return isinstance(source, (str, Path)) and _is_elsewhere(str(source))
+
+
+def _is_elsewhere(name: str) -> bool:
+    return name.partition("://")[0] in STORES and "://" in name
+
+
+def _is_pattern(name: str) -> bool:
+    return any(sign in name for sign in "*?[") and not (not _is_elsewhere(name) and os.path.exists(name))
+
+
+def _suffix(name: str) -> str:
+    return Path(urlsplit(name).path if _is_elsewhere(name) else name).suffix.lower()[1:]
+
+
+def _last(name: str) -> str:
+    """The end of a name, without what an address may hold in secret."""
+    return (urlsplit(name).path if _is_elsewhere(name) else name).rstrip("/").rpartition("/")[2]
+
+
+def _label(given: Sequence[str]) -> str:
+    return _last(given[0]) if len(given) == 1 else f"{_last(given[0])} and {len(given) - 1} more"
+
+
+def _is_hive(name: str) -> bool:
+    """Whether a folder has no Parquet files but folders that are called `column=value`."""
+    if _is_elsewhere(name):
+        return not _suffix(name)
+    if not os.path.isdir(name):
+        return False
+    inside = list(os.scandir(name))
+    return not any(one.name.endswith(".parquet") for one in inside) and any(
+        one.is_dir() and "=" in one.name for one in inside
+    )
+
+
+def _base(given: Sequence[str], names: Sequence[str]) -> str:
+    """The folder below which the names of folders count as columns: that which was named, or that all files share."""
+    if len(given) == 1 and _is_pattern(given[0]):
+        return re.split(r"[*?\[]", given[0])[0].rpartition("/")[0]
+    if len(given) == 1:
+        return given[0].rstrip("/") if not _suffix(given[0]) else given[0].rpartition("/")[0]
+    folders = [name.split("/")[:-1] for name in names]
+    return "/".join(part[0] for part in zip(*folders, strict=False) if len(set(part)) == 1)
+
+
+def _hive_columns(names: Sequence[str], base: str) -> dict[str, Held]:
+    """What the names of the folders hold, for each file: whole numbers where all are, else texts."""
+    written = {name: dict(_pairs(name.removeprefix(base))) for name in names}
+    columns = {tuple(pairs) for pairs in written.values()}
+    if columns == {()}:
+        return {}
+    if len(columns) > 1:
+        raise InvalidParameter(
+            "source must have the same columns in the names of the folders of all files, as in year=2024/month=1, and "
+            f"has {' and '.join(sorted('/'.join(names) or 'none' for names in columns))}"
+        )
+    whole = {
+        column
+        for column in columns.pop()
+        if all(value is None or _WHOLE.fullmatch(value) for value in (pairs[column] for pairs in written.values()))
+        and any(pairs[column] is not None for pairs in written.values())
+    }
+    return {
+        name: {c: None if v is None else int(v) if c in whole else v for c, v in pairs.items()}
+        for name, pairs in written.items()
+    }
+
+
+def _pairs(path: str) -> Iterator[tuple[str, str | None]]:
+    for part in path.split("/")[:-1]:
+        column, equals, value = part.partition("=")
+        if equals and column:
+            yield unquote(column), None if value == _NO_VALUE else unquote(value)
+
+
+# --- State ------------------------------------------------------------------------------------------------------------
+
+
+def _state(given: Sequence[str], deep: bool) -> State:
+    """The files that are there now, or none where one that was named is not."""
+    found: dict[str, FileState] = {}
+    for one in given:
+        listed = dict(_elsewhere(one) if _is_elsewhere(one) else _here(one, deep))
+        if not listed:
+            return ()
+        found |= listed
+    return tuple(sorted(found.items()))
+
+
+def _here(name: str, deep: bool) -> State:
+    try:
+        if _is_pattern(name):
+            listed = [path for path in glob.glob(name, recursive=True) if not _is_hidden(path)]
+        elif os.path.isdir(name):
+            pattern = "**/*.parquet" if deep else "*.parquet"
+            listed = [str(path) for path in Path(name).glob(pattern) if not _is_hidden(str(path.relative_to(name)))]
+        else:
+            listed = [name]
+        stats = [(path, os.stat(path)) for path in sorted(listed) if os.path.isfile(path)]
+    except OSError:
+        return ()
+    return tuple((path, FileState(s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino, s.st_dev)) for path, s in stats)
+
+
+def _is_hidden(path: str) -> bool:
+    """What writers leave behind that is no row: `_SUCCESS`, `.crc` and the like."""
+    name = path.rpartition("/")[2]
+    return name.startswith((".", "_"))
+
+
+def _elsewhere(name: str) -> State:
+    """The same of files in a store."""
+    import obstore
+
+    try:
+        store, path = _store(name)
+        if _is_pattern(name):
+            before = re.split(r"[*?\[]", path)[0].rpartition("/")[0]
+            wanted = re.compile(_regex(path))
+            listed = [one for part in obstore.list(store, prefix=before or None) for one in part]
+            listed = [one for one in listed if wanted.fullmatch(one["path"]) and not _is_hidden(one["path"])]
+        elif _suffix(name):
+            listed = [obstore.head(store, path)]
+        else:
+            listed = [one for part in obstore.list(store, prefix=path or None) for one in part]
+            listed = [one for one in listed if _suffix(one["path"]) == "parquet" and not _is_hidden(one["path"])]
+    except (obstore.exceptions.BaseError, OSError, ValueError):
+        return ()
+    root = name.partition("://")[0] + "://" + urlsplit(name).netloc + "/"
+    facts = []
+    for one in listed:
+        modified = int(one["last_modified"].timestamp() * 1e9)
+        tag = f"{one['e_tag']} {one['version']}"
+        facts.append((root + one["path"], FileState(int(one["size"]), modified, tag=tag)))
+    return tuple(sorted(facts))
+
+
+def _regex(pattern: str) -> str:
+    """A pattern of paths as a regular expression: `**` may be any folders, `*` none."""
+    parts = pattern.split("/")
+    found = ""
+    for at, part in enumerate(parts):
+        end = "" if at == len(parts) - 1 else "/"
+        found += "(?:.*/)?" if part == "**" else fnmatch.translate(part)[4:-3].replace(".*", "[^/]*") + end
+    return found
+
+
+def _store(name: str) -> tuple[Any, str]:
+    """The store of an address, set up by the usual variables of the environment, and the path in it."""
+    parts = urlsplit(name)
+    return _store_at(f"{parts.scheme}://{parts.netloc}"), parts.path.lstrip("/").rstrip("/")
+
+
+@cache
+def _store_at(root: str) -> Any:
+    with named_extras("stores"):
+        from obstore.store import from_url
+    if root.startswith("http://"):
+        return from_url(root, client_options={"allow_http": True})
+    return from_url(root)
+
+
+# --- Tables -----------------------------------------------------------------------------------------------------------
+# Folders that are tables of Delta Lake or Iceberg: the files of their latest version, which no later one changes.
+
+
+def _of_table(name: str) -> tuple[tuple[str, ...], str | None] | None:
+    """The files of a table and the folder below which the names of folders are columns; None where it is no table."""
+    if _is_pattern(name) or _suffix(name) in FORMATS or name.startswith(("http://", "https://")):
+        return None
+    if _has(name, "_delta_log"):
+        return _delta(name)
+    return _iceberg(name) if _has(name, "metadata") else None
+
+
+def _has(name: str, folder: str) -> bool:
+    if not _is_elsewhere(name):
+        return os.path.isdir(os.path.join(name, folder))
+    import obstore
+
+    store, path = _store(name)
+    try:
+        return any(part for part in obstore.list(store, prefix=f"{path}/{folder}".lstrip("/")))
+    except obstore.exceptions.BaseError:
+        return False
+
+
+def _delta(name: str) -> tuple[tuple[str, ...], str]:
+    with named_extras():
+        import deltalake
+    try:
+        table = deltalake.DeltaTable(name)
+        features = set(table.protocol().reader_features or ())
+        mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
+        files = tuple(sorted(unquote(one.removeprefix("file://")) for one in table.file_uris()))
+        partitioned = table.metadata().partition_columns
+    except (deltalake.exceptions.DeltaError, OSError):
+        raise SampleUnavailable(f"{_last(name)} cannot be read as a table of Delta Lake") from None
+    except Exception as error:
+        if type(error).__module__.startswith("deltalake") or type(error).__name__ == "DeltaProtocolError":
+            raise SampleUnavailable(f"{_last(name)} cannot be read as a table of Delta Lake") from None
+        raise
+    if "deletionVectors" in features or mapped:
+        what = "columns under other names" if mapped else "deletion vectors"
+        raise InvalidParameter(
+            f"source must not be a table of Delta Lake with {what}, as {_last(name)} may be; write it anew "
+            "without them, or copy its rows to Parquet"
+        )
+    root = name.rstrip("/")
+    if partitioned and any({c for c, _ in _pairs(one.removeprefix(root))} != set(partitioned) for one in files):
+        raise InvalidParameter(
+            f"source must be a table of Delta Lake whose folders are called column=value, and {_last(name)} is not; "
+            "copy its rows to Parquet"
+        )
+    return files, root
+
+
+def _iceberg(name: str) -> tuple[tuple[str, ...], str] | None:
+    documents = _state((f"{name.rstrip('/')}/metadata/*.metadata.json",), False)
+    if not documents:
+        return None
+    with named_extras():
+        from pyiceberg.exceptions import NoSuchTableError
+        from pyiceberg.table import StaticTable
+    latest = max((one for one, _ in documents), key=lambda one: (_number(_last(one)), one))
+    try:
+        table = StaticTable.from_metadata(latest)
+        tasks = list(table.scan().plan_files())
+        names = {column.name for column in table.schema().columns}
+    except (OSError, ValueError, NoSuchTableError):
+        raise SampleUnavailable(f"{_last(name)} cannot be read as a table of Iceberg") from None
+    files = tuple(sorted(task.file.file_path.removeprefix("file://") for task in tasks))
+    if any(task.delete_files for task in tasks):
+        raise InvalidParameter(
+            f"source must not be a table of Iceberg with files of deletions, as {_last(name)} is; compact it first, or "
+            "copy its rows to Parquet"
+        )
+    import pyarrow.parquet as pq
+
+    if any(set(pq.read_schema(opened(one)).names) != names for one in files):
+        raise InvalidParameter(
+            f"source must be a table of Iceberg whose files have its columns, and columns of {_last(name)} were "
+            "renamed, added or dropped; write it anew, or copy its rows to Parquet"
+        )
+    return files, ""  # its files hold every column, whatever their folders are called
+
+
+def _number(document: str) -> int:
+    """The version in the name of a document: `00003-...` or `v3...`."""
+    digits = re.match("v?([0-9]+)", document)
+    return int(digits[1]) if digits else -1
+
+
+# --- Parquet ----------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -96,18 +510,21 @@ def parquet_types(files: Files) -> dict[str, pa.DataType]:
         Names that not every engine can tell apart, or files whose columns or types differ: engines would cast the
         values of one file to the types of another, or fill a column that is not there.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    whole = files.whole
     first: dict[str, pa.DataType] = {}
     for at, name in enumerate(files.names):
-        schema = pq.read_schema(name)
-        checked_names(files.path.name, schema.names)
-        types = {field.name: _plain(field.type) for field in schema}
+        schema = pq.read_schema(opened(name))
+        held = {column: pa.int64() if column in whole else pa.string() for column in files.held.get(name, {})}
+        checked_names(files.label, [*schema.names, *held])
+        types = {field.name: _plain(field.type) for field in schema} | held
         if not at:
             first = types
         for column in {**first, **types}:
             if first.get(column) != types.get(column):
-                raise parts_differ(f"in {files.path.name}", column, first.get(column), types.get(column))
+                raise parts_differ(f"in {files.label}", column, first.get(column), types.get(column))
     return first
 
 
@@ -155,19 +572,20 @@ def check_texts(files: Files, schema: Schema) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    texts = [column.name for column in schema if column.kind == "text"]
+    named = {column for held in files.held.values() for column in held}
+    texts = [column.name for column in schema if column.kind == "text" and column.name not in named]
     if not texts:
         return
     # A column of whole numbers that is declared as text is always UTF-8, and passes.
     for name in files.names:
-        with pq.ParquetFile(name, pre_buffer=False) as file:
+        with pq.ParquetFile(opened(name), pre_buffer=False) as file:
             for part in file.iter_batches(_ROWS, columns=texts):
                 for column in texts:
                     try:
                         part.column(column).validate(full=True)
                     except pa.ArrowInvalid:
                         raise SampleUnavailable(
-                            f"{Path(name).name}: column {column!r} must hold texts in UTF-8, and has other bytes"
+                            f"{_last(name)}: column {column!r} must hold texts in UTF-8, and has other bytes"
                         ) from None
 
 
@@ -179,12 +597,3 @@ def _plain(type_: pa.DataType) -> pa.DataType:
     if types.is_dictionary(type_):
         type_ = type_.value_type
     return pa.string() if types.is_large_string(type_) or types.is_string_view(type_) else type_
-
-
-def _state(path: Path, pattern: str = "*.parquet") -> tuple[tuple[str, tuple[int, ...]], ...]:
-    try:
-        listed = sorted(path.glob(pattern)) if path.is_dir() else [path]
-        stats = [(str(name), name.stat()) for name in listed if name.is_file()]
-    except OSError:
-        return ()
-    return tuple((name, (s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino, s.st_dev)) for name, s in stats)

@@ -127,10 +127,15 @@ class Content:
         """64 hexadecimal digits. Names and kinds of the columns are part of it, order and declared values are not."""
         columns = sorted([column.name, column.kind] for column in schema)
         named = {"columns": columns, "n": self.n, "sums": [f"{one:016x}" for one in self.sums]}
-        return hashlib.sha256(to_canonical_json(named).encode()).hexdigest()
+        return digest_of(to_canonical_json(named))
 
     def __repr__(self) -> str:
         return f"Content(n={self.n})"
+
+
+def digest_of(text: str) -> str:
+    """64 hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def mix(values: Words) -> None:
@@ -383,7 +388,7 @@ class ColumnSummary:
     def digest(self) -> str:
         """64 hexadecimal digits, a function of the values and how often each occurs. Salt it before it is stored."""
         content = {"present": self.present, "missing": self.missing, "sums": [f"{one:016x}" for one in self.sums]}
-        return hashlib.sha256(to_canonical_json(content).encode()).hexdigest()
+        return digest_of(to_canonical_json(content))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as a worker hands it over."""

@@ -7,6 +7,7 @@ rows where they are.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -18,13 +19,16 @@ from holdfast.data.engines.passes import Pass
 from holdfast.data.expressions import checked, tree
 from holdfast.data.expressions.python_rows import in_bucket
 from holdfast.data.fingerprint import Batch, Held, Texts
+from holdfast.data.identity import Identity
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.statistics import Count
-from holdfast.data.statistics.request import Exact, Plan, Statistic
+from holdfast.data.statistics.request import Plan
 from holdfast.errors import InvalidParameter
 
 T = TypeVar("T")
 BUCKETS = 256
+_MOST_KNOWN = 20_000_000
+"""Keys of which is remembered whether they are inside: a byte each."""
 
 
 def bucket_ends(parts: Sequence[float]) -> tuple[int, ...]:
@@ -89,6 +93,7 @@ class Restricted(Sample):
         super().__init__(sample.schema, n, sample.row_key)
         self._sample, self._condition, self._reserves = sample, condition, reserves
         self._key, self._salt, self._buckets = key, salt, buckets
+        self._drawn: dict[bytes, NDArray[np.bool_]] = {}
         self.engine, self.at_once = sample.engine, sample.at_once
 
     @property
@@ -96,20 +101,20 @@ class Restricted(Sample):
         """The parts that no question before a final reads."""
         return self._reserves
 
-    def measure(self, statistics: Sequence[Statistic]) -> list[Exact]:
-        """Exact statistics of these rows."""
-        return self.add_up([statistic.plan(self.schema) for statistic in statistics])
-
-    def add_up(self, plans: Sequence[Plan]) -> list[Exact]:
-        """What plans add up to over these rows: all others do not count."""
-        return self._sample.add_up([self._restricted(plan) for plan in plans])
-
-    def _restricted(self, plan: Plan) -> Plan:
-        inside = self._condition if plan.counted is None else tree.And((plan.counted.node, self._condition))
-        return replace(plan, counted=checked(inside, self.schema))
+    def check_plans(self, plans: Sequence[Plan]) -> None:
+        """Refuse what the engine of the rows cannot add up."""
+        self._sample.check_plans([self._restricted(plan) for plan in plans])
 
     def _add_up(self, work: Sequence[Pass]) -> Sums:
-        raise NotImplementedError("a part of a sample measures through the whole")
+        """What plans add up to over these rows: all others do not count."""
+        self._sample._check_open()
+        inside = {plan: self._restricted(plan) for one in work for plan in one.plans}
+        sums = self._sample._add_up([replace(one, plans=tuple(inside[plan] for plan in one.plans)) for one in work])
+        return {plan: sums[part] for plan, part in inside.items()}
+
+    def _restricted(self, plan: Plan) -> Plan:
+        within = self._condition if plan.counted is None else tree.And((plan.counted.node, self._condition))
+        return replace(plan, counted=checked(within, self.schema))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """These rows, some at a time."""
@@ -130,19 +135,30 @@ class Restricted(Sample):
         def inside(value: Any) -> bool:
             return in_bucket(value, self._salt, last) and not in_bucket(value, self._salt, first)
 
+        def drawn_once(distinct: list[Any], text: bytes) -> NDArray[np.bool_]:
+            """Which of these are inside: remembered, because every submission to a board reads the same keys."""
+            name = hashlib.sha256(text).digest()
+            known = self._drawn.get(name)
+            if known is None:
+                if sum(map(len, self._drawn.values())) + len(distinct) > _MOST_KNOWN:
+                    self._drawn.clear()
+                known = self._drawn[name] = np.array([inside(value) for value in distinct], dtype=np.bool_)
+            return known
+
         if isinstance(values, Texts):
-            drawn_texts = np.array([inside(text) for text in values.distinct], dtype=np.bool_)
-            keep = drawn_texts[values.codes]
+            keep = drawn_once(list(values.distinct), "\x00".join(map(str, values.distinct)).encode("utf-8", "replace"))[
+                values.codes
+            ]
         else:
             distinct, places = np.unique(values, return_inverse=True)
-            keep = np.array([inside(value) for value in distinct.tolist()], dtype=np.bool_)[places.ravel()]
+            keep = drawn_once(distinct.tolist(), distinct.dtype.str.encode() + distinct.tobytes())[places.ravel()]
         if missing is not None:
             keep = np.where(missing, inside(None), keep)
         return {name: _kept(batch[name], keep) for name in columns}
 
-    def fingerprint(self) -> str:
+    def identity(self) -> Identity:
         """That of all rows: a part of them is guarded by the same ledger."""
-        return self._sample.fingerprint()
+        return self._sample.identity()
 
     def close(self) -> None:
         """Let go of the rows."""

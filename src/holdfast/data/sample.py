@@ -11,7 +11,9 @@ from typing import Self, TypeVar
 from holdfast.core.copying import NoCopy
 from holdfast.data.engines.passes import Pass, passes
 from holdfast.data.expressions import tree
+from holdfast.data.files import CHANGED
 from holdfast.data.fingerprint import Batch, ColumnSummary, Content, Sketch, added, sketch, summaries
+from holdfast.data.identity import Identity, Known, Memory
 from holdfast.data.schema import Column, Schema
 from holdfast.data.statistics import Count, Statistic
 from holdfast.data.statistics.request import MOST_ROWS, Exact, Plan
@@ -25,8 +27,6 @@ Sums = dict[Plan, list[int]]
 
 _COUNTED_AT_ONCE = 200
 """Columns whose missing values one statement counts: these sums are plain, whatever `at_once` is."""
-
-CHANGED = "the sample no longer has the rows it was opened with; open it again to guard what is there now"
 
 
 class Sample(NoCopy, ABC):
@@ -42,6 +42,10 @@ class Sample(NoCopy, ABC):
         The number of rows, public.
     row_key : str, optional
         A column that names the person or thing behind each row: it finds samples that share rows.
+    memory : Memory, optional
+        Where what is found out about files is remembered.
+    known : Known, optional
+        What was found out about them earlier.
 
     Examples
     --------
@@ -58,16 +62,26 @@ class Sample(NoCopy, ABC):
     engine: str = ""
     at_once: int = 100
     """Plans in one pass over the rows."""
+    place: str | None = None
+    """The file that the rows were read from, where the command line opened it: a ledger remembers it as a secret."""
 
-    def __init__(self, schema: Schema, n: int, row_key: str | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        n: int,
+        row_key: str | None = None,
+        memory: Memory | None = None,
+        known: Known | None = None,
+    ) -> None:
         if not 1 <= n <= MOST_ROWS:
             raise InvalidParameter(f"a sample must have 1 to 2**32 rows, got {n}")
         if row_key is not None and row_key not in schema:
             raise InvalidParameter(f"row_key must be a column of the schema, got {row_key!r}")
         self.schema, self.n, self.row_key = schema, n, row_key
         self._closed = False
-        self._rows_read: Read | None = None
+        self._identity: Identity | None = None
         self._sketch: Sketch | None = None
+        self._memory, self._known = memory, known
 
     @property
     def reserves(self) -> tuple[Sample, ...]:
@@ -89,21 +103,35 @@ class Sample(NoCopy, ABC):
     def add_up(self, plans: Sequence[Plan]) -> list[Exact]:
         """What plans add up to, in order; batched as suits the engine."""
         self._check_open()
+        self.check_plans(plans)
         sums = self._add_up(list(passes(plans, self.at_once)))
         return [plan.finish(sums[plan]) for plan in plans]
+
+    def check_plans(self, plans: Sequence[Plan]) -> None:
+        """Refuse plans that this engine cannot add up, before anything is spent or read; most add up every plan.
+
+        Raises
+        ------
+        InvalidParameter
+            A form of the row language that a database does otherwise.
+        """
 
     def settle_nulls(self) -> None:
         """Find out once which columns have missing values, and hold the owner to what was declared about them.
 
         A value that the row language reads as NULL is missing: also NaN and numbers beyond 2**100. What is found
         becomes part of the schema, which is public, as inferred kinds are; what is declared is not read off the rows.
-        Time: one pass over all columns but those that are declared to have missing values.
+        Time: one pass over all columns but those that are declared to have missing values; none where the same files
+        were opened before.
 
         Raises
         ------
         InvalidParameter
             A column that is declared without missing values and has some.
         """
+        if self._known is not None:
+            self.schema = self._known.schema
+            return
         unsure = [column for column in self.schema if column.nullable is not True]
         plans = {
             column.name: Count(tree.IsNull(tree.Name(column.name))).plan(Schema([replace(column, nullable=None)]))
@@ -115,7 +143,7 @@ class Sample(NoCopy, ABC):
         if wrong:
             raise InvalidParameter(
                 f"schema must not declare {', '.join(map(repr, wrong))} to be `not null`: values are missing there; "
-                "declare `null`, or say nothing and they are counted when the sample is opened"
+                "declare `null`, or leave it out and they are counted when the sample is opened"
             )
         self.schema = self.schema.with_nulls(missing)
 
@@ -152,36 +180,38 @@ class Sample(NoCopy, ABC):
 
     def fingerprint(self) -> str:
         """A digest of the content: the same for the same rows in any order, under any name, on any engine."""
-        return self._read_once()[0].digest(self.schema)
+        return self.identity().fingerprint
 
-    def column_digests(self) -> dict[str, str]:
-        """A digest of the values of each informative column; read in the same pass as the fingerprint. Secret.
-
-        Another sample of the same size with the same digest of a column, under whatever name, has the same rows; see
-        `holdfast.data.fingerprint`.
-        """
-        return {name: found.digest() for name, found in self._read_once()[1].items() if found.is_informative()}
-
-    def is_numbered(self, column: str) -> bool:
-        """Whether a column is a running number, which unrelated samples of this size have too."""
-        found = self._read_once()[1].get(column)
-        return found is not None and found.is_numbered()
-
-    def _read_once(self) -> Read:
+    def identity(self) -> Identity:
+        """What finds the sample again. The rows are read through once; not at all where the same files were before."""
         self._check_open()
-        if self._rows_read is None:
-            read = self._read_all()
-            if read[0].n != self.n:
+        if self._identity is None and self._known is not None:
+            self._identity = self._known.identity
+        if self._identity is None:
+            content, columns = self._read_all()
+            if content.n != self.n:
                 raise SampleUnavailable(CHANGED)
-            self._rows_read = read
-        return self._rows_read
+            self._identity = Identity.of(self.schema, content, columns)
+            self._remember()
+        return self._identity
 
     def key_sketch(self) -> Sketch | None:
         """A sketch of the row keys, for finding samples that share rows; None where no row key is declared."""
         self._check_open()
         if self.row_key is not None and self._sketch is None:
-            self._sketch = self._key_sketch(self.schema[self.row_key])
+            if self._known is not None:
+                self._sketch = self._known.sketches.get(self.row_key)
+            if self._sketch is None:
+                self._sketch = self._key_sketch(self.schema[self.row_key])
+                self._remember()
         return self._sketch
+
+    def _remember(self) -> None:
+        """Keep what was found out for the next time that the same files are opened."""
+        if self._memory is None or self._identity is None:
+            return
+        sketches = {} if self.row_key is None or self._sketch is None else {self.row_key: self._sketch}
+        self._memory.remember(Known(self.schema, self.n, self._identity, sketches))
 
     def _read_all(self) -> Read:
         content, columns = Content(), dict[str, ColumnSummary]()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.core import arguments
 from holdfast.core.extras import named_extras
-from holdfast.data.files import Files
+from holdfast.data.files import Files, is_elsewhere
+from holdfast.data.identity import Memory
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Declared, Schema, of_one_kind
 from holdfast.errors import InvalidParameter, SampleUnavailable
@@ -16,9 +17,27 @@ from holdfast.errors import InvalidParameter, SampleUnavailable
 if TYPE_CHECKING:
     import polars as pl
 
-Engine = Literal["numpy", "polars", "duckdb", "postgres", "spark"]
-ENGINES: tuple[Engine, ...] = ("numpy", "polars", "duckdb", "postgres", "spark")
-_DATABASES = (".duckdb", ".ddb")
+Engine = Literal["numpy", "polars", "duckdb", "postgres", "spark", "ibis"]
+ENGINES: tuple[Engine, ...] = ("numpy", "polars", "duckdb", "postgres", "spark", "ibis")
+DATABASE_FILES = (".duckdb", ".ddb")
+"""What names of database files end with."""
+DATABASES = (
+    *(
+        "athena",
+        "bigquery",
+        "clickhouse",
+        "databricks",
+        "druid",
+        "exasol",
+        "flink",
+        "impala",
+        "mssql",
+        "mysql",
+        "oracle",
+    ),
+    *("risingwave", "singlestoredb", "snowflake", "sqlite", "trino"),
+)
+"""What addresses of databases begin with that are asked through Ibis."""
 
 
 @named_extras()
@@ -40,10 +59,13 @@ def table(
     source : mapping of arrays, data frame, path or address
         A dict of columns; a pandas, polars or Arrow frame (a lazy one is collected); a `.parquet` or `.csv` file or a
         folder of Parquet files, which are streamed unless they are small; a `.duckdb` database; a `postgresql://`
-        address; a Spark data frame.
-    engine : {"numpy", "polars", "duckdb", "postgres", "spark"}, optional
+        address; any other address that Ibis reads, such as `mysql://` or `sqlite://`; an Ibis table; a Spark data
+        frame. Parquet files may also be given as a list, as a pattern such as `parts/*.parquet`, as folders called
+        `column=value`, as a table of Delta Lake or Iceberg, and by an `s3://`, `gs://`, `az://` or `https://` address.
+    engine : {"numpy", "polars", "duckdb", "postgres", "spark", "ibis"}, optional
         By default polars for columns, frames and files, and what a database or a Spark frame needs. `numpy` takes a
-        dict of columns, `duckdb` also takes files, and `spark` also takes Parquet files.
+        dict of columns, `duckdb` also takes files, `spark` also takes Parquet files, and `ibis` takes every address of
+        a database, also PostgreSQL's.
     table : str, optional
         The table or view of a database: `"people"` or `"census.people"`.
     schema : Schema or mapping, optional
@@ -58,8 +80,9 @@ def table(
         Seconds after which PostgreSQL ends a statement.
     memory_mb : int, optional
         The most memory that DuckDB may use, in millions of bytes.
-    session : SparkSession, optional
-        For files behind Spark; by default the active one, or a new one.
+    session : SparkSession or str, optional
+        For files behind Spark; by default the active one, or a new one. `spark://host:7077` and `sc://host:15002` make
+        one there.
 
     Raises
     ------
@@ -97,8 +120,17 @@ def _opened(
     memory_mb: int | None,
     session: Any,
 ) -> Sample:
-    if table is not None and chosen not in ("duckdb", "postgres"):
+    of_database = chosen in ("duckdb", "postgres", "ibis") and isinstance(source, (str, Path))
+    if table is not None and not of_database and not _is_cluster(source):
         raise InvalidParameter(f"table must be left out for a source behind {chosen}")
+    if chosen == "ibis":
+        from holdfast.data.engines.ibis_sample import IbisSample
+
+        if not isinstance(source, (str, Path)):
+            return IbisSample.of_table(source, schema, row_key)
+        if table is None:
+            raise InvalidParameter("table must name the table of the database that holds the rows")
+        return IbisSample.of_address(str(source), table, schema, row_key)
     if chosen == "postgres":
         from holdfast.data.engines.postgres_sample import PostgresSample
 
@@ -106,15 +138,19 @@ def _opened(
             raise InvalidParameter("table must name the table of the database that holds the rows")
         return PostgresSample.open(source, table, schema, row_key, timeout)
     if chosen == "spark":
+        if table is None and _is_cluster(source):
+            raise InvalidParameter("table must name the table of the cluster that holds the rows")
         from holdfast.data.engines.spark_sample import SparkSample
 
-        return SparkSample.open(source, schema, row_key, session)
+        return SparkSample.open(source, schema, row_key, session, table)
     if chosen == "duckdb":
         from holdfast.data.engines.duckdb_sample import DuckDBSample
 
-        path = Path(source)
-        rows = path if path.suffix.lower() in _DATABASES else Files.at(path)
-        return DuckDBSample.open(rows, table, schema, row_key, memory_mb)
+        if isinstance(source, (str, Path)) and Path(source).suffix.lower() in DATABASE_FILES:
+            return DuckDBSample.open(Path(source), table, schema, row_key, memory_mb)
+        files = Files.at(source)
+        memory = Memory.of(files, chosen, schema)
+        return DuckDBSample.open(files, table, schema, row_key, memory_mb, memory)
     if isinstance(source, Mapping) and schema is not None:
         source = _with_declared_gaps(source, schema if isinstance(schema, Schema) else Schema(schema))
     if chosen == "numpy":
@@ -123,8 +159,9 @@ def _opened(
         return NumPySample.open(source, schema, row_key)
     from holdfast.data.engines.polars_sample import PolarsSample
 
-    if isinstance(source, (str, Path)):
-        return PolarsSample.of_files(Files.at(Path(source)), schema, row_key)
+    if isinstance(source, (str, Path)) or _names_files(source):
+        files = Files.at(source)
+        return PolarsSample.of_files(files, schema, row_key, Memory.of(files, chosen, schema))
     return PolarsSample.of_frame(_frame(source), schema, row_key)
 
 
@@ -153,27 +190,46 @@ def _engine(source: Any, wanted: Engine | None) -> Engine:
     """The engine for a source: the one that is wanted, where it can be."""
     scheme = source.partition("://")[0] if isinstance(source, str) and "://" in source else None
     if scheme in ("postgresql", "postgres"):
-        able: tuple[Engine, ...] = ("postgres",)
+        able: tuple[Engine, ...] = ("postgres", "ibis")
+    elif scheme in DATABASES:
+        able = ("ibis",)
+    elif _is_cluster(source):
+        able = ("spark",)
+    elif is_elsewhere(source):
+        able = ("polars", "spark")
     elif scheme is not None:
         if wanted != "spark":
             raise InvalidParameter(
-                "source must be a file on this machine or begin with postgresql://; what begins with "
+                f"source must be a file on this machine or begin with postgresql://, {'://, '.join(DATABASES[:-1])}:// "
+                f"or {DATABASES[-1]}://; what begins with "
                 f"{scheme[:20]}:// must be written to a Parquet file here first, or opened with engine='spark' where "
                 "it is a folder of Parquet files that Spark can read"
             )
         able = ("spark",)
-    elif isinstance(source, (str, Path)):
-        suffix = Path(source).suffix.lower()
-        able = ("duckdb",) if suffix in _DATABASES else ("polars", "duckdb", "spark")
+    elif isinstance(source, (str, Path)) or _names_files(source):
+        suffix = Path(source).suffix.lower() if isinstance(source, (str, Path)) else ".parquet"
+        able = ("duckdb",) if suffix in DATABASE_FILES else ("polars", "duckdb", "spark")
         if suffix == ".csv":
             able = ("polars", "duckdb")
     elif type(source).__module__.startswith("pyspark."):
         able = ("spark",)
+    elif type(source).__module__.startswith("ibis."):
+        able = ("ibis",)
     else:
         able = ("polars", "numpy") if isinstance(source, Mapping) else ("polars",)
     if wanted is not None and wanted not in able:
         raise InvalidParameter(f"engine must be {' or '.join(able)} for this source, got {wanted!r}")
     return wanted or able[0]
+
+
+def _is_cluster(source: Any) -> bool:
+    """Whether a source is the address of a Spark cluster."""
+    return isinstance(source, str) and source.partition("://")[0] in ("spark", "sc") and "://" in source
+
+
+def _names_files(source: Any) -> bool:
+    """Whether a source is a list of names of files."""
+    return isinstance(source, (list, tuple)) and bool(source) and all(isinstance(one, (str, Path)) for one in source)
 
 
 def _frame(source: Any) -> pl.LazyFrame:

@@ -27,7 +27,7 @@ Rows = npt.ArrayLike | Iterable[npt.ArrayLike]
 """An array with one value a row, or an iterator of such arrays: chunks, in row order."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(slots=True, repr=False)
 class Summary:
     """What a question's values add up to. Secret: shown in no repr.
 

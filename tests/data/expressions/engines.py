@@ -120,7 +120,7 @@ def by_ibis(
 
     types = {"row": "int64", **{c.name: ibis_type(c, _raw(schema, c.name)) for c in schema}}
     table = ibis.table(types, name=name)
-    numbered = table.select("row", **{c.name: ibis_columns._read(table, c) for c in schema})
+    numbered = table.select("row", **{c.name: ibis_columns._read(table, c, ibis_columns._number) for c in schema})
     if keep is not None:
         keep(ibis.to_sql(numbered, dialect=backend.name), "kept")
         numbered = ibis.table(numbered.schema(), name="kept")

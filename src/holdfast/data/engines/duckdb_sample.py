@@ -15,6 +15,7 @@ from holdfast.data.engines.sql_columns import RawType, kind_of
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
 from holdfast.data.files import Files, check_texts, parquet_raw, parquet_types, reading
 from holdfast.data.fingerprint import Batch
+from holdfast.data.identity import Known, Memory
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Declared, Kind, settled
 from holdfast.errors import InvalidParameter, SampleUnavailable
@@ -59,8 +60,10 @@ class DuckDBSample(Sample):
         n: int,
         row_key: str | None = None,
         files: Files | None = None,
+        memory: Memory | None = None,
+        known: Known | None = None,
     ) -> None:
-        super().__init__(statements.schema, n, row_key)
+        super().__init__(statements.schema, n, row_key, memory, known)
         self._connection, self._statements, self._files = connection, statements, files
         self._csv = files.path if files is not None and files.format == "csv" else None
 
@@ -72,6 +75,7 @@ class DuckDBSample(Sample):
         declared: Declared = None,
         row_key: str | None = None,
         memory_mb: int | None = None,
+        memory: Memory | None = None,
     ) -> Self:
         """A sample of files, or of a table in a database file.
 
@@ -87,25 +91,28 @@ class DuckDBSample(Sample):
             The column that names the person behind a row.
         memory_mb : int, optional
             The most memory that DuckDB may use, in millions of bytes.
+        memory : Memory, optional
+            Where earlier openings of the files are remembered. Files that it knows are not examined again.
         """
         files = source if isinstance(source, Files) else None
         if files is None and table is None:
             raise InvalidParameter("table must name the table of the database that holds the rows")
+        known = memory.recall() if memory is not None else None
         with _reading(files):
             connection = _connect(source, memory_mb)
         try:
             with _reading(files):
                 if files is not None and files.format == "csv":
-                    schema, n = csv_files.examine(files.path, declared)
+                    schema, n = (known.schema, known.n) if known else csv_files.examine(files.path, declared)
                     held = {column.name: _RAW[column.kind] for column in schema}
-                    return cls(connection, Statements("duckdb", schema, held, _CSV), n, row_key, files)
+                    return cls(connection, Statements("duckdb", schema, held, _CSV), n, row_key, files, memory, known)
                 rows, types, raw = _parquet(files) if files is not None else _table(connection, str(table))
                 schema = settled({name: kind_of(r) for name, r in raw.items()}, declared, types)
-                if files is not None:
+                if files is not None and known is None:
                     check_texts(files, schema)
                 used = {name: r for name, r in raw.items() if r is not None and name in schema}
                 n = int(connection.execute(f"select count(*) from {rows}").fetchall()[0][0])
-            return cls(connection, Statements("duckdb", schema, used, rows), n, row_key, files)
+            return cls(connection, Statements("duckdb", schema, used, rows), n, row_key, files, memory, known)
         except BaseException:
             connection.close()
             raise
@@ -175,10 +182,18 @@ def _connect(source: Files | Path, memory_mb: int | None) -> duckdb.DuckDBPyConn
 
 def _parquet(files: Files) -> tuple[str, Mapping[str, Any], dict[str, RawType | None]]:
     """How statements name the rows of Parquet files, what the types of their columns are, and what Ibis is told."""
-    listed = ", ".join(_literal(name) for name in files.names)
     types = parquet_types(files)
     raw = {name: parquet_raw(type_) for name, type_ in types.items()}
-    return f"read_parquet([{listed}], hive_partitioning = false)", types, raw
+    parts = []
+    for held, names in files.groups():
+        listed = ", ".join(_literal(name) for name in names)
+        rows = f"read_parquet([{listed}], hive_partitioning = false)"
+        named = [
+            f'cast({_written(value)} as {"bigint" if c in files.whole else "varchar"}) as "{c}"'
+            for c, value in held.items()
+        ]
+        parts.append(f"select *, {', '.join(named)} from {rows}" if named else rows)
+    return parts[0] if not files.held else f"({' union all by name '.join(parts)})", types, raw
 
 
 def _table(
@@ -188,6 +203,10 @@ def _table(
     rows = _quoted(table)
     types = {name: str(type_) for name, type_, *_ in connection.execute(f"describe select * from {rows}").fetchall()}
     return rows, types, {name: _raw(type_) for name, type_ in types.items()}
+
+
+def _written(value: int | str | None) -> str:
+    return "null" if value is None else _literal(str(value))
 
 
 def _literal(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -12,9 +13,10 @@ from holdfast.data import csv_files, fingerprint
 from holdfast.data.engines.passes import Pass
 from holdfast.data.engines.sql_columns import kind_of
 from holdfast.data.expressions import polars_columns
-from holdfast.data.files import Files, check_texts, parquet_raw, parquet_types, reading
+from holdfast.data.files import CHANGED, Files, Held, check_texts, opened, parquet_raw, parquet_types, reading
 from holdfast.data.fingerprint import Batch
-from holdfast.data.sample import CHANGED, Sample, Sums
+from holdfast.data.identity import Known, Memory
+from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Declared, Kind, Schema, settled
 from holdfast.data.statistics.request import Plan
 from holdfast.errors import SampleUnavailable
@@ -47,8 +49,10 @@ class PolarsSample(Sample):
         n: int,
         row_key: str | None = None,
         files: Files | None = None,
+        memory: Memory | None = None,
+        known: Known | None = None,
     ) -> None:
-        super().__init__(schema, n, row_key)
+        super().__init__(schema, n, row_key, memory, known)
         self._frame, self._files = frame, files
         streamed = frame is not None and (n > SMALL or (files is not None and files.format == "parquet"))
         self._how: Literal["in-memory", "streaming"] = "streaming" if streamed else "in-memory"
@@ -63,22 +67,26 @@ class PolarsSample(Sample):
         return cls(_handed(frame, schema), schema, int(frame.select(pl.len()).collect().item()), row_key)
 
     @classmethod
-    def of_files(cls, files: Files, declared: Declared = None, row_key: str | None = None) -> Self:
-        """A sample of files: Parquet is scanned, CSV is read batch by batch, or once where it is small."""
+    def of_files(
+        cls, files: Files, declared: Declared = None, row_key: str | None = None, memory: Memory | None = None
+    ) -> Self:
+        """A sample of files: Parquet is scanned, CSV is read batch by batch, or once where it is small.
+
+        Files whose content `memory` knows are not examined again.
+        """
         import polars as pl
 
+        known = memory.recall() if memory is not None else None
         with _reading(files):
             if files.format == "csv":
-                schema, n = csv_files.examine(files.path, declared)
+                schema, n = (known.schema, known.n) if known else csv_files.examine(files.path, declared)
                 held = files.size <= HELD
                 parts = list(_csv_frames(files.path, schema, schema.names)) if held and n else []
-                return cls(pl.concat(parts).lazy() if parts else None, schema, n, row_key, files)
-            types = parquet_types(files)
-            schema = settled({name: kind_of(parquet_raw(type_)) for name, type_ in types.items()}, declared, types)
-            check_texts(files, schema)
+                return cls(pl.concat(parts).lazy() if parts else None, schema, n, row_key, files, memory, known)
+            schema = known.schema if known else _examined(files, declared)
             scanned = _handed(_scan(files, schema), schema)
-            n = int(scanned.select(pl.len()).collect(engine="streaming").item())
-        return cls(scanned, schema, n, row_key, files)
+            n = known.n if known else int(scanned.select(pl.len()).collect(engine="streaming").item())
+        return cls(scanned, schema, n, row_key, files, memory, known)
 
     def _add_up(self, work: Sequence[Pass]) -> Sums:
         import polars as pl
@@ -136,8 +144,11 @@ class PolarsSample(Sample):
         if self._files is not None and self._files.format == "parquet":
             # Arrow reads a page after the other; polars would read ahead of us, up to the whole file.
             for name in self._files.names:
-                with pq.ParquetFile(name, pre_buffer=False) as file:
-                    yield from file.iter_batches(ROWS, columns=columns, use_threads=False)
+                named = {column: value for column, value in self._files.held.get(name, {}).items() if column in columns}
+                inside = [column for column in columns if column not in named]
+                with pq.ParquetFile(opened(name), pre_buffer=False) as file:
+                    for part in file.iter_batches(ROWS, columns=inside, use_threads=False):
+                        yield _with(part, named, self._files.whole) if named else part
             return
         for part in self._frame.select(columns).collect_batches(
             chunk_size=ROWS, maintain_order=True, engine="streaming"
@@ -145,10 +156,22 @@ class PolarsSample(Sample):
             yield part.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
+def _examined(files: Files, declared: Declared) -> Schema:
+    """The columns of Parquet files, whose texts are read through."""
+    types = parquet_types(files)
+    schema = settled({name: kind_of(parquet_raw(type_)) for name, type_ in types.items()}, declared, types)
+    check_texts(files, schema)
+    return schema
+
+
 def _scan(files: Files, schema: Schema) -> pl.LazyFrame:
     """A frame that streams Parquet files of one form."""
     import polars as pl
 
+    if files.held:
+        return pl.concat(
+            [_scan_named(replace(files, held={}), names, held, files.whole, schema) for held, names in files.groups()]
+        )
     parts = [pl.scan_parquet([name], hive_partitioning=False, glob=False) for name in files.names]
     types = [part.collect_schema() for part in parts]
     if all(one[name] == types[0][name] for one in types for name in schema.names):
@@ -156,6 +179,27 @@ def _scan(files: Files, schema: Schema) -> pl.LazyFrame:
     # Some hold their texts as categories, or as other categories.
     texts = [pl.col(column.name).cast(pl.String) for column in schema if column.kind == "text"]
     return pl.concat([part.with_columns(texts).select(schema.names) for part in parts])
+
+
+def _scan_named(files: Files, names: list[str], held: Held, whole: frozenset[str], schema: Schema) -> pl.LazyFrame:
+    """The files below folders of one name, with the columns that the name holds."""
+    import polars as pl
+
+    inside = [column for column in schema if column.name not in held]
+    some = replace(files, state=tuple(one for one in files.state if one[0] in names))
+    frame = _scan(some, Schema(inside)) if inside else pl.scan_parquet(names, hive_partitioning=False, glob=False)
+    named = [pl.lit(value, pl.Int64 if column in whole else pl.String).alias(column) for column, value in held.items()]
+    return frame.with_columns(named).select(schema.names)
+
+
+def _with(part: Any, named: Held, whole: frozenset[str]) -> Any:
+    """A batch with the columns that the names of its folders hold."""
+    import pyarrow as pa
+
+    for column, value in named.items():
+        kind = pa.int64() if column in whole else pa.string()
+        part = part.append_column(column, pa.repeat(pa.scalar(value, kind), part.num_rows))
+    return part
 
 
 def _csv_frames(path: Path, schema: Schema, columns: Iterable[str]) -> Iterator[pl.DataFrame]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Self, TypeVar
 
 from holdfast.core import arguments
+from holdfast.data import fingerprint
 from holdfast.data.engines.passes import Pass
 from holdfast.data.engines.sql_columns import RawType, kind_of
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
-from holdfast.data.fingerprint import Batch, Sketch, held
-from holdfast.data.sample import CHANGED, Read, Sample, Sums
+from holdfast.data.files import CHANGED
+from holdfast.data.fingerprint import Batch, Sketch
+from holdfast.data.sample import Read, Sample, Sums
 from holdfast.data.schema import Column, Declared, Schema, settled
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 T = TypeVar("T")
 
-_ROWS = 1 << 15
+_BLOCK = 1 << 20
+"""Bytes that are parsed at a time."""
 _TYPES: dict[str, RawType] = {
     **dict.fromkeys(["smallint", "integer", "bigint"], "int64"),
     "real": "float32",
@@ -43,13 +47,21 @@ left join pg_catalog.pg_collation c on c.oid = a.attcollation
 where a.attrelid = %s::oid and a.attnum > 0 and not a.attisdropped order by a.attnum
 """
 _TABLE = """
-select c.oid, n.nspname, c.relname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+select c.oid, n.nspname, c.relname, c.relkind in ('r', 'm', 'p')
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where c.oid = to_regclass(%s) and c.relkind in ('r', 'v', 'm', 'p', 'f')
 """
+_VERSIONS = "select count(*), sum(hashint8extended(xmin::text::bigint, 0)) from {table}"
+"""How many rows there are, and what the transactions that wrote them add up to, each hashed."""
 
 
 class PostgresSample(Sample):
     """Rows of a table or view. What it reads in one call of `measure` is one snapshot of the database.
+
+    Every row of a table says which transaction wrote it. What these add up to, as a multiset, is read when the table is
+    opened and again for a question, in the snapshot of the question, unless that snapshot sees the same transactions as
+    the last one that was compared: so a row that was changed, exchanged or put back is found. Rows behind a view or in
+    a foreign table do not say it: there only their number is compared.
 
     The connection can only read, is opened again once where it was lost, and gives up after `timeout` seconds.
     """
@@ -60,6 +72,8 @@ class PostgresSample(Sample):
     def __init__(self, link: _Link, table: _Table, schema: Schema, n: int, row_key: str | None = None) -> None:
         super().__init__(schema, n, row_key)
         self._link, self._table = link, table
+        self._versions: tuple[Any, ...] | None = None
+        self._seen: tuple[object, str] | None = None
         types = {name: _TYPES[table.types[name]] for name in schema.names}
         self._statements = Statements("postgres", schema, types, table.quoted)
 
@@ -90,7 +104,9 @@ class PostgresSample(Sample):
             kinds = {name: kind_of(_TYPES.get(type_)) for name, type_ in found.types.items()}
             schema = settled(kinds, declared, found.types)
             n = link.run(lambda connection: _one(connection, f"select count(*) from {found.quoted}"))
-            return cls(link, found, schema, int(n), row_key)
+            sample = cls(link, found, schema, int(n), row_key)
+            link.run(sample._compare)
+            return sample
         except BaseException:
             link.close()
             raise
@@ -100,27 +116,54 @@ class PostgresSample(Sample):
 
         def added(connection: Any) -> Sums:
             sums: Sums = {}
-            self._table.check(connection, self.schema)
+            self._compare(connection)
             for some, statement in statements:
                 gather(sums, some, connection.execute(statement).fetchall(), self.n)
             return sums
 
         return self._link.run(added)
 
+    def _compare(self, connection: Any) -> None:
+        """Refuse to go on where the table, a column or a row is not what it was when the sample was opened."""
+        self._table.check(connection, self.schema)
+        if not self._table.has_versions:
+            return
+        # The same snapshot, seen by the same connection, has the same rows: no transaction ended in between.
+        seen = (connection, _one(connection, "select txid_current_snapshot()::text"))
+        if self._seen is not None and self._seen[0] is connection and self._seen[1] == seen[1]:
+            return
+        versions = connection.execute(_VERSIONS.format(table=self._table.quoted)).fetchone()
+        if self._versions is None:
+            self._versions = versions
+        if versions != self._versions or versions[0] != self.n:
+            raise SampleUnavailable(CHANGED)
+        self._seen = seen
+
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The rows through a cursor on the server, some thousands at a time."""
+        """The rows as a stream of text that Arrow reads into columns."""
         import pyarrow as pa
+        from pyarrow import csv as arrow_csv
 
         types = {"number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
+        convert = arrow_csv.ConvertOptions(
+            column_types={name: types.get(self.schema[name].kind, pa.int64()) for name in columns},
+            null_values=[""],
+            true_values=["t"],
+            false_values=["f"],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
         with self._link.connected() as connection, connection.transaction():
-            self._table.check(connection, self.schema)
-            with connection.cursor("holdfast", binary=True) as cursor:
-                cursor.execute(self._statements.rows(columns))
-                while rows := cursor.fetchmany(_ROWS):
-                    yield {
-                        name: held(self.schema[name], pa.array(values, types.get(self.schema[name].kind, pa.int64())))
-                        for name, values in zip(columns, zip(*rows, strict=True), strict=True)
-                    }
+            self._compare(connection)
+            with (
+                connection.cursor() as cursor,
+                cursor.copy(f"copy ({self._statements.rows(columns)}) to stdout (format csv)") as copy,
+            ):
+                source = pa.PythonFile(_Copied(copy), mode="r")
+                reading = arrow_csv.ReadOptions(column_names=list(columns), block_size=_BLOCK, use_threads=False)
+                parsing = arrow_csv.ParseOptions(newlines_in_values=True)
+                for part in arrow_csv.open_csv(source, reading, parsing, convert):
+                    yield fingerprint.batch(self.schema, columns, part)
 
     def _again(self, work: Callable[[], T]) -> T:
         return self._link.again(work)
@@ -137,11 +180,32 @@ class PostgresSample(Sample):
         self._link.close()
 
 
+class _Copied(io.RawIOBase):
+    """The bytes that PostgreSQL copies out, as a file that is read once."""
+
+    def __init__(self, copy: Any) -> None:
+        self._copy, self._rest = copy, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            part = self._copy.read()
+            if not part:
+                return 0
+            self._rest = memoryview(part)
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+
 class _Table:
     """A table as it was found: where it is and what its columns are."""
 
-    def __init__(self, oid: int, database: str, name: str, types: Mapping[str, str]) -> None:
+    def __init__(self, oid: int, database: str, name: str, has_versions: bool, types: Mapping[str, str]) -> None:
         self.oid, self.database, self.name, self.types = oid, database, name, types
+        self.has_versions = has_versions
         self.quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (database, name))
 
     @classmethod
@@ -153,7 +217,7 @@ class _Table:
         row = connection.execute(_TABLE, (named,)).fetchone()
         if row is None:
             raise SampleUnavailable(f"there is no table {table} that this user may see")
-        return cls(row[0], row[1], row[2], cls._types(connection, row[0]))
+        return cls(row[0], row[1], row[2], row[3], cls._types(connection, row[0]))
 
     @staticmethod
     def _types(connection: Any, oid: int) -> dict[str, str]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Self
 
+from holdfast.core.extras import named_extras
 from holdfast.data import fingerprint
 from holdfast.data.engines.passes import Pass
 from holdfast.data.engines.sql_columns import RawType, handed, kind_of
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
-from holdfast.data.files import Files, check_texts, parquet_raw, parquet_types, parts_differ
+from holdfast.data.files import CHANGED, Files, check_texts, is_elsewhere, parquet_raw, parquet_types, parts_differ
 from holdfast.data.fingerprint import Batch, ColumnSummary, Content, Sketch, added, summaries
-from holdfast.data.sample import CHANGED, Read, Sample, Sums
+from holdfast.data.sample import Read, Sample, Sums
 from holdfast.data.schema import Column, Declared, Schema, settled
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
@@ -34,14 +37,19 @@ _TYPES: dict[str, RawType] = {
     "timestamp": "timestamptz",
     "timestamp_ntz": "timestamp",
 }
-_NO_WORKER = ("Cannot run program", "PYTHON_VERSION_MISMATCH", "ModuleNotFoundError", "ImportError")
+_NO_WORKER = (
+    *("Cannot run program", "PYTHON_VERSION_MISMATCH", "ModuleNotFoundError", "ImportError", "PACKAGE_NOT_INSTALLED"),
+    *("Python worker exited unexpectedly", "Python worker failed to connect back", "No module named"),
+)
 """What Spark's errors say where workers have another Python, or one without Holdfast or Arrow."""
 
 
 class SparkSample(Sample):
     """Rows of a Spark data frame, or of Parquet files that Spark's workers can reach.
 
-    Fingerprints and key sketches are made by the workers, so Holdfast must be installed there too.
+    Fingerprints and key sketches are made by the workers, so Holdfast must be installed there too. Where no file of
+    this machine can be watched, every statement adds up a digest of the columns that it reads, so that changed rows are
+    found.
     """
 
     engine = "spark"
@@ -58,6 +66,7 @@ class SparkSample(Sample):
     ) -> None:
         super().__init__(statements.schema, n, row_key)
         self._frame, self._statements, self._paths, self._files = frame, statements, paths, files
+        self._seen: dict[str, int] = {}
 
     @classmethod
     def open(
@@ -65,28 +74,34 @@ class SparkSample(Sample):
         source: Any,
         declared: Declared = None,
         row_key: str | None = None,
-        session: SparkSession | None = None,
+        session: SparkSession | str | None = None,
+        table: str | None = None,
     ) -> Self:
         """A sample of a data frame, or of Parquet files at a path that Spark can read.
 
         Parameters
         ----------
         source : DataFrame, str or Path
-            The rows.
+            The rows; with `table` the address of a cluster, `spark://host:7077` or `sc://host:15002`.
         declared : Schema or mapping, optional
             The columns that questions may use.
         row_key : str, optional
             The column that names the person behind a row.
-        session : SparkSession, optional
-            By default the one that is active, or a new one.
+        session : SparkSession or str, optional
+            By default the one that is active, or a new one; an address makes a session there.
+        table : str, optional
+            A table of the cluster's catalog: `"people"` or `"census.people"`.
         """
         with _reading():
             files, watched, paths, frame = None, None, [], source
-            if isinstance(source, (str, Path)):
+            if table is not None:
+                frame = _session(str(source)).table(table)
+            elif isinstance(source, (str, Path, list, tuple)):
                 running = _session(session)
                 files, watched = _local(source, running)
-                paths = [str(source)] if files is None else files.names
-                frame = running.read.parquet(*paths)
+                given = [source] if isinstance(source, (str, Path)) else source
+                paths = [str(one) for one in given] if files is None else files.names
+                frame = _read(running, paths, files)
             types: dict[str, Any] = dict(frame.dtypes)
             raw = {name: _TYPES.get(type_.partition("(")[0]) for name, type_ in types.items()}
             if files is not None:  # the types are what they are for the other engines
@@ -102,25 +117,33 @@ class SparkSample(Sample):
             kept = frame.select([f"`{name}`" for name in used])
             n = int(kept.count())
         view = f"holdfast_rows_{token_hex(8)}"
-        return cls(kept, Statements("pyspark", schema, used, view), n, row_key, paths, watched)
+        digest = _digest if watched is None else None
+        sample = cls(kept, Statements("pyspark", schema, used, view, digest=digest), n, row_key, paths, watched)
+        sample._seen = sample._digests()
+        return sample
 
-    def _add_up(self, work: Sequence[Pass]) -> Sums:
-        sums: Sums = {}
+    def _rows(self, statements: Sequence[str]) -> list[list[Any]]:
+        """The rows that statements give: sums, a row for each cell, and never rows of the sample."""
         with _reading(self._files):
             frame, view = self._current(), self._statements.name
             frame.createOrReplaceTempView(view)
             try:
-                for some in bundles(work, self.at_once):
-                    gather(sums, some, frame.sparkSession.sql(self._statements.of(some)).collect(), self.n)
+                return [list(frame.sparkSession.sql(statement).collect()) for statement in statements]
             finally:
                 frame.sparkSession.catalog.dropTempView(view)
+
+    def _add_up(self, work: Sequence[Pass]) -> Sums:
+        sums: Sums = {}
+        bundled = list(bundles(work, self.at_once))
+        for some, rows in zip(bundled, self._rows([self._statements.of(some) for some in bundled]), strict=True):
+            gather(sums, some, rows, self.n, self._statements.expected(some, self._seen))
         return sums
 
     def _current(self) -> DataFrame:
         """The rows; files are looked at again, so that other types under the same path are found."""
         if not self._paths:
             return self._frame
-        again = self._frame.sparkSession.read.parquet(*self._paths)
+        again = _read(self._frame.sparkSession, self._paths, self._files)
         found = {name: type_ for name, type_ in again.dtypes if name in self.schema}
         if found != dict(self._frame.dtypes):
             raise SampleUnavailable(CHANGED)
@@ -139,12 +162,14 @@ class SparkSample(Sample):
             for row in frame.mapInArrow(_packed, "part binary").toLocalIterator(prefetchPartitions=True):
                 for part in pa.ipc.open_stream(bytes(row[0])):
                     yield fingerprint.batch(self.schema, columns, part)
+        self._check_digests()
 
     def _read_all(self) -> Read:
         """Each worker adds up its own rows; numbers come back, not rows."""
         with _reading(self._files):
             counted = functools.partial(_contents, self.schema.to_dict())
             parts = self._handed(self._statements.types).mapInArrow(counted, "part string").collect()
+        self._check_digests()
         content, columns = Content(), dict[str, ColumnSummary]()
         for part in parts:
             plain = json.loads(part[0])
@@ -152,11 +177,20 @@ class SparkSample(Sample):
             columns = added(columns, {name: ColumnSummary.from_dict(one) for name, one in plain["columns"].items()})
         return content, columns
 
+    def _digests(self) -> dict[str, int]:
+        return self._statements.digests(lambda statement: self._rows([statement])[0], self.n)
+
+    def _check_digests(self) -> None:
+        """Refuse rows that were read on the way to Python where they are not those of the digests."""
+        if self._digests() != self._seen:
+            raise SampleUnavailable(CHANGED)
+
     def _key_sketch(self, column: Column) -> Sketch:
         sketched = functools.partial(_sketches, column.to_dict())
         with _reading(self._files):
             frame = self._handed([column.name])
             parts = frame.mapInArrow(sketched, "hashes array<string>, below string").collect()
+        self._check_digests()
         whole = Sketch()
         for part in parts:
             whole = whole.merged(Sketch.from_dict({"hashes": part[0], "below": part[1]}))
@@ -202,19 +236,41 @@ def _sketches(plain: dict[str, Any], parts: Any) -> Any:
     yield pa.record_batch({"hashes": hashes, "below": [sketched["below"]]})
 
 
-def _local(source: str | Path, session: SparkSession) -> tuple[Files | None, Files | None]:
+def _local(source: str | Path | Sequence[str | Path], session: SparkSession) -> tuple[Files | None, Files | None]:
     """Where Spark reads this machine's files: those that the other engines would read, and all that are watched.
 
     Both are None where the files are elsewhere; the first is None for folders of folders, which Spark alone reads.
     """
     settings = getattr(session, "_jsc", None)
-    if settings is None or not str(settings.hadoopConfiguration().get("fs.defaultFS")).startswith("file:"):
+    if (
+        is_elsewhere(source)
+        or settings is None
+        or not str(settings.hadoopConfiguration().get("fs.defaultFS")).startswith("file:")
+    ):
         return None, None
     try:
-        files = Files.at(Path(source))
+        files = Files.at(source)
     except (InvalidParameter, SampleUnavailable):
+        if not isinstance(source, (str, Path)):
+            raise
         return None, Files.below(Path(source))
     return files, files
+
+
+def _read(session: SparkSession, paths: Sequence[str], files: Files | None) -> DataFrame:
+    """Parquet files; those of this machine with the columns that the names of their folders hold, as elsewhere."""
+    if files is None or not files.held:
+        return session.read.parquet(*paths)
+    from pyspark.sql import functions
+
+    parts = []
+    for held, names in files.groups():
+        part = session.read.parquet(*names)
+        for column, value in held.items():
+            kind = "bigint" if column in files.whole else "string"
+            part = part.withColumn(column, functions.lit(value).cast(kind))
+        parts.append(part)
+    return functools.reduce(lambda one, other: one.unionByName(other), parts)
 
 
 def _check_parts(frame: DataFrame) -> None:
@@ -228,10 +284,42 @@ def _check_parts(frame: DataFrame) -> None:
                 raise parts_differ("that Spark reads", column, first.get(column), types.get(column))
 
 
-def _session(given: SparkSession | None) -> SparkSession:
+def _digest(value: Any) -> Any:
+    """A value as a whole number below 2**30 in size, in Spark's own words."""
+    import ibis
+
+    return ibis.coalesce(value.hash().cast("int64") % (1 << 30), ibis.literal(7, type="int64"))
+
+
+def _session(given: SparkSession | str | None) -> SparkSession:
+    """The session that is given or active, or a new one; its workers on this machine run this Python."""
     from pyspark.sql import SparkSession
 
-    return given or SparkSession.getActiveSession() or SparkSession.builder.appName("holdfast").getOrCreate()
+    if isinstance(given, str):
+        builder = SparkSession.builder.appName("holdfast")
+        scheme = given.partition("://")[0]
+        if scheme == "sc":
+            with named_extras("spark-connect"):
+                return builder.remote(given).getOrCreate()
+        if scheme not in ("spark", "yarn", "k8s") and not given.startswith("local"):
+            raise InvalidParameter(
+                "session must be a Spark session, or an address such as spark://host:7077 or sc://host:15002, got one "
+                f"that begins with {scheme[:20]!r}"
+            )
+        made = builder.master(given).getOrCreate()
+        if made.sparkContext.master != given:
+            raise InvalidParameter(
+                "session must be a Spark session where one runs in this process already: there can be one alone, and "
+                "it is of another cluster; stop it first"
+            )
+        given = made
+    session = given or SparkSession.getActiveSession() or SparkSession.builder.appName("holdfast").getOrCreate()
+    if getattr(session, "_jsc", None) is not None:
+        context = session.sparkContext
+        named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+        if not named and str(context.master).partition("[")[0] in ("local", "local-cluster"):
+            context.pythonExec = sys.executable  # else it would be whatever is called python3
+    return session
 
 
 @contextmanager

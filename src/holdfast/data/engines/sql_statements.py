@@ -6,21 +6,34 @@ are ours to decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from holdfast.data.engines.passes import Pass
-from holdfast.data.engines.sql_columns import Dialect, RawType, handed, ibis_type
-from holdfast.data.expressions import ibis_columns
-from holdfast.data.sample import CHANGED, Sums
+from holdfast.data.engines.sql_columns import OWN_WORDS, RawType, handed, handed_in_ibis, ibis_type
+from holdfast.data.expressions import Expression, ibis_columns
+from holdfast.data.files import CHANGED
+from holdfast.data.sample import Sums
 from holdfast.data.schema import Column, Schema
 from holdfast.data.statistics.request import Plan
 from holdfast.errors import SampleUnavailable
 
-_HANDED = "holdfast_handed"
-"""What statements call the rows as they are handed over."""
+_HANDED, _SOURCE = "holdfast_handed", "holdfast_source"
+"""What statements call the rows as they are handed over, and as they are held where Ibis hands them over."""
+_DIGESTS_AT_ONCE = 50
+_HELD: Mapping[RawType, str] = {
+    "int64": "int64",
+    "float32": "float32",
+    "float64": "float64",
+    "decimal": "decimal(38, 9)",
+    "boolean": "boolean",
+    "string": "string",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamp('UTC')",
+}
 
 
 @dataclass(frozen=True)
@@ -29,7 +42,7 @@ class Statements:
 
     Parameters
     ----------
-    dialect : {"duckdb", "postgres", "pyspark"}
+    dialect : str
         As Ibis calls it.
     schema : Schema
         The declared columns.
@@ -37,6 +50,13 @@ class Statements:
         What the table holds in each of them.
     name : str
         What the table is called, quoted as the engine wants it.
+    sets : bool
+        Whether the engine knows grouping sets: one reading of the rows for all groupings.
+    others : frozenset of str
+        Forms of the language that are compiled the other way there is; see `ibis_columns.compile`.
+    digest : callable, optional
+        What turns a value into a whole number below 2**30 in size, another one where the value is another. Every
+        statement then adds up the digests of the columns that it reads, so that changed rows are found.
 
     Examples
     --------
@@ -47,52 +67,123 @@ class Statements:
     'with holdfast_handed as (select "b" from people) SELECT COUNT(*) FILTER(WHERE "t1"."b") AS "a0", ...'
     """
 
-    dialect: Dialect
+    dialect: str
     schema: Schema
     types: Mapping[str, RawType]
     name: str
+    sets: bool = True
+    others: frozenset[str] = frozenset()
+    digest: Callable[[Any], Any] | None = None
 
     def rows(self, columns: Iterable[str]) -> str:
         """A statement that hands some columns over."""
-        listed = ", ".join(handed(self.dialect, self.schema[name], self.types[name]) for name in columns)
-        return f"select {listed} from {self.name}"
+        if self.dialect in OWN_WORDS:
+            listed = ", ".join(handed(self.dialect, self.schema[name], self.types[name]) for name in columns)
+            return f"select {listed} from {self.name}"
+        import ibis
+
+        columns = list(columns)
+        held = ibis.table({name: _HELD[self.types[name]] for name in columns}, name=_SOURCE)
+        given = {name: handed_in_ibis(held[name], self.schema[name], self.types[name]) for name in columns}
+        return f"with {_SOURCE} as (select * from {self.name}) {self._sql(held.select(**given))}"
+
+    def columns(self, some: Bundle) -> tuple[Column, ...]:
+        """The columns that a statement for some passes reads, in the order of their digests."""
+        names = {name for one in some for name in one.columns}
+        return tuple(column for column in self.schema if column.name in names) or self.schema.columns[:1]
+
+    def digests(self, run: Callable[[str], Iterable[Sequence[Any]]], n: int) -> dict[str, int]:
+        """The digests of all columns, from what statements give; none where changed rows are found in another way."""
+        found: dict[str, int] = {}
+        for start in range(0, 0 if self.digest is None else len(self.schema), _DIGESTS_AT_ONCE):
+            columns = self.schema.columns[start : start + _DIGESTS_AT_ONCE]
+            rows = self._read(columns)
+            totals = rows.aggregate(**self._digests(rows, columns), rows=rows.count())
+            ((*digests, counted),) = run(self._written(totals, columns))
+            if int(counted) != n:
+                raise SampleUnavailable(CHANGED)
+            found |= {column.name: int(digest or 0) for column, digest in zip(columns, digests, strict=True)}
+        return found
+
+    def expected(self, some: Bundle, seen: Mapping[str, int]) -> list[int]:
+        """The digests that a statement for some passes must give, in order."""
+        return [seen[column.name] for column in self.columns(some)] if seen else []
+
+    def values(self, expressions: Sequence[Expression], keyed: Column) -> str:
+        """A statement that gives a key and the values of some expressions in each row: for rows that are no secret."""
+        names = {keyed.name, *(name for each in expressions for name in each.columns)}
+        columns = [column for column in self.schema if column.name in names]
+        rows = self._read(columns)
+        compiled = {f"v{at}": ibis_columns.compile(each, rows, self.others) for at, each in enumerate(expressions)}
+        return self._written(rows.select(rows[keyed.name], **compiled), columns)
 
     def of(self, some: Bundle) -> str:
         """One statement for some passes. Its rows are read by `gather`."""
+        columns = self.columns(some)
+        rows = self._read(columns)
+        digests = self._digests(rows, columns)
+        if len(some) == 1 and some[0].cell is None:
+            totals = {f"a{at}": self._total(plan, rows) for at, plan in enumerate(some[0].plans)}
+            return self._written(rows.aggregate(**totals, **digests, rows=rows.count()), columns)
+        cells = {f"c{at}": self._cell(one, rows) for at, one in enumerate(some)}
+        added = {f"a{at}": self._added(plan, rows) for at, plan in enumerate(_plans(some))}
+        hashed = {} if self.digest is None else {f"h{at}": self.digest(rows[c.name]) for at, c in enumerate(columns)}
+        inner = self._written(rows.select(**cells, **added, **hashed), columns)
+        # Ibis cannot write grouping sets, which is one reading of the rows for all groupings.
+        listed = ", ".join([*cells, *(f"sum({name})" for name in (*added, *hashed)), "count(*)"])
+        groups = "grouping sets (" + ", ".join(f"({name})" for name in cells) + ")" if len(cells) > 1 else "c0"
+        return f"select {listed} from ({inner}) grouped group by {groups}"
+
+    def _read(self, columns: Sequence[Column]) -> Any:
+        import ibis
+
+        raw = ibis.table({c.name: ibis_type(c, self.types[c.name]) for c in columns}, name=_HANDED)
+        return ibis_columns.read(raw, Schema(columns), self.others)
+
+    def _written(self, query: Any, columns: Iterable[Column]) -> str:
+        return f"with {_HANDED} as ({self.rows(column.name for column in columns)}) {self._sql(query)}"
+
+    def _sql(self, query: Any) -> str:
         import ibis
 
         getattr(ibis, self.dialect)  # registers the options that its compiler looks up
-        names = {name for one in some for name in one.columns}
-        columns = [column for column in self.schema if column.name in names] or self.schema.columns[:1]
-        raw = ibis.table({c.name: ibis_type(c, self.types[c.name]) for c in columns}, name=_HANDED)
-        rows = ibis_columns.read(raw, Schema(columns))
-        if len(some) == 1 and some[0].cell is None:
-            totals = {f"a{at}": _total(plan, rows) for at, plan in enumerate(some[0].plans)}
-            return self._written(rows.aggregate(**totals, rows=rows.count()), columns)
-        cells = {f"c{at}": _cell(one, rows) for at, one in enumerate(some)}
-        added = {f"a{at}": _added(plan, rows) for at, plan in enumerate(_plans(some))}
-        inner = self._written(rows.select(**cells, **added), columns)
-        # Ibis cannot write grouping sets, which is one reading of the rows for all groupings.
-        listed = ", ".join([*cells, *(f"sum({name})" for name in added), "count(*)"])
-        sets = ", ".join(f"({name})" for name in cells)
-        return f"select {listed} from ({inner}) grouped group by grouping sets ({sets})"
+        return str(ibis.to_sql(query, dialect=self.dialect, pretty=False))
 
-    def _written(self, query: Any, columns: Iterable[Column]) -> str:
+    def _digests(self, rows: Any, columns: Sequence[Column]) -> dict[str, Any]:
+        if self.digest is None:
+            return {}
+        return {f"h{at}": self.digest(rows[column.name]).sum() for at, column in enumerate(columns)}
+
+    def _cell(self, one: Pass, rows: Any) -> Any:
+        assert one.cell is not None
+        return ibis_columns.compile(one.cell, rows, self.others).cast("int64")
+
+    def _total(self, plan: Plan, rows: Any) -> Any:
+        where = None if plan.counted is None else ibis_columns.compile(plan.counted, rows, self.others)
+        if plan.added is None:
+            return rows.count(where=where)
+        return ibis_columns.compile(plan.added, rows, self.others).cast("int64").sum(where=where)
+
+    def _added(self, plan: Plan, rows: Any) -> Any:
+        """What a row adds, 0 where it does not count."""
         import ibis
 
-        written = str(ibis.to_sql(query, dialect=self.dialect, pretty=False))
-        return f"with {_HANDED} as ({self.rows(column.name for column in columns)}) {written}"
+        one, none = ibis.literal(1, type="int64"), ibis.literal(0, type="int64")
+        amount = one if plan.added is None else ibis_columns.compile(plan.added, rows, self.others).cast("int64")
+        if plan.counted is None:
+            return amount
+        return ibis.cases((ibis_columns.compile(plan.counted, rows, self.others), amount), else_=none)
 
 
 Bundle = Sequence[Pass]
 """Passes that one statement does: one without cells, or some with cells."""
 
 
-def bundles(work: Sequence[Pass], at_once: int) -> Iterator[Bundle]:
-    """Passes with cells together, up to `at_once` plans in all; each other pass alone."""
+def bundles(work: Sequence[Pass], at_once: int, sets: bool = True) -> Iterator[Bundle]:
+    """Passes with cells together, up to `at_once` plans in all; each other pass alone, and each without `sets`."""
     kept: list[Pass] = []
     for one in work:
-        if one.cell is None:
+        if one.cell is None or not sets:
             yield [one]
             continue
         if kept and sum(len(each.plans) for each in [*kept, one]) > at_once:
@@ -103,9 +194,13 @@ def bundles(work: Sequence[Pass], at_once: int) -> Iterator[Bundle]:
         yield kept
 
 
-def gather(sums: Sums, some: Bundle, found: Iterable[Sequence[Any]], n: int) -> None:
-    """Put the rows that a statement gave into the sums of its plans; refuse where they are not of `n` rows."""
+def gather(sums: Sums, some: Bundle, found: Iterable[Sequence[Any]], n: int, digests: Sequence[int] = ()) -> None:
+    """Put the rows that a statement gave into the sums of its plans; refuse where they are not of `n` rows.
+
+    Refused too where the digests of the columns that it read are not these, in the order of `Statements.columns`.
+    """
     counts = [0] * len(some)
+    digested = [[0] * len(digests) for _ in some]
     offsets = [0, *accumulate(len(one.plans) for one in some)]
     for plan in _plans(some):
         sums[plan] = [0] * plan.cells
@@ -115,34 +210,13 @@ def gather(sums: Sums, some: Bundle, found: Iterable[Sequence[Any]], n: int) -> 
         # A row is of the one grouping whose cell is not NULL: cells never are.
         at = next(which for which, place in enumerate(places) if place is not None)
         counts[at] += int(totals[-1])
+        for which, total in enumerate(totals[offsets[-1] : -1]):
+            digested[at][which] += int(total or 0)
         for plan, total in zip(some[at].plans, totals[offsets[at] : offsets[at + 1]], strict=True):
             sums[plan][int(places[at])] = int(total or 0)
-    if any(count != n for count in counts):
+    if any(count != n for count in counts) or any(these != list(digests) for these in digested):
         raise SampleUnavailable(CHANGED)
 
 
 def _plans(some: Bundle) -> list[Plan]:
     return [plan for one in some for plan in one.plans]
-
-
-def _cell(one: Pass, rows: Any) -> Any:
-    assert one.cell is not None
-    return ibis_columns.compile(one.cell, rows).cast("int64")
-
-
-def _total(plan: Plan, rows: Any) -> Any:
-    where = None if plan.counted is None else ibis_columns.compile(plan.counted, rows)
-    if plan.added is None:
-        return rows.count(where=where)
-    return ibis_columns.compile(plan.added, rows).cast("int64").sum(where=where)
-
-
-def _added(plan: Plan, rows: Any) -> Any:
-    """What a row adds, 0 where it does not count."""
-    import ibis
-
-    one, none = ibis.literal(1, type="int64"), ibis.literal(0, type="int64")
-    amount = one if plan.added is None else ibis_columns.compile(plan.added, rows).cast("int64")
-    if plan.counted is None:
-        return amount
-    return ibis.cases((ibis_columns.compile(plan.counted, rows), amount), else_=none)

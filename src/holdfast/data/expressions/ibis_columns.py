@@ -10,6 +10,8 @@ read in different ways.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import cache, reduce
 from operator import add, and_, or_
 from typing import TYPE_CHECKING, Any
@@ -29,16 +31,17 @@ _WHOLE = 2.0**53
 _END = "!"
 
 
-def read(table: ir.Table, schema: Schema) -> ir.Table:
+def read(table: ir.Table, schema: Schema, others: frozenset[str] = frozenset()) -> ir.Table:
     """A table whose columns are what the language sees, under their own names.
 
     Apply it once, before anything from `compile`. A column must already have a type of its kind: any whole or
     floating-point type for numbers, boolean, string; the days or microseconds of `sql_columns` for times.
     """
-    return table.select(**{column.name: _read(table, column) for column in schema})
+    number = exact_number if "number literal" in others else _number
+    return table.select(**{column.name: _read(table, column, number) for column in schema})
 
 
-def _read(table: ir.Table, column: Column) -> ir.Value:
+def _read(table: ir.Table, column: Column, number: Callable[[float], Any]) -> ir.Value:
     import ibis
 
     raw: Any = table[column.name]
@@ -49,20 +52,24 @@ def _read(table: ir.Table, column: Column) -> ir.Value:
         low, high = (
             (lowering.FIRST_DAY, lowering.LAST_DAY) if is_date else (lowering.FIRST_MOMENT, lowering.AFTER_MOMENTS)
         )
-        number = raw.cast("float64")
-        last = number if is_date else ibis.least(number, _number(float(lowering.LAST_MOMENT)))
-        return ibis.cases((number.between(_number(float(low)), _number(float(high))), last), else_=ibis.null("float64"))
+        held = raw.cast("float64")
+        last = held if is_date else ibis.least(held, number(float(lowering.LAST_MOMENT)))
+        return ibis.cases((held.between(number(float(low)), number(float(high))), last), else_=ibis.null("float64"))
     if column.kind == "number":
-        number = raw.cast("float64")
+        held = raw.cast("float64")
         # Every engine orders NaN above all numbers, so the first test refuses it.
-        inside = number.between(_number(-tree.LARGEST), _number(tree.LARGEST))
-        small = number.abs() < _number(tree.SMALLEST)
-        return ibis.cases((~inside, ibis.null("float64")), (small, _number(0.0)), else_=number)
+        inside = held.between(number(-tree.LARGEST), number(tree.LARGEST))
+        small = held.abs() < number(tree.SMALLEST)
+        return ibis.cases((~inside, ibis.null("float64")), (small, number(0.0)), else_=held)
     return raw
 
 
-def compile(expression: Expression, table: ir.Table) -> ir.Value:
-    """An Ibis expression over a table that `read` has been through.
+OTHER_WAYS = ("contains", "ends_with", "lower", "number literal", "starts_with", "trim", "upper")
+"""Forms that can be compiled in another way, for engines that do not know or do not do the usual one right."""
+
+
+def compile(expression: Expression, table: ir.Table, others: frozenset[str] = frozenset()) -> ir.Value:
+    """An Ibis expression over a table that `read` has been through; `others` of `OTHER_WAYS` in their other way.
 
     Examples
     --------
@@ -73,7 +80,7 @@ def compile(expression: Expression, table: ir.Table) -> ir.Value:
     >>> str(compile(expression("x > 1", Schema({"x": "number"})), table).type())
     'boolean'
     """
-    return _Compiler(expression, table).of(expression.node)
+    return _Compiler(expression, table, others).of(expression.node)
 
 
 def _number(value: float) -> Any:
@@ -83,8 +90,9 @@ def _number(value: float) -> Any:
 
 
 class _Compiler:
-    def __init__(self, expression: Expression, table: ir.Table) -> None:
-        self.facts, self.table = expression.facts, table
+    def __init__(self, expression: Expression, table: ir.Table, others: frozenset[str]) -> None:
+        self.facts, self.table, self.others = expression.facts, table, others
+        self.number = exact_number if "number literal" in others else _number
 
     def of(self, node: tree.Node) -> Any:
         import ibis
@@ -97,7 +105,7 @@ class _Compiler:
             case tree.Name(column):
                 return self.table[column]
             case tree.Number(value):
-                return _number(value)
+                return self.number(value)
             case tree.Text(value):
                 return ibis.literal(value, type="string")
             case tree.Truth(value):
@@ -106,12 +114,12 @@ class _Compiler:
                 return ibis.null()
             case tree.Arithmetic("/", left, right):
                 below = self.of(right)
-                return self.of(left) / (below if never_zero(right) else below.nullif(_number(0.0)))
+                return self.of(left) / (below if never_zero(right) else below.nullif(self.number(0.0)))
             case tree.Arithmetic(sign, left, right):
                 one, other = self.of(left), self.of(right)
                 return one + other if sign == "+" else one - other if sign == "-" else one * other
             case tree.Minus(operand):
-                return _number(0.0) - self.of(operand)
+                return self.number(0.0) - self.of(operand)
             case tree.Comparison(sign, left, right):
                 one, other = self.of(left), self.of(right)
                 if self.facts[left].kind == "boolean":
@@ -157,7 +165,7 @@ class _Compiler:
         inner = self.of(operand)
         text = inner if self.facts[operand].kind == "text" else inner.cast("int64").cast("string")
         wanted = [f"{first:02x}" for first in range(below)] or ["none"]
-        first = _md5()(ibis.literal(f"{salt}:") + text).left(2)
+        first = _builtin("md5")(ibis.literal(f"{salt}:") + text).left(2)
         return ibis.coalesce(first.isin(wanted), ibis.literal(below > 255))
 
     def _in(self, operand: tree.Node, values: tuple[tree.Number | tree.Text, ...]) -> Any:
@@ -167,8 +175,8 @@ class _Compiler:
         if isinstance(values[0], tree.Number):
             # A list is looked up by hash on some engines, where minus zero is not zero.
             if any(value.value == 0.0 for value in values):
-                inner = ibis.cases((inner == _number(0.0), _number(0.0)), else_=inner)
-            return inner.isin([_number(value.value) for value in values if isinstance(value, tree.Number)])
+                inner = ibis.cases((inner == self.number(0.0), self.number(0.0)), else_=inner)
+            return inner.isin([self.number(value.value) for value in values if isinstance(value, tree.Number)])
         return inner.isin([value.value for value in values])
 
     def _call(self, name: str, arguments: tuple[tree.Node, ...]) -> Any:
@@ -182,17 +190,17 @@ class _Compiler:
             case "floor" | "ceil":
                 return self._whole(name, first, arguments[0])
             case "sign":
-                zero = _number(0.0)
+                zero = self.number(0.0)
                 return ibis.cases(
-                    (first > zero, _number(1.0)),
-                    (first < zero, _number(-1.0)),
+                    (first > zero, self.number(1.0)),
+                    (first < zero, self.number(-1.0)),
                     (first == zero, zero),
                     else_=ibis.null("float64"),
                 )
             case "sqrt":
                 if never_negative(arguments[0]):
                     return first.sqrt()
-                return ibis.cases((first >= _number(0.0), first), else_=ibis.null("float64")).sqrt()
+                return ibis.cases((first >= self.number(0.0), first), else_=ibis.null("float64")).sqrt()
             case "least" | "greatest":
                 found = ibis.least(*parts) if name == "least" else ibis.greatest(*parts)
                 nulls = [p.isnull() for p, a in zip(parts, arguments, strict=True) if self.facts[a].nullable]
@@ -206,14 +214,21 @@ class _Compiler:
                 return ibis.coalesce(*parts)
             case "length":
                 return first.length().cast("float64")
-            case "lower":
-                return first.translate(UPPER, LOWER)
-            case "upper":
-                return first.translate(LOWER, UPPER)
+            case "lower" | "upper":
+                before, after = (UPPER, LOWER) if name == "lower" else (LOWER, UPPER)
+                if name not in self.others:
+                    return first.translate(before, after)
+                return reduce(lambda text, pair: text.replace(*pair), zip(before, after, strict=True), first)
             case "starts_with":
+                if name in self.others:
+                    return first.substr(0, len(str(written))) == str(written)
                 return first.startswith(str(written))
             case "ends_with":
+                if name in self.others:
+                    return first.substr(_at_least_0(first.length() - len(str(written)))) == str(written)
                 return first.endswith(str(written))
+            case "contains" if name in self.others:
+                return first.replace(str(written), "") != first
             case "contains":
                 return first.contains(str(written))
             case "like":
@@ -222,6 +237,8 @@ class _Compiler:
             case "substring":
                 start, length = (int(getattr(argument, "value", 0)) for argument in arguments[1:])
                 return first.substr(start - 1, length)
+            case "trim" if name in self.others:
+                return _builtin("trim")(first)
             case "trim":
                 return (first.re_replace("^ +", "") + _END).re_replace(f" *{_END}$", "")
             case "concat":
@@ -239,17 +256,47 @@ class _Compiler:
         if size is not None and size.small_whole:
             return (inner.floor() if name == "floor" else inner.ceil()).cast("float64")
         # Beyond 53 bits every double is a whole number already.
-        small = ibis.cases((inner.abs() < _number(_WHOLE), inner), else_=ibis.null("float64"))
+        small = ibis.cases((inner.abs() < self.number(_WHOLE), inner), else_=ibis.null("float64"))
         return ibis.coalesce((small.floor() if name == "floor" else small.ceil()).cast("float64"), inner)
 
 
 @cache
-def _md5() -> Any:
-    """The function of this name that every engine has: lower-case hexadecimal digits."""
+def _builtin(name: str) -> Any:
+    """A function of text that every engine that is asked has under this name."""
     import ibis
 
-    @ibis.udf.scalar.builtin(name="md5", signature=(("string",), "string"))
-    def md5(text):  # type: ignore[no-untyped-def]
+    def function(text):  # type: ignore[no-untyped-def]
         """Compiled to the engine's own."""
 
-    return md5
+    function.__name__ = name
+    return ibis.udf.scalar.builtin(name=name, signature=(("string",), "string"))(function)
+
+
+def _at_least_0(length: Any) -> Any:
+    import ibis
+
+    return ibis.cases((length > 0, length), else_=0)
+
+
+def exact_number(value: float) -> Any:
+    """A double as a whole number and powers of two, for engines that read written numbers with an error.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> print(ibis.to_sql(exact_number(-0.75), dialect="sqlite", pretty=False))
+    SELECT CAST(-3 AS REAL) / CAST(4 AS REAL) AS ...
+    """
+    import ibis
+
+    mantissa, exponent = math.frexp(value)
+    whole, exponent = int(math.ldexp(mantissa, 53)), exponent - 53
+    while whole and whole % 2 == 0 and exponent < 0:
+        whole, exponent = whole // 2, exponent + 1
+    found = ibis.literal(whole, type="int64").cast("float64")
+    while value and exponent:
+        step = min(abs(exponent), 62)
+        power = ibis.literal(1 << step, type="int64").cast("float64")
+        found = found * power if exponent > 0 else found / power
+        exponent += -step if exponent > 0 else step
+    return found

@@ -1,0 +1,415 @@
+"""A table of any database that Ibis speaks to, admitted once a probe has shown that it computes as the others do."""
+
+from __future__ import annotations
+
+import sqlite3
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from threading import RLock
+from typing import Any, Self, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from holdfast.core.checkpoint import checkpoint
+from holdfast.data.engines.passes import Pass
+from holdfast.data.engines.probe import Probed, probe
+from holdfast.data.engines.sql_columns import RawType, kind_of
+from holdfast.data.engines.sql_statements import Statements, bundles, gather
+from holdfast.data.files import CHANGED
+from holdfast.data.fingerprint import Batch, held
+from holdfast.data.sample import Sample, Sums
+from holdfast.data.schema import Declared, Schema, settled
+from holdfast.data.statistics.request import Plan
+from holdfast.errors import InvalidParameter, NotInstalled, SampleUnavailable
+
+T = TypeVar("T")
+
+_ROWS = 1 << 15
+_NO_GROUPING_SETS = ("mysql", "sqlite")
+_LOST = "the database could not be reached, or could not read the rows: the table may be gone or changed"
+_SQLITE_TYPES: Mapping[RawType, str] = {
+    "int64": "typeof({0}) not in ('integer', 'null')",
+    "float64": "typeof({0}) not in ('real', 'integer', 'null')",
+    "boolean": "{0} is not null and {0} not in (0, 1)",
+    "string": "typeof({0}) not in ('text', 'null') or instr({0}, char(0))",
+    "date": "{0} is not null and (typeof({0}) <> 'text' or length({0}) <> 10 or date({0}, '+0 days') is not {0})",
+}
+"""What a value of a column of SQLite must not be, which may hold anything."""
+
+
+class IbisSample(Sample):
+    """Rows of a table of a database behind an Ibis connection. `engine` is what Ibis calls the database.
+
+    Every statement adds up a digest of the columns that it reads, so that changed rows are noticed; SQLite says by
+    itself that somebody wrote to the file.
+    """
+
+    at_once = 8
+
+    def __init__(self, link: _Link, statements: Statements, n: int, probed: Probed, row_key: str | None = None) -> None:
+        super().__init__(statements.schema, n, row_key)
+        self.engine = statements.dialect
+        self._link, self._statements, self._probed = link, statements, probed
+        self._seen: dict[str, int] = {}
+
+    @classmethod
+    def of_address(cls, address: str, table: str, declared: Declared = None, row_key: str | None = None) -> Self:
+        """A sample of a table at an address as Ibis reads it, such as `mysql://reader@host/census`.
+
+        Parameters
+        ----------
+        address : str
+            Errors and reprs never show it.
+        table : str
+            Name of a table or view: `"people"` or `"census.people"`.
+        declared : Schema or mapping, optional
+            The columns that questions may use.
+        row_key : str, optional
+            The column that names the person behind a row.
+        """
+        if not isinstance(table, str) or not table.strip() or "\0" in table:
+            raise InvalidParameter("table must name the table that holds the rows")
+        link = _Link(lambda: _connected(address))
+        *database, name = table.split(".")
+        try:
+            found = link.run(lambda backend: backend.table(name, database=tuple(database) or None))
+        except SampleUnavailable:
+            link.close()
+            raise SampleUnavailable(
+                f"there is no table {table} that can be seen at this address, or the database cannot be reached"
+            ) from None
+        return cls._opened(link, found, declared, row_key)
+
+    @classmethod
+    def of_table(cls, table: Any, declared: Declared = None, row_key: str | None = None) -> Self:
+        """A sample of an Ibis table or expression, read through the connection that it came from."""
+        return cls._opened(_Link(None, table.get_backend()), table, declared, row_key)
+
+    @classmethod
+    def _opened(cls, link: _Link, table: Any, declared: Declared, row_key: str | None) -> Self:
+        try:
+            backend = link.backend
+            dialect = backend.name
+            types = dict(table.schema().items())
+            raw = {name: _raw(type_, dialect) for name, type_ in types.items()}
+            if dialect == "mysql":  # a truth value is a whole number there: declared, it is one
+                wanted = () if declared is None else declared if isinstance(declared, Schema) else Schema(declared)
+                raw |= {c.name: "boolean" for c in wanted if c.kind == "boolean" and raw.get(c.name) == "int64"}
+            schema = settled({name: kind_of(r) for name, r in raw.items()}, declared, types)
+            used = {name: r for name, r in raw.items() if r is not None and name in schema}
+            written = link.run(lambda backend: _compiled(backend, table.select(*used)))
+            link.run(_made_ready)
+            sets = dialect not in _NO_GROUPING_SETS
+            probed = probe(dialect, used.values(), link.rows, sets=sets)
+            statements = Statements(
+                dialect, schema, used, f"({written}) holdfast_rows", sets, probed.others, _digest(dialect, link)
+            )
+            _check_values(link, statements)
+            ((n,),) = link.rows(f"select count(*) from {statements.name}")
+            sample = cls(link, statements, int(n), probed, row_key)
+            sample._remember()
+            return sample
+        except BaseException:
+            link.close()
+            raise
+
+    def _remember(self) -> None:
+        """The digests of all columns, as they are now."""
+        self._link.state = self._link.run(_state)
+        self._seen = self._statements.digests(self._link.rows, self.n)
+
+    def check_plans(self, plans: Sequence[Plan]) -> None:
+        """Refuse the forms of expressions that this database does otherwise."""
+        self._probed.check(each for plan in plans for each in (plan.cell, plan.counted, plan.added) if each is not None)
+
+    def _add_up(self, work: Sequence[Pass]) -> Sums:
+        sums: Sums = {}
+        with self._link.one_state():
+            for some in bundles(work, self.at_once, self._statements.sets):
+                checkpoint()
+                expected = self._statements.expected(some, self._seen)
+                gather(sums, some, self._link.rows(self._statements.of(some)), self.n, expected)
+        return sums
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """The rows, some thousands at a time; their digests are compared before and after."""
+        import pyarrow as pa
+
+        types = {"number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
+        casts: dict[str, Callable[[Any], Any]] = {"number": float, "boolean": bool, "text": str}
+        with self._link.one_state():
+            for rows in self._link.parts(self._statements.rows(columns)):
+                batch = {}
+                for name, values in zip(columns, zip(*rows, strict=True), strict=True):
+                    kind = self.schema[name].kind
+                    cast = casts.get(kind, int)
+                    plain = [None if value is None else cast(value) for value in values]
+                    batch[name] = held(self.schema[name], pa.array(plain, types.get(kind, pa.int64())))
+                yield batch
+            if self._statements.digests(self._link.rows, self.n) != self._seen:
+                raise SampleUnavailable(CHANGED)
+
+    def close(self) -> None:
+        """Let go of the connection, where it was opened for this sample."""
+        super().close()
+        self._link.close()
+
+
+class _Link:
+    """A connection that threads take turns with. One that was opened here is opened again once where it was lost."""
+
+    def __init__(self, connect: Callable[[], Any] | None, backend: Any = None) -> None:
+        self._connect, self._lock = connect, RLock()
+        self.state: Any = None
+        self.backend = backend if connect is None else connect()
+
+    def run(self, work: Callable[[Any], T]) -> T:
+        """Do work with the connection; every error of the database as one that says nothing about rows."""
+        with self._lock:
+            try:
+                return work(self.backend)
+            except (InvalidParameter, SampleUnavailable):
+                raise
+            except Exception:
+                if self._connect is None or self.state is not None:
+                    raise SampleUnavailable(_LOST) from None
+            with suppress(Exception):
+                self.backend.disconnect()
+            try:
+                self.backend = self._connect()
+                _made_ready(self.backend)
+                return work(self.backend)
+            except Exception:
+                raise SampleUnavailable(_LOST) from None
+
+    def rows(self, statement: str) -> list[Sequence[Any]]:
+        """All rows that a statement gives."""
+        return self.run(lambda backend: [row for part in _fetched(backend, statement, 0) for row in part])
+
+    def parts(self, statement: str) -> Iterator[list[Sequence[Any]]]:
+        """The rows that a statement gives, some thousands at a time."""
+        with self._lock:
+            try:
+                yield from _fetched(self.backend, statement, _ROWS)
+            except (InvalidParameter, SampleUnavailable):
+                raise
+            except Exception:
+                raise SampleUnavailable(_LOST) from None
+
+    def one_state(self) -> _OneState:
+        """The rows as they were when the sample was opened, from here to there, where the database can say so."""
+        return _OneState(self)
+
+    def close(self) -> None:
+        """Let go of a connection that was opened here."""
+        if self._connect is not None:
+            with self._lock, suppress(Exception):
+                self.backend.disconnect()
+
+
+class _OneState:
+    """Holds the turn of one caller, and compares the state of the database before and after."""
+
+    def __init__(self, link: _Link) -> None:
+        self._link = link
+
+    def __enter__(self) -> None:
+        self._link._lock.acquire()
+        try:
+            self._check()
+        except BaseException:
+            self._link._lock.release()
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._check()
+        finally:
+            self._link._lock.release()
+
+    def _check(self) -> None:
+        if self._link.run(_state) != self._link.state:
+            raise SampleUnavailable(CHANGED)
+
+
+def _connected(address: str) -> Any:
+    """A connection; what is missing is named, and the address is not."""
+    import ibis
+
+    scheme = address.partition("://")[0]
+    try:
+        if scheme == "sqlite":
+            return _sqlite(address)
+        if scheme == "mysql":
+            _use_pymysql()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # MySQL without names of time zones: it is set below
+            return ibis.connect(address)
+    except ImportError as error:
+        extra = "holdfast[mysql]" if scheme == "mysql" else f"ibis-framework[{scheme}]"
+        missing = error.name or f"what speaks to {scheme}"
+        raise NotInstalled(f"{missing} is not installed: `pip install '{extra}'`", name=error.name) from None
+    except (SampleUnavailable, InvalidParameter):
+        raise
+    except (ValueError, AttributeError, TypeError, KeyError):
+        raise InvalidParameter(
+            f"source must be an address that Ibis reads, such as mysql://reader@host/database; {scheme[:20]}:// with "
+            "this content is none"
+        ) from None
+    except Exception:
+        raise SampleUnavailable("the database could not be reached") from None
+
+
+def _use_pymysql() -> None:
+    """Have Ibis find PyMySQL where it looks for the driver that must be compiled."""
+    if find_spec("MySQLdb") is None:
+        import pymysql
+
+        pymysql.install_as_MySQLdb()
+
+
+def _sqlite(address: str) -> Any:
+    """A connection that can only read, and that any thread may use in its turn."""
+    import ibis
+
+    path = Path(unquote(urlsplit(address).path))
+    if not path.is_file():
+        path = Path(str(path).removeprefix("/"))
+    if not path.is_file():
+        raise SampleUnavailable(f"there is no database {path.name}")
+    uri = path.resolve().as_uri() + "?mode=ro"
+    return ibis.sqlite.from_connection(sqlite3.connect(uri, uri=True, check_same_thread=False))
+
+
+def _made_ready(backend: Any) -> None:
+    """Settings of the session without which statements would mean something else."""
+    if backend.name == "mysql":
+        for setting in ("time_zone = '+00:00'", "names utf8mb4", "sql_mode = 'TRADITIONAL'"):
+            backend.raw_sql(f"set {setting}").close()
+    elif backend.name == "sqlite":
+        from hashlib import md5
+
+        backend.con.create_function(
+            "md5",
+            1,
+            lambda text: None if text is None else md5(text.encode(), usedforsecurity=False).hexdigest(),
+            deterministic=True,
+        )
+    elif backend.name == "duckdb":  # see `duckdb_sample`
+        backend.raw_sql("set disabled_optimizers = 'statistics_propagation'")
+
+
+def _compiled(backend: Any, table: Any) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Ibis' own, of DuckDB's functions
+        backend._run_pre_execute_hooks(table)
+    return str(backend.compile(table, pretty=False))
+
+
+def _fetched(backend: Any, statement: str, size: int) -> Iterator[list[Sequence[Any]]]:
+    """Rows of a statement as the drivers behind Ibis give them: a cursor, a result, an iterator."""
+    found = backend.raw_sql(statement)
+    if not hasattr(found, "fetchmany"):
+        rows = (
+            found.result_rows
+            if hasattr(found, "result_rows")
+            else found.collect()
+            if hasattr(found, "collect")
+            else found
+        )
+        yield [tuple(row) for row in rows]
+        return
+    try:
+        while rows := found.fetchmany(size) if size else found.fetchall():
+            yield list(rows)
+            if not size:
+                return
+    finally:
+        if backend.name != "duckdb":  # whose cursor is the connection
+            found.close()
+
+
+def _raw(type_: Any, dialect: str) -> RawType | None:
+    """What an Ibis type holds; None for one that no kind stands for."""
+    if type_.is_integer():
+        return None if type_.is_unsigned_integer() and type_.nbytes == 8 else "int64"
+    if type_.is_floating():
+        return "float32" if type_.is_float32() else None if type_.is_float16() else "float64"
+    if type_.is_decimal():
+        # A column of decimals in SQLite holds doubles, whole numbers and texts.
+        return None if dialect == "sqlite" else "decimal"
+    if type_.is_timestamp():
+        # SQLite has none: texts in many forms.
+        return None if dialect == "sqlite" else "timestamp" if type_.timezone is None else "timestamptz"
+    if type_.is_date():
+        return "date"
+    return "boolean" if type_.is_boolean() else "string" if type_.is_string() else None
+
+
+def _digest(dialect: str, link: _Link) -> Callable[[Any], Any] | None:
+    """What turns a value into a whole number below 2**30 in size, in the words of the database."""
+    import ibis
+
+    if dialect == "sqlite":  # it says by itself that the file was written to
+        return None
+
+    @ibis.udf.scalar.builtin(name="crc32", signature=(("string",), "int64"))
+    def crc32(text):  # type: ignore[no-untyped-def]
+        """Compiled to the database's own."""
+
+    def by_hash(value: Any) -> Any:
+        if value.type().is_boolean():  # PostgreSQL casts none to 64 bits
+            value = ibis.cases((value, ibis.literal("t")), (~value, ibis.literal("f")))
+        return ibis.coalesce(value.hash() % (1 << 30), ibis.literal(7, type="int64"))
+
+    def by_text(value: Any) -> Any:
+        return ibis.coalesce(crc32(value.cast("string")) % (1 << 30), ibis.literal(7, type="int64"))
+
+    for way in (by_hash, by_text):
+        try:
+            texts = [ibis.literal(text).name("s").as_table() for text in ("a", "b", "b")]
+            found = [
+                link.rows(str(ibis.to_sql(text.select(v=way(text.s)), dialect=dialect, pretty=False)))[0][0]
+                for text in texts
+            ]
+            if found[0] != found[1] == found[2]:
+                return way
+        except Exception:
+            continue
+    raise InvalidParameter(
+        f"source must be in a database with a hash function, so that changed rows are noticed, and none is known for "
+        f"{dialect}; copy the rows to a Parquet file"
+    )
+
+
+def _state(backend: Any) -> Any:
+    """What SQLite says of the content of its files: whether others have written to them, and how much it did itself."""
+    if backend.name != "sqlite":
+        return None
+    ((version,),) = backend.con.execute("pragma data_version").fetchall()
+    return version, backend.con.total_changes
+
+
+def _check_values(link: _Link, statements: Statements) -> None:
+    """Refuse columns that hold values of another kind than they are declared to, where the database does not look."""
+    names = list(statements.schema.names)
+    if statements.dialect == "sqlite":
+        tests = [_SQLITE_TYPES[statements.types[name]].format(f'"{name}"') for name in names]
+    elif statements.dialect == "mysql":
+        names = [name for name in names if statements.types[name] == "boolean"]
+        tests = [f"`{name}` not in (0, 1)" for name in names]
+    else:
+        names = tests = []
+    if not names:
+        return
+    listed = ", ".join(f"sum({test})" for test in tests)
+    (found,) = link.rows(f"select {listed} from {statements.name}")
+    for name, wrong in zip(names, found, strict=True):
+        if wrong:
+            raise SampleUnavailable(
+                f"column {name!r} must hold values of its declared type in every row, which {statements.dialect} does "
+                "not check, and holds others; correct them, or leave the column out of the schema"
+            )

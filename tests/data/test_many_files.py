@@ -1,0 +1,248 @@
+"""Rows in many files, in folders that are called column=value, in stores, and in tables of files."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import holdfast as hf
+from holdfast.data.files import Files
+from holdfast.data.statistics import Count, FixedSum
+from holdfast.errors import InvalidParameter, SampleUnavailable
+from tests.services.stores import Bucket
+
+FRAME = pl.DataFrame({"x": [1.0, 2.5, None, 4.0], "s": ["a", "b", None, "a"], "year": [2023, 2023, 2024, 2024]})
+ASKED = [Count("x > 2 and s = 'a'"), FixedSum("x", 0.0, 4.0, 0.0), Count("s is null")]
+NAMED = [*ASKED, Count("year = 2024"), FixedSum("year", 2000, 2030)]
+
+
+def parts() -> list[tuple[int, pl.DataFrame]]:
+    return [(int(year[0]), part.drop("year")) for year, part in FRAME.group_by("year", maintain_order=True)]  # type: ignore[call-overload]
+
+
+def parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def hive(root: Path) -> Path:
+    for year, part in parts():
+        folder = root / f"year={year}"
+        folder.mkdir(parents=True)
+        part.write_parquet(folder / "part.parquet")
+    (root / "_SUCCESS").touch()
+    return root
+
+
+def plain(root: Path) -> Path:
+    root.mkdir()
+    for year, part in parts():
+        part.write_parquet(root / f"{year}.parquet")
+    return root
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_folder_a_pattern_and_a_list_are_the_same_rows(tmp_path: Path, engine: Any) -> None:
+    root = plain(tmp_path / "plain")
+    reference = hf.data.table(FRAME.drop("year"))
+    ways: list[Any] = [
+        root,
+        f"{root}/*.parquet",
+        f"{tmp_path}/**/*.parquet",
+        f"{root}/202[34].parquet",
+        sorted(root.iterdir()),
+        [f"{root}/2024.parquet", f"{root}/2023*"],
+    ]
+    for source in ways:
+        with hf.data.table(source, engine=engine) as sample:
+            assert sample.fingerprint() == reference.fingerprint()
+            assert sample.measure(ASKED) == reference.measure(ASKED)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_folders_hold_columns_in_their_names(tmp_path: Path, engine: Any) -> None:
+    root = hive(tmp_path / "people")
+    reference = hf.data.table(FRAME)
+    ways: list[Any] = [root, f"{root}/*/*.parquet", f"{root}/**/*.parquet", sorted(root.glob("*/*.parquet"))]
+    for source in ways:
+        with hf.data.table(source, engine=engine) as sample:
+            assert {c.name: c.kind for c in sample.schema} == {"x": "number", "s": "text", "year": "integer"}
+            assert sample.fingerprint() == reference.fingerprint()
+            assert sample.measure(NAMED) == reference.measure(NAMED)
+    with hf.data.table(root, engine=engine, schema={"year": "text"}) as sample:
+        assert sample.fingerprint() == hf.data.table({"year": ["2023", "2023", "2024", "2024"]}).fingerprint()
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_names_of_folders_are_texts_where_one_is_no_number(tmp_path: Path, engine: Any) -> None:
+    for value in ("a%20b", "007", "__HIVE_DEFAULT_PARTITION__"):
+        folder = tmp_path / f"town={value}"
+        folder.mkdir()
+        pl.DataFrame({"x": [1]}).write_parquet(folder / "part.parquet")
+    with hf.data.table(tmp_path, engine=engine) as sample:
+        assert sample.fingerprint() == hf.data.table({"x": [1, 1, 1], "town": ["a b", "007", None]}).fingerprint()
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_what_many_files_may_not_be(tmp_path: Path, engine: Any) -> None:
+    uneven = tmp_path / "uneven"
+    for folder in ("year=1", "year=2/month=3"):
+        (uneven / folder).mkdir(parents=True)
+        pl.DataFrame({"x": [1]}).write_parquet(uneven / folder / "part.parquet")
+    with pytest.raises(InvalidParameter, match="same columns in the names of the folders of all files"):
+        hf.data.table(uneven, engine=engine)
+    twice = tmp_path / "twice" / "x=1"
+    twice.mkdir(parents=True)
+    pl.DataFrame({"x": [1]}).write_parquet(twice / "part.parquet")
+    with pytest.raises(InvalidParameter, match="must have a different name for every column"):
+        hf.data.table(twice.parent, engine=engine)
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x\n1\n")
+    with pytest.raises(InvalidParameter, match="source must be one CSV file on this machine, or Parquet files"):
+        hf.data.table(f"{tmp_path}/*.csv", engine=engine)
+    for source in (
+        [f"{tmp_path}/none.parquet"],
+        f"{tmp_path}/none*.parquet",
+        [str(tmp_path / "a.csv"), "gone.parquet"],
+    ):
+        with pytest.raises(SampleUnavailable, match="there is no file"):
+            hf.data.table(source, engine=engine)
+
+
+def test_what_happens_to_one_of_many_files_is_noticed(tmp_path: Path) -> None:
+    for change in ("added", "rewritten", "removed", "truncated"):
+        root = hive(tmp_path / change)
+        for source in (root, f"{root}/*/*.parquet"):
+            with hf.data.table(source) as sample:
+                assert sample.measure([Count("x > 0")]) == [(3,)]
+                file = root / "year=2024" / "part.parquet"
+                content, stat = file.read_bytes(), file.stat()
+                if change == "added":
+                    (root / "year=2024" / "more.parquet").write_bytes(content)
+                elif change == "removed":
+                    file.unlink()
+                elif change == "truncated":
+                    file.write_bytes(content[:-7])
+                else:  # with the old size and times
+                    pl.DataFrame({"x": [9.0, 4.0], "s": [None, "a"]}).write_parquet(file)
+                    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+                for ask in (lambda: sample.measure([Count("x > 0")]), sample.fingerprint):
+                    with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                        ask()
+                file.write_bytes(content)
+                (root / "year=2024" / "more.parquet").unlink(missing_ok=True)
+
+
+def test_a_store_holds_the_same_rows(bucket: Bucket) -> None:
+    reference = hf.data.table(FRAME)
+    addresses = [bucket.put(f"people/year={year}/a part.parquet", parquet(part)) for year, part in parts()]
+    root = f"s3://{bucket.name}/people"
+    for source in (root, f"{root}/", f"{root}/**/*.parquet", f"{root}/*/*.parquet", addresses):
+        with hf.data.table(source) as sample:
+            assert (sample.engine, sample.n) == ("polars", 4)
+            assert sample.fingerprint() == reference.fingerprint()
+            assert sample.measure(NAMED) == reference.measure(NAMED)
+    one = bucket.put("one.parquet", parquet(FRAME))
+    with hf.data.table(one) as sample:
+        assert sample.fingerprint() == reference.fingerprint()
+    for source in (f"{root}/none.parquet", f"{root}/none/", "s3://no-such-bucket-here/a.parquet"):
+        with pytest.raises(SampleUnavailable, match="there is no file"):
+            hf.data.table(source)
+    with pytest.raises(InvalidParameter, match="engine must be polars or spark for this source, got 'duckdb'"):
+        hf.data.table(one, engine="duckdb")
+    with pytest.raises(InvalidParameter, match="source must be one CSV file on this machine"):
+        hf.data.table(bucket.put("rows.csv", b"x\n1\n"))
+
+
+@pytest.mark.parametrize("change", ["added", "rewritten", "removed", "truncated"])
+def test_what_happens_in_a_store_is_noticed(bucket: Bucket, change: str) -> None:
+    for year, part in parts():
+        bucket.put(f"people/year={year}/part.parquet", parquet(part))
+    with hf.data.table(f"s3://{bucket.name}/people/") as sample:
+        assert sample.measure([Count("x > 0")]) == [(3,)]
+        last = parts()[1][1]
+        if change == "added":
+            bucket.put("people/year=2024/more.parquet", parquet(last))
+        elif change == "removed":
+            bucket.remove("people/year=2024/part.parquet")
+        else:
+            content = parquet(last.with_columns(x=pl.lit(9.0)))
+            bucket.put("people/year=2024/part.parquet", content[:-5] if change == "truncated" else content)
+        for ask in (lambda: sample.measure([Count("x > 0")]), sample.fingerprint):
+            with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+                ask()
+
+
+def test_a_web_server_holds_the_same_rows(web_folder: tuple[Path, str]) -> None:
+    folder, address = web_folder
+    for year, part in parts():
+        part.write_parquet(folder / f"{year}.parquet")
+    reference = hf.data.table(FRAME.drop("year"))
+    with hf.data.table([f"{address}/2023.parquet", f"{address}/2024.parquet"]) as sample:
+        assert sample.fingerprint() == reference.fingerprint()
+        assert sample.measure(ASKED) == reference.measure(ASKED)
+        pl.DataFrame({"x": [9.0, 8.0], "s": ["a", "b"]}).write_parquet(folder / "2024.parquet")
+        with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+            sample.measure(ASKED)
+    with pytest.raises(SampleUnavailable, match="there is no file"):
+        hf.data.table(f"{address}/2025.parquet")
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_table_of_delta_lake_is_its_version_of_now(tmp_path: Path, engine: Any) -> None:
+    import deltalake
+
+    place = str(tmp_path / "people")
+    deltalake.write_deltalake(place, FRAME.to_arrow(), partition_by=["year"])
+    reference = hf.data.table(FRAME)
+    with hf.data.table(place, engine=engine) as sample:
+        assert sample.fingerprint() == reference.fingerprint()
+        assert sample.measure(NAMED) == reference.measure(NAMED)
+        more = pl.DataFrame({"x": [7.0], "s": ["new"], "year": [2024]})
+        deltalake.write_deltalake(place, more.to_arrow(), mode="append")
+        assert sample.measure(NAMED) == reference.measure(NAMED)  # the version that was opened
+        assert sample.fingerprint() == reference.fingerprint()
+        with hf.data.table(place, engine=engine) as later:
+            assert later.fingerprint() == hf.data.table(pl.concat([FRAME, more])).fingerprint()
+
+
+def test_a_table_of_delta_lake_without_its_files_is_noticed(tmp_path: Path) -> None:
+    import deltalake
+
+    place = str(tmp_path / "people")
+    deltalake.write_deltalake(place, FRAME.drop("year").to_arrow())
+    with hf.data.table(place) as sample:
+        os.unlink(Files.at(place).names[0])
+        with pytest.raises(SampleUnavailable, match="no longer has the rows"):
+            sample.measure([Count("x > 0")])
+    deltalake.write_deltalake(
+        str(tmp_path / "odd"), FRAME.to_arrow(), configuration={"delta.enableDeletionVectors": "true"}
+    )
+    with pytest.raises(InvalidParameter, match="must not be a table of Delta Lake with deletion vectors"):
+        hf.data.table(str(tmp_path / "odd"))
+
+
+def test_a_table_of_iceberg_is_its_snapshot_of_now(tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    catalog.create_namespace("census")
+    held = FRAME.to_arrow()
+    table = catalog.create_table("census.people", schema=held.schema)
+    table.append(held)
+    place = table.location().removeprefix("file://")
+    reference = hf.data.table(FRAME)
+    with hf.data.table(place) as sample:
+        assert sample.fingerprint() == reference.fingerprint()
+        assert sample.measure(NAMED) == reference.measure(NAMED)
+        table.append(held)
+        assert sample.measure(NAMED) == reference.measure(NAMED)
+        with hf.data.table(place) as later:
+            assert later.n == 8
+    catalog.engine.dispose()
