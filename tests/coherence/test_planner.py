@@ -82,7 +82,7 @@ def test_protected_groups_agree_with_the_plan(mode: bounds.Mode) -> None:
     for group in protected_groups(epsilon, 0.2, 0.01, sizes, 1_000_000, mode, "large"):
         allowed = 0.0
         if group.size:
-            allowed = bounds.pure_dp_epsilon(0.2, 0.01, len(sizes), 1_000_000, group.size, mode).epsilon
+            allowed = bounds.pure_dp_epsilon(0.2, 0.01, len(sizes), 1_000_000, group.size, mode, "large").epsilon
         assert group.protected == (allowed >= epsilon)
         assert group.protected == (group.alpha <= 0.2)
     with pytest.raises(InvalidParameter, match="sizes"):
@@ -104,7 +104,7 @@ def test_frontier_is_monotone_and_below_its_ceiling() -> None:
 def test_released_pure_costs_are_theorem_7_on_twice_the_rows() -> None:
     found = released([PureDP(0.1)] * 3, 500_000, 0.01, 20, "paper", "large")
     assert found.spent.pure == 0.3
-    assert found.size(0.9).size == bounds.pure_dp_size(0.9, 0.01, 20, 1_000_000, 0.3).size
+    assert found.size(0.9).size == bounds.pure_dp_size(0.9, 0.01, 20, 1_000_000, 0.3, "paper").size
     for size in (400_000, 1_000_000):
         kept = found.alpha(size)
         assert found.size(kept).size <= size
@@ -120,7 +120,9 @@ def test_released_looks_are_the_union_over_reports_and_mix_with_private_steps() 
     assert looks.size(kept).size <= 50_000 < looks.size(kept * 0.999).size
     mixed = released([Bits(10), PureDP(0.005)], 500_000, 0.05, 10, "paper", "large")
     # 1024 reports count like 1024 times as many groups
-    assert mixed.size(0.2).size == pytest.approx(bounds.pure_dp_size(0.2, 0.05, 10 * 1024, 1_000_000, 0.005).size)
+    assert mixed.size(0.2).size == pytest.approx(
+        bounds.pure_dp_size(0.2, 0.05, 10 * 1024, 1_000_000, 0.005, "paper").size
+    )
     assert released([], 500_000, 0.05, 10).size(0.2).size < looks.size(0.2).size
 
 
@@ -197,7 +199,7 @@ def test_the_epsilon_that_is_said_is_allowed(alpha: float) -> None:
     plan = plan_epsilon(alpha, BETA, 100, 5_000_000, 250_000, "paper")
     said = [float(text.split()[0]) for text in plan.words()[0].split("epsilon up to ")[1:]]
     assert said == [pytest.approx(plan.epsilon, rel=2e-5)]
-    assert bounds.pure_dp_size(alpha, BETA, 100, 5_000_000, said[0]).size <= 250_000
+    assert bounds.pure_dp_size(alpha, BETA, 100, 5_000_000, said[0], "paper").size <= 250_000
     assert float(str(plan.chosen.found).split()[1]) == said[0]
 
 
@@ -208,5 +210,5 @@ def test_lenses_and_groups_count_everywhere() -> None:
     assert [r.epsilon for r in plan.routes] == pytest.approx([r.epsilon for r in same.routes])
     sizes = {"all": 1_000_000, "half": 500_000, "some": 100_000}
     for group in protected_groups(0.01, 0.2, 0.01, sizes, 1_000_000, "paper", lenses=4):
-        assert group.alpha == bounds.pure_dp_alpha(0.01, 12, 1_000_000, group.size, 0.01)
-        assert group.needed == bounds.pure_dp_size(0.2, 0.01, 12, 1_000_000, 0.01).size
+        assert group.alpha == bounds.pure_dp_alpha(0.01, 12, 1_000_000, group.size, 0.01, "paper")
+        assert group.needed == bounds.pure_dp_size(0.2, 0.01, 12, 1_000_000, 0.01, "paper").size

@@ -145,7 +145,7 @@ def test_small_groups_are_listed_without_their_size_and_not_drawn() -> None:
     report = _report(trials)
     assert report.too_small == (("rare", "<10"),)
     assert "rare (&lt;10)" in html(report)
-    assert report.verdict.exit_status == 2
+    assert report.verdict.exit_status == 1
     assert distribution(trials, 0, 0, 1).edges == ()
     assert "fewer than 20 members" in distribution(trials, 0, 0, 1).note
     with pytest.raises(InvalidParameter, match="at least min_cell = 20 members"):

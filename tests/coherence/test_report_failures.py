@@ -80,7 +80,7 @@ class TestEmptiedGroup:
         report = _report(_trials(learners.Linkage(), groups=_pair(), lenses=["id"]))
         assert report.partial
         assert report.label == "INCOHERENT, PARTIAL"
-        assert report.verdict.exit_status == 2
+        assert report.verdict.exit_status == 1
 
 
 class TestPeeking:
@@ -101,7 +101,7 @@ class TestPeeking:
 
         report = _report(_trials({"fits": learner}))
         assert report.verdict.exit_status == 3
-        assert "rows predicted beside it" in html(report)
+        assert "rows predicted with it" in html(report)
         assert report.offenders == ()
 
     def test_a_learner_that_holds_the_data_is_refused_before_anything_runs(self) -> None:

@@ -74,7 +74,7 @@ def test_a_partial_leak_is_still_a_leak() -> None:
     h[0] = np.nan
     failed = (Failure(0, None, None, "curator-crashed", "it crashed"),)
     judged = judge(quick(made(h, inside, {}, failures=failed)), alpha=0.3)
-    assert (judged.outcome, judged.exit_status, judged.partial) == (INCOHERENT, 2, True)
+    assert (judged.outcome, judged.exit_status, judged.partial) == (INCOHERENT, 1, True)
     assert judged.paragraph.startswith("PARTIAL")
 
 

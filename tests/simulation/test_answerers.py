@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from holdfast.bounds.holdout.accuracy import sparse_validate_width
+from holdfast.bounds.holdout.sparse_validate import sparse_validate_width
 from holdfast.core.guarantee import Guarantee
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter
 from holdfast.mechanisms.answer import Answer

@@ -11,7 +11,7 @@ Examples
 >>> audit = hf.coherence.Audit(people, clear, linkage, hf.coherence.Target("ill = 1"), splits=12, seed=1)
 >>> tested = hf.coherence.significance.assess(hf.coherence.run(audit), permutations=999)
 >>> hf.coherence.verdict.judge(tested, alpha=0.5)
-Verdict(INCOHERENT, exit status 2)
+Verdict(INCOHERENT, exit status 1)
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def predict(predictor: Predictor, seen: Table, names: Iterable[str], rng: np.ran
     some = rng.permutation(seen.rows)[:_SAMPLE]
     again = checked(predictor(_through(seen.take(some), hidden)), some.size)
     if np.abs(found[some] - again).max(initial=0) > _SAME:
-        raise Peeked("the prediction for a row changes with the rows predicted beside it: fit on the report only")
+        raise Peeked("the prediction for a row changes with the rows predicted with it: fit on the report only")
     return found
 
 

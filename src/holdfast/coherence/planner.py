@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.bounds import coherence as bounds
 from holdfast.bounds.coherence import LargestEpsilon, Mode, Population
-from holdfast.bounds.coherence.group_size import even_rows, tolerance
+from holdfast.bounds.coherence.group_size import even_rows, tightest_population, tolerance
 from holdfast.bounds.numerics.exact import digits_down, digits_up
 from holdfast.core import arguments
 from holdfast.core.extras import named_extras
@@ -222,7 +222,7 @@ def plan_epsilon(
     """
     alpha = arguments.real("alpha", alpha, above=0, below=2)
     arguments.choice("mode", mode, bounds.MODES)
-    population = tightest_population(mode) if population is None else population
+    population = tightest_population(mode, population)
     arguments.choice("population", population, bounds.POPULATIONS)
     if (mode, population) == ("corrected", "finite"):
         raise InvalidParameter("population must be large in mode corrected; finite goes with paper or sharp")
@@ -240,17 +240,6 @@ def plan_epsilon(
     modes: dict[str, Mode] = {"paper": "paper", "sharp": "sharp"}
     least = {name: bounds.max_information_size(alpha, beta, counted, 0.0, n, each).size for name, each in modes.items()}
     return EpsilonPlan(alpha, float(beta), int(groups), n, size, mode, population, tuple(routes), ceiling, least)
-
-
-def tightest_population(mode: str) -> Population:
-    """The population to count with where none is named: the printed form is for a large one.
-
-    Examples
-    --------
-    >>> tightest_population("sharp"), tightest_population("paper")
-    ('finite', 'large')
-    """
-    return "finite" if mode == "sharp" else "large"
 
 
 @dataclass(frozen=True)
@@ -323,7 +312,7 @@ def protected_groups(
     if not isinstance(sizes, Mapping) or not sizes:
         raise InvalidParameter("sizes must be a mapping of at least one group name to its number of rows")
     n = even_rows(n)
-    population = tightest_population(mode) if population is None else population
+    population = tightest_population(mode, population)
     checked = {str(k): arguments.whole(f"sizes[{k!r}]", v, at_least=0, at_most=n) for k, v in sizes.items()}
     least = bounds.pure_dp_size(
         tolerance(alpha, mode), beta, len(checked), n, epsilon, mode, population, lenses, predictors
@@ -368,12 +357,12 @@ def table_1() -> list[dict[str, float]]:
             label: bounds.pure_dp_epsilon(alpha, beta, groups, n, size, mode, population).epsilon
             for label, mode, population in _TABLE_COLUMNS
         }
-        approx = bounds.approx_dp_epsilon(alpha, beta, groups, n, size)
+        approx = bounds.approx_dp_epsilon(alpha, beta, groups, n, size, "paper")
         rows.append(
             {
                 "alpha": alpha,
                 "printed": printed,
-                "size needed": bounds.pure_dp_size(alpha, beta, groups, n, printed).size,
+                "size needed": bounds.pure_dp_size(alpha, beta, groups, n, printed, "paper").size,
                 **pure,
                 "Theorem 8": approx.epsilon,
                 "Theorem 8 delta": float(approx.details["delta_max"]),
@@ -403,8 +392,8 @@ def frontier(
     n: int,
     sizes: Sequence[int] | None = None,
     alphas: Sequence[float] = ALPHAS,
-    mode: Mode = "paper",
-    population: Population = "large",
+    mode: Mode = "sharp",
+    population: Population | None = None,
 ) -> list[dict[str, Any]]:
     """The largest epsilon for every tolerance and group size; 0 where there is none.
 
@@ -432,7 +421,7 @@ def frontier(
     --------
     >>> rows = frontier(0.01, 20, 1_000_000, [50_000], [0.1, 0.2])
     >>> [(row["alpha"], round(row["epsilon"], 4)) for row in rows]
-    [(0.1, 0.0), (0.2, 0.0114)]
+    [(0.1, 0.0147), (0.2, 0.0389)]
     """
     n = even_rows(n)
     if sizes is None:
@@ -483,5 +472,4 @@ __all__ = [
     "plan_epsilon",
     "protected_groups",
     "table_1",
-    "tightest_population",
 ]

@@ -34,8 +34,8 @@ TOO_SMALL = "TOO SMALL FOR ALPHA"
 NOT_MEASURED = "NOT MEASURED"
 """A group without a distance."""
 
-EXIT_STATUS = {NO_EVIDENCE: 0, LEAK: 1, LEAK_ONCE: 1, INCOHERENT: 2, UNDERPOWERED: 3}
-"""Exit status of each outcome; 64 is kept for wrong usage."""
+EXIT_STATUS = {NO_EVIDENCE: 0, LEAK: 1, LEAK_ONCE: 1, INCOHERENT: 1, UNDERPOWERED: 3}
+"""Exit status of each outcome, by the rule of every command: 1 is a finding, 3 that nothing could be found."""
 
 UNJUDGED = (TOO_SMALL, UNDERPOWERED, NOT_MEASURED)
 """A group with one of these was not judged at alpha: without a finding the audit does not pass."""
@@ -436,7 +436,7 @@ class Verdict:
     >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
     >>> judged = judge(assess(trials, permutations=999), alpha=0.5)
     >>> judged.outcome, judged.exit_status, judged.partial
-    ('INCOHERENT', 2, False)
+    ('INCOHERENT', 1, False)
     """
 
     outcome: str
@@ -531,7 +531,7 @@ def judge(
     >>> trials = run(Audit(people, curators.Clear(), learners.Linkage(), Target("ill = 1"), splits=12, seed=1))
     >>> judged = judge(assess(trials, permutations=999), alpha=0.5)
     >>> judged
-    Verdict(INCOHERENT, exit status 2)
+    Verdict(INCOHERENT, exit status 1)
     >>> judged.findings[0].group, judged.findings[0].above, judged.findings[0].asked
     ('ill = 1', 12, 12)
     """

@@ -42,6 +42,8 @@ _SPLITS: dict[str, dict[str, float]] = {
     "ranks": {"ranks": 1.0},
 }
 """How the level is split by what a final is for: a report, a search, a contest."""
+CONTEST_SPLIT = {"ranks": 0.9, "intervals": 0.1}
+"""How the level of a contest's final is split: comparisons decide, and every score has an interval next to it."""
 MOST_FINALISTS = 2000
 
 

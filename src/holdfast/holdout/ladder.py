@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.bounds.holdout.accuracy import ladder_width
-from holdfast.bounds.holdout.guess_and_check import ladder_tail
+from holdfast.bounds.holdout.ladder import ladder_tail, ladder_width
 from holdfast.bounds.numerics.binomial import log_choose
 from holdfast.bounds.numerics.exact import left_to_chance, up
 from holdfast.core import arguments

@@ -36,7 +36,7 @@ _MOST_STEPS = 64
 _MARGIN = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Guess:
     """A guess and how near the truth it is to be shown; `tolerance` None for the plan's default.
 
@@ -244,7 +244,7 @@ WRONG_SIDES = ("both", "below", "above")
 """On which side of a guess the truth is expected where the guess is wrong."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class MeanQuestion:
     """What is public about a question: its kind, its range and how its interval is made."""
 
@@ -266,7 +266,7 @@ class MeanQuestion:
             )
         if self.spread is not None:
             spread = arguments.real("spread", self.spread, at_least=0, at_most=(self.high - self.low) / 2)
-            object.__setattr__(self, "spread", spread)
+            self.spread = spread
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -467,7 +467,7 @@ def _expected_root(wins: int, losses: int, times: float) -> float:
     return math.copysign(math.sqrt(2 * times * differ * ratio), part - 0.5) - 1 / math.sqrt(times * differ)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(slots=True, repr=False)
 class Reading:
     """A question together with the sums of its rows. Secret: its repr shows neither."""
 

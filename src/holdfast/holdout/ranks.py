@@ -256,6 +256,20 @@ def pair_statistics(columns: Array) -> Array:
     return np.where(np.isfinite(found), found, 0.0)
 
 
+def sign_statistics(wins: npt.NDArray[np.int64], n: int) -> Array:
+    """The same for 0/1 columns of `n` rows, from the number of rows on which each beats each other.
+
+    Examples
+    --------
+    >>> np.round(sign_statistics(np.array([[0, 2], [0, 0]]), 4), 3).tolist()
+    [[0.0, 1.732], [-1.732, 0.0]]
+    """
+    gap = (wins - wins.T) / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = gap / np.sqrt(np.maximum((wins + wins.T) / n - gap**2, 0.0) / max(n - 1, 1))
+    return np.where(np.isfinite(found), found, 0.0)
+
+
 def names_of(ranks: Ranks, names: Sequence[str]) -> tuple[dict[str, tuple[int, int]], frozenset[tuple[str, str]]]:
     """The ranges of ranks by name, and the pairs of names that are told apart."""
     better = frozenset((names[i], names[j]) for i, j in ranks.better)

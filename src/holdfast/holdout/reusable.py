@@ -77,9 +77,9 @@ def _blocks(values: Rows, name: str) -> Iterator[npt.NDArray[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Which rows are explored and which are reserved, drawn before any row is read.
+    """Which units are explored and which are reserved, drawn before any row is read.
 
-    Groups of rows that belong together go to one side as a whole.
+    A unit is a row, or a group of rows that belong together, which goes to one side as a whole.
 
     Examples
     --------
@@ -94,22 +94,70 @@ class Split:
     reserved: tuple[npt.NDArray[np.intp], ...]
 
     @classmethod
-    def draw(cls, n: int, parts: Sequence[float], seed: int | None = None, groups: Any = None) -> Split:
-        """Draw the reserves; `groups` has one label a row."""
+    def draw(cls, n: int, parts: Sequence[float], seed: int | None = None) -> Split:
+        """Draw the reserves of `n` units: rows, or groups of rows."""
         seed = secrets.randbits(64) if seed is None else arguments.whole("seed", seed, at_least=0)
-        units = np.arange(n) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
-        if units.shape != (n,):
-            raise InvalidParameter(f"groups must have one label a row, {n} in all, got shape {units.shape}")
-        order = np.random.default_rng(seed).permutation(int(units.max()) + 1)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(order.size)
-        ends = np.rint(np.cumsum([0.0, *parts]) * order.size).astype(np.intp)
-        place = rank[units]
+        order = np.random.default_rng(seed).permutation(n)
+        place = np.empty_like(order)
+        place[order] = np.arange(n)
+        ends = np.rint(np.cumsum([0.0, *parts]) * n).astype(np.intp)
         reserved = tuple(np.flatnonzero((place >= a) & (place < b)) for a, b in pairwise(ends))
         explored = np.flatnonzero(place >= ends[-1])
         if not explored.size or not all(part.size for part in reserved):
-            raise InvalidParameter(f"reserve must leave rows on each side: {n} rows in {order.size} units are too few")
+            raise InvalidParameter(f"reserve must leave rows on each side: {n} units are too few")
         return cls(seed, tuple(parts), explored, reserved)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Rows that belong together: the unit is the group, and its value is the mean of its rows.
+
+    Rows of one group (visits of a patient, pages of a document) depend on each other in any way; groups are independent
+    and alike. Then the values of groups are independent, in the same range, and their mean is the mean over groups.
+
+    Examples
+    --------
+    >>> units = Units.of(["a", "a", "b"], 3)
+    >>> units.count, units.means(np.array([1.0, 0.0, 1.0]), "values").tolist()
+    (2, [0.5, 1.0])
+    """
+
+    codes: npt.NDArray[np.intp]
+    sizes: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, groups: Any, n: int) -> Units:
+        """From one label a row."""
+        labels = np.asarray(groups)
+        if labels.shape != (n,):
+            raise InvalidParameter(f"groups must have one label a row, {n} in all, got shape {labels.shape}")
+        try:
+            codes = np.unique(labels, return_inverse=True)[1].ravel()
+        except TypeError:
+            raise InvalidParameter("groups must have labels of one kind, without missing ones") from None
+        return cls(codes, np.bincount(codes))
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return self.sizes.size
+
+    def means(self, values: Rows, name: str) -> npt.NDArray[np.float64]:
+        """The mean of each group, of one value a row."""
+        read = np.concatenate([*chunks(values, name), np.empty(0)]).astype(np.float64)
+        if read.size != self.codes.size:
+            raise InvalidParameter(f"{name} must have one number a row, {self.codes.size} in all, got {read.size}")
+        return np.asarray(np.bincount(self.codes, read, self.count) / self.sizes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back."""
+        return {"codes": self.codes.astype("<u4").tobytes().hex()}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Units:
+        """Read them back."""
+        codes = np.frombuffer(bytes.fromhex(plain["codes"]), dtype="<u4").astype(np.intp)
+        return cls(codes, np.bincount(codes))
 
 
 _FORMAT = 2
@@ -139,6 +187,9 @@ class Run(SharedOnCopy):
         seed: int | None = None,
     ) -> None:
         self._rows_in_all = arguments.whole("n", n, at_least=1, at_most=MOST)
+        self._units = None if groups is None else Units.of(groups, self._rows_in_all)
+        if self._units is not None:
+            self._rows_in_all = self._units.count
         self._low, self._high = arguments.value_range(low, high)
         parts = reserve_parts(reserve)
         budget = ErrorBudget(confidence, questions, final, len(parts), expected_failures)
@@ -146,7 +197,7 @@ class Run(SharedOnCopy):
             failures = arguments.whole("failures", failures, at_least=0, at_most=MOST)
             if budget.questions is not None and failures > budget.questions:
                 raise InvalidParameter(f"failures ({failures}) must not exceed questions ({budget.questions})")
-        self._split = Split.draw(self._rows_in_all, parts, seed, groups) if parts else None
+        self._split = Split.draw(self._rows_in_all, parts, seed) if parts else None
         self._n = self._rows_in_all if self._split is None else self._split.explored.size
         self._phase = 0
         self._run = self._transcript(budget, failures)
@@ -158,11 +209,16 @@ class Run(SharedOnCopy):
     @property
     def n(self) -> int:
         """Rows of the holdout, those that are reserved included."""
+        return self._rows_in_all if self._units is None else self._units.codes.size
+
+    @property
+    def units(self) -> int:
+        """Independent units of the holdout: its rows, or their groups."""
         return self._rows_in_all
 
     @property
     def explored(self) -> int:
-        """Rows that questions before a final read."""
+        """Units (rows, or groups of them) that questions before a final read."""
         return self._n
 
     @property
@@ -240,7 +296,7 @@ class Run(SharedOnCopy):
         budget, split = self._run.budget, self._split
         return {
             "format": _FORMAT,
-            "n": self._rows_in_all,
+            "n": self.n,
             "questions": budget.questions,
             "confidence": budget.confidence,
             "failures": self._run.failures,
@@ -252,7 +308,7 @@ class Run(SharedOnCopy):
             "phase": self._phase,
             "ended": self._run.ended,
             "transcript": self._run.state(secrets),
-        }
+        } | ({} if self._units is None else {"groups": self._units.to_dict()})
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -288,9 +344,12 @@ class Run(SharedOnCopy):
     @classmethod
     def _planned(cls, state: Mapping[str, Any]) -> Self:
         """The holdout of a state's plan, before anything was asked."""
-        return cls(
-            **{name: state[name] for name in ("n", "questions", "confidence", "failures", "low", "high")} | _plan(state)
+        plan = {name: state[name] for name in ("n", "questions", "confidence", "failures", "low", "high")} | _plan(
+            state
         )
+        if state.get("groups") is not None:
+            plan["groups"] = Units.from_dict(state["groups"]).codes
+        return cls(**plan)
 
     def __repr__(self) -> str:
         budget, failures = self._run.budget, self._run.failures
@@ -300,7 +359,8 @@ class Run(SharedOnCopy):
         failed = f"{self.failed} failed" if failures is None else f"{self.failed} of {failures} failed"
         if failures is not None and self.failed > failures:
             failed = f"ended by a failure after the {failures} planned"
-        rows = f"n={self._rows_in_all}" + ("" if self._split is None else f", {self._rows_in_all - self._n} reserved")
+        grouped = "" if self._units is None else f" in {self._rows_in_all} groups"
+        rows = f"n={self.n}{grouped}" + ("" if self._split is None else f", {self._rows_in_all - self._n} reserved")
         end = "; ended" if self.ended else ""
         return f"{type(self).__name__}({rows}, confidence={budget.confidence:g}: {asked}, {failed}{end})"
 
@@ -331,7 +391,7 @@ def _unpacked(plain: Mapping[str, Any] | None, n: int) -> Split | None:
         return None
     sides = np.frombuffer(bytes.fromhex(plain["sides"]), dtype=np.uint8)
     if sides.shape != (n,):
-        raise InvalidParameter(f"reserve in the state must have a side for each of {n} rows")
+        raise InvalidParameter(f"reserve in the state must have a side for each of {n} units")
     parts = tuple(arguments.reals("parts", plain["parts"]))
     reserved = tuple(np.flatnonzero(sides == phase) for phase in range(1, len(parts) + 1))
     return Split(plain["seed"], parts, np.flatnonzero(sides == 0), reserved)
@@ -391,7 +451,9 @@ class ReusableHoldout(Run):
     expected_failures : float
         Failed checks that the prior expects in all planned questions.
     groups : array, optional
-        One label a row: rows of one group go to the reserve together.
+        One label a row, for rows that belong together: visits of a patient, pages of a document. The unit is then the
+        group: questions still come as one value a row, each group counts with the mean of its rows, and what is
+        certified is the mean over groups. Groups must be independent and alike; their rows may depend on each other.
     seed : int, optional
         For the draw of the reserve. By default it comes from the operating system.
 
@@ -1000,10 +1062,12 @@ class ReusableHoldout(Run):
     def _mean(
         self, kind: str, family: str, spread: float | None, low: float | None, high: float | None, binary: bool
     ) -> MeanQuestion:
-        return self._question(kind, family, spread, *self._range(low, high), binary)
+        return self._question(kind, family, spread, *self._range(low, high), self._units is None and binary)
 
     def _explored(self, values: Rows, name: str) -> Rows:
-        """The values of the rows that may be explored: reserved rows are not read."""
+        """The values of the units that may be explored: reserved ones are not read."""
+        if self._units is not None:
+            values = self._units.means(values, name)
         if self._split is None:
             return values
         inside = np.zeros(self._rows_in_all, dtype=np.bool_)
@@ -1062,6 +1126,7 @@ class ReusableHoldout(Run):
         Each column is read once, so that it may come in chunks.
         """
         lowest, highest = self._range(low, high)
+        binary = binary and self._units is None
 
         def checked(part: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[np.float64], bool]:
             found = summarise(part, n=len(part), low=lowest, high=highest, binary=binary, name=name)
@@ -1069,7 +1134,10 @@ class ReusableHoldout(Run):
 
         columns, known, whole = [], [], True
         for name, values in candidates.items():
-            read = np.concatenate([*chunks(values, str(name)), np.empty(0, dtype=np.bool_)])
+            if self._units is None:
+                read = np.concatenate([*chunks(values, str(name)), np.empty(0, dtype=np.bool_)])
+            else:
+                read = self._units.means(values, str(name))
             if len(read) != self._rows_in_all:
                 raise InvalidParameter(
                     f"{name} must have one number a row, {self._rows_in_all} in all, got {len(read)}"
@@ -1102,7 +1170,7 @@ class ReusableHoldout(Run):
         if family not in ("auto", "sign-test"):
             return False
         fits = (margin or 0.0) == 0.0 and (low, high) == (0.0, 1.0) and self._has_sign_test()
-        declared = binary or all(_is_bool(values) for values in columns)
+        declared = self._units is None and (binary or all(_is_bool(values) for values in columns))
         if family == "sign-test" and not (fits and declared):
             raise InvalidParameter("family must not be sign-test unless values are declared 0/1 and the margin is 0")
         return fits and declared
@@ -1132,6 +1200,8 @@ class ReusableHoldout(Run):
         return MeanQuestion(kind, family, spread, low, high, binary, self._n)
 
     def _metric(self, procedure: Procedure) -> ProcedureQuestion:
+        if self._units is not None:
+            raise QuestionRefused("a metric has rows as its units, and here groups are; check means of one value a row")
         if self._split is not None:
             raise QuestionRefused("a metric is computed from all rows, and some of these are reserved; check means")
         return ProcedureQuestion(procedure, self._n)
@@ -1168,7 +1238,10 @@ class ReusableHoldout(Run):
 def _names(candidates: Any, least: int) -> list[str]:
     """The names of candidates, checked before any of their values is read."""
     if not isinstance(candidates, Mapping) or not least <= len(candidates) <= MOST_FINALISTS:
-        raise InvalidParameter(f"candidates must map {least} to {MOST_FINALISTS} names to one number a row")
+        given = f"{len(candidates)} names" if isinstance(candidates, Mapping) else f"a {type(candidates).__name__}"
+        raise InvalidParameter(
+            f"candidates must map {least} to {MOST_FINALISTS} names to one number a row, got {given}"
+        )
     names = [str(name) for name in candidates]
     if len(set(names)) < len(names):
         raise InvalidParameter("candidates must have different names")

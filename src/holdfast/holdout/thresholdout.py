@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.accounting.costs import PureDP
-from holdfast.bounds.holdout.accuracy import single_threshold_size
 from holdfast.bounds.holdout.ranges import laplace_scale
+from holdfast.bounds.holdout.single_threshold import single_threshold_size
 from holdfast.bounds.holdout.thresholdout import (
     split_size,
     theorem25_parameters,
@@ -979,11 +979,11 @@ class Thresholdout(ThresholdRun):
         --------
         >>> holdout = Thresholdout.plan(tau=0.1, questions=1000, budget=10)
         >>> holdout.n, holdout.certified
-        (1737317, True)
+        (1737252, True)
         >>> print(holdout.query_means(0.7, 0.72).interval)
         (0.6, 0.7999999999999999)
         >>> Thresholdout.plan(tau=0.1, questions=1000, budget=10, method="single-threshold").n
-        515506
+        515428
         >>> Thresholdout.plan(tau=0.1, questions=1000, budget=10, n=10_000)
         Traceback (most recent call last):
         ...

@@ -25,10 +25,13 @@ from holdfast.mechanisms.answer import Answer
 ASSUMPTION = "rows independent and identically distributed; the holdout was not used before"
 THEOREM = "holdout.error-allocation"
 _LN_2 = math.log(2)
-ENDED = "this run has ended: exact values were shown, so nothing more is certified on these rows"
+ENDED = (
+    "this run has ended: exact values were shown, so nothing more is certified on these rows; ask on fresh rows, with "
+    "a holdout of their own"
+)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Exact:
     """What a reveal shows of one question: its exact value, and the interval that was certified all along.
 
@@ -43,7 +46,7 @@ class Exact:
         return {"value": self.value, "interval": None if self.interval is None else list(self.interval)}
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Outcome:
     """What one question shows. `log_weight` is `ln` of the prior weight of what is shown besides pass and fail.
 
@@ -58,7 +61,7 @@ class Outcome:
     exact: Exact | None = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Ask:
     """One question of a batch: its public description, what decides it at a share, and how it is weighed.
 
@@ -74,7 +77,7 @@ class Ask:
     spends: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Entry:
     """One question as it was put, what it showed, how that was weighed, and the answer made of it.
 
@@ -184,7 +187,15 @@ class Transcript(OneOwner):
         """Give a question its share and record what it shows; if it raises, nothing has changed."""
         with self._lock:
             known = self.stored(ask.question, ask.key)
-            return known if known is not None else self.ask_batch([ask])[0]
+            if known is not None:
+                return known
+            self.open(ask.spends)
+            self._begin()
+            try:
+                decided = self._decide(ask, self.course, self.budget.log_prior(self.course))
+            finally:
+                self._deciding = False
+            return self._record(ask, *decided)
 
     def ask_batch(self, asks: Sequence[Ask]) -> list[Answer]:
         """Decide questions that were fixed together: each at the prior from before the batch.
@@ -192,10 +203,13 @@ class Transcript(OneOwner):
         Their messages are charged to later questions only.
         """
         with self._lock:
-            self.open(asks[0].spends if len(asks) == 1 else sum(ask.spends for ask in asks))
+            self.open(sum(ask.spends for ask in asks))
             self._begin()
             try:
-                decided = self._decide(asks)
+                course, log_prior, decided = self.course, self.budget.log_prior(self.course), []
+                for ask in asks:
+                    decided.append(self._decide(ask, course, log_prior))
+                    course = course.spent(ask.spends, decided[-1][2])
             finally:
                 self._deciding = False
             found = enumerate(zip(asks, decided, strict=True))
@@ -216,23 +230,17 @@ class Transcript(OneOwner):
             raise QuestionRefused("a question must not ask questions itself while it is decided")
         self._deciding = True
 
-    def _decide(self, asks: Sequence[Ask]) -> list[tuple[Outcome, float, float, float | None]]:
-        """The outcome, share, extra spending and risk of each question of a batch. Nothing is recorded."""
-        budget, course = self.budget, self.course
-        log_prior, decided = budget.log_prior(course), []
-        for ask in asks:
-            spent = 0.0
-            if ask.spends:
-                spent = budget.spending(course) if ask.stake is None else budget.require_stake(course, ask.stake)
-                if spent <= 0:  # stakes of the same batch have taken what was left
-                    raise BudgetExhausted("too little of the failure probability is left for this batch")
-            share = -math.inf if spent <= 0 else budget.log_beta + math.log(spent) + log_prior - 1e-12
-            risk = ask.risk(share) if callable(ask.risk) else ask.risk
-            extra = 0.0 if ask.stake is None or not ask.spends else budget.extra(course, spent)
-            decided.append((ask.decide(share), share, extra, risk))
-            if len(asks) > 1:
-                course = course.spent(int(ask.spends), extra)
-        return decided
+    def _decide(self, ask: Ask, course: Course, log_prior: float) -> tuple[Outcome, float, float, float | None]:
+        """The outcome, share, extra spending and risk of a question. Nothing is recorded."""
+        budget, spent, extra = self.budget, 0.0, 0.0
+        if ask.spends:
+            spent = budget.spending(course) if ask.stake is None else budget.require_stake(course, ask.stake)
+            if spent <= 0:  # stakes of the same batch have taken what was left
+                raise BudgetExhausted("too little of the failure probability is left for this batch")
+            extra = 0.0 if ask.stake is None else budget.extra(course, spent)
+        share = -math.inf if spent <= 0 else budget.log_beta + math.log(spent) + log_prior - 1e-12
+        risk = ask.risk(share) if callable(ask.risk) else ask.risk
+        return ask.decide(share), share, extra, risk
 
     def _record(
         self, ask: Ask, outcome: Outcome, log_share: float, extra: float, risk: float | None, *, joined: bool = False

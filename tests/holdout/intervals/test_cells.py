@@ -13,11 +13,59 @@ from hypothesis import strategies as st
 from holdfast.bounds.one_question import empirical_bernstein
 from holdfast.bounds.one_question.means import MEAN_FAMILIES, at_spread
 from holdfast.data.values import summarise
-from holdfast.holdout.intervals.mean import Cells, MeanInterval, Pairs
+from holdfast.holdout.intervals.mean import Cells, MeanInterval, OutwardCells, OutwardEnds, Pairs
 from holdfast.holdout.intervals.procedure import bernstein
 
 HYPOTHESIS = settings(deadline=None, derandomize=True, max_examples=150)
 PLACES = st.floats(0, 1)
+RANGES = st.sampled_from([(0.0, 1.0), (-1.0, 1.0), (-0.3, 7.1)])
+
+
+@HYPOTHESIS
+@given(PLACES, PLACES, st.floats(0, 0.5), st.floats(0.001, 0.5), RANGES)
+def test_a_mean_lies_in_its_cell_outwards(guess, place, edge, length, ends):
+    """Cells are numbered outwards from what passes; one inside it is numbered 0, on either side of the guess."""
+    low, high = ends
+    size = high - low
+    cells = OutwardCells(low + guess * size, edge * size, length * size, low, high)
+    mean = low + place * size
+    first, last = cells.ends(mean)
+    hair = 1e-12 * size
+    assert low <= first <= last <= high
+    assert first - hair <= mean <= last + hair
+    number = cells.index(mean)
+    assert (number == 0) == (abs(mean - cells.guess) <= cells.edge)
+    assert number == 0 or (number > 0) == (mean > cells.guess)
+    assert last - first <= (cells.length if number else cells.edge) + hair
+
+
+@HYPOTHESIS
+@given(PLACES, PLACES, PLACES, st.floats(0.005, 0.5), RANGES)
+def test_pairs_of_ends_hold_their_interval(guess, a, b, step, ends):
+    """Less than a step outside on either side."""
+    low, high = ends
+    size = high - low
+    pairs = OutwardEnds(low + guess * size, step * size, low, high)
+    lower, upper = (low + size * place for place in (min(a, b), max(a, b)))
+    first, last = pairs.ends(lower, upper)
+    assert low <= first <= lower <= upper <= last <= high
+    down, above = pairs.steps(lower, upper)
+    assert down + above >= 1
+    assert last - first <= upper - lower + 2.01 * pairs.step
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 2.0), (0.1, 0.7), (-3.3, 1e3)])
+def test_pairs_hold_ends_a_hair_off_the_grid(low: float, high: float) -> None:
+    """Where rounding puts an end a hair beyond the grid, the pair must still hold it."""
+    guess = low + 0.37 * (high - low)
+    for parts in (3, 7, 10, 49, 100, 390):
+        pairs = OutwardEnds(guess, (high - low) / parts, low, high)
+        for k in range(-parts, parts):
+            edge = guess + k * pairs.step
+            for end in (math.nextafter(edge, -math.inf), edge, math.nextafter(edge, math.inf)):
+                if low <= end <= high:
+                    assert pairs.ends(low, end)[1] >= end
+                    assert pairs.ends(end, high)[0] <= end
 
 
 @HYPOTHESIS
@@ -32,15 +80,6 @@ def test_a_value_lies_in_its_cell(place, count, curved, ends):
     assert cells.edge(0) == ends[0]
     assert cells.edge(count) == ends[1]
     assert cells.edge(index) < cells.midpoint(index) < cells.edge(index + 1)
-
-
-@HYPOTHESIS
-@given(st.floats(0.001, 2), st.booleans())
-def test_no_cell_is_wider_than_asked_for_and_none_is_wasted(grid, curved):
-    cells = Cells.of_half_width(grid, 0.0, 1.0, curved)
-    widest = max(cells.edge(i + 1) - cells.edge(i) for i in range(cells.count))
-    assert widest <= 2 * grid * (1 + 1e-9)
-    assert cells.count == max(1, math.ceil((math.pi / 2 if curved else 1) / (2 * grid) * (1 - 1e-12)))
 
 
 @HYPOTHESIS
@@ -178,10 +217,9 @@ def test_empirical_bernstein_leaves_room_for_rounded_sums():
     assert plain.high + 0.99 * rows.slack <= upper
 
 
-def test_cells_are_curved_where_the_interval_is_narrower_near_the_ends() -> None:
+def test_families_say_which_are_of_counts_and_which_are_narrower_near_the_ends() -> None:
     flags = {name: (family.whole, family.curved) for name, family in MEAN_FAMILIES.items()}
     assert flags == {"hoeffding": (False, False), "kl": (False, True), "clopper-pearson": (True, True)}
-    assert not Cells.of_half_width(0.05, 0.0, 1.0).curved
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 2.0), (0.1, 0.7), (-3.3, 1e3)])

@@ -26,6 +26,7 @@ from holdfast.coherence.report.content import (
 from holdfast.coherence.significance import CROSS, MAX_T, NONE
 from holdfast.coherence.verdict import (
     EXIT_STATUS,
+    INCOHERENT,
     UNJUDGED,
     AlphaPoint,
     CaseFinding,
@@ -38,6 +39,8 @@ LETTERS = 20_000
 """Of one text, at most."""
 FINDINGS, CASES, LISTED, SPLITS = 50_000, 200, 20_000, 10_000
 """Findings, pairs of learner and lens, lines of any other list, and splits, at most."""
+_EARLIER_STATUS = 2
+"""The exit status of an incoherent release in reports of versions before 0.2."""
 _STATUSES = {*EXIT_STATUS, *UNJUDGED}
 _MEMBERS = (
     "schema title outcome exit_status partial alpha beta level paragraph findings cases sensitivity messages mode rows "
@@ -106,7 +109,8 @@ def _verdict(whole: Mapping[str, Any]) -> Verdict:
     findings = _several("findings", whole, GroupFinding, FINDINGS, _check_finding)
     cases = _several("cases", whole, CaseFinding, CASES, _check_case)
     outcome = _one_of("outcome", whole["outcome"], EXIT_STATUS)
-    if whole["exit_status"] != EXIT_STATUS[outcome]:
+    statuses = [EXIT_STATUS[outcome], *([_EARLIER_STATUS] if outcome == INCOHERENT else [])]
+    if whole["exit_status"] not in statuses:
         raise InvalidParameter(f"exit_status must be {EXIT_STATUS[outcome]} for the outcome {outcome}")
     if not cases or outcome not in {case.outcome for case in cases}:
         raise InvalidParameter("outcome must be that of one of the cases")
@@ -119,7 +123,7 @@ def _verdict(whole: Mapping[str, Any]) -> Verdict:
         raise InvalidParameter("findings must be of the learners and lenses of the cases")
     return Verdict(
         outcome=outcome,
-        exit_status=EXIT_STATUS[outcome],
+        exit_status=int(whole["exit_status"]),
         partial=_typed("partial", whole["partial"], bool),
         alpha=_number("alpha", whole["alpha"], 1e-300, 2.0),
         beta=_number("beta", whole["beta"], 0.0, 1.0),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from scipy.special import ndtri_exp
 
-from holdfast.bounds.holdout.guess_and_check import shown_values
 from holdfast.bounds.one_question.means import MeanFamily, Side, kl
 from holdfast.data.values import Summary
 
@@ -21,9 +20,9 @@ class Cells:
 
     Examples
     --------
-    >>> cells = Cells.of_half_width(0.1, 0.0, 1.0)
-    >>> cells.count, cells.index(0.37), round(cells.midpoint(1), 12)
-    (5, 1, 0.3)
+    >>> cells = Cells(0.0, 1.0, 5)
+    >>> cells.index(0.37), round(cells.midpoint(1), 12)
+    (1, 0.3)
     >>> curved = Cells(0.0, 1.0, 5, curved=True)
     >>> [round(curved.edge(i), 4) for i in range(6)]
     [0.0, 0.0955, 0.3455, 0.6545, 0.9045, 1.0]
@@ -33,11 +32,6 @@ class Cells:
     high: float
     count: int
     curved: bool = False
-
-    @classmethod
-    def of_half_width(cls, grid: float, low: float, high: float, curved: bool = False) -> Cells:
-        """The fewest cells of half-width at most `grid`; for curved cells that is the half-width in the middle."""
-        return cls(low, high, shown_values(grid, (high - low) * (math.pi / 2 if curved else 1)), curved)
 
     def index(self, value: float) -> int:
         """The cell that holds `value`; a value on an edge is in one of its two cells, whichever rounding says."""
@@ -67,7 +61,7 @@ class Pairs:
 
     Examples
     --------
-    >>> pairs = Pairs.of_step(0.1, 0.0, 1.0)
+    >>> pairs = Pairs(0.0, 1.0, 10)
     >>> pairs.count, [round(end, 12) for end in pairs.outward(0.33, 0.58)]
     (55, [0.3, 0.6])
     """
@@ -75,11 +69,6 @@ class Pairs:
     low: float
     high: float
     steps: int
-
-    @classmethod
-    def of_step(cls, step: float, low: float, high: float) -> Pairs:
-        """The fewest equal steps of length at most `step`."""
-        return cls(low, high, shown_values(step / 2, high - low))
 
     @property
     def count(self) -> int:
@@ -143,11 +132,6 @@ class OutwardCells:
         first, last = sorted((self.guess + sign * near, self.guess + sign * far))
         return min(max(first, self.low), self.high), max(min(last, self.high), self.low)
 
-    @property
-    def farthest(self) -> int:
-        """The largest number of a cell that a mean can be in."""
-        return max(abs(self.index(self.low)), abs(self.index(self.high)))
-
 
 @dataclass(frozen=True)
 class OutwardEnds:
@@ -184,7 +168,7 @@ class OutwardEnds:
         return min(max(first, self.low), self.high), max(min(last, self.high), self.low)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class MeanInterval:
     """The interval of a mean of `n` values in `[low, high]`, as a function of the mean."""
 

@@ -296,6 +296,31 @@ def from_parts(
     return OnRows(low, high, moments.n, f"{name} ({family})", limits, value)
 
 
+def ratio_of_means(
+    over: float, den: float, n: int, low: float, high: float
+) -> Callable[[float, Side], tuple[float, float]]:
+    """The limits of a ratio where its two means are all that is known: those of the family "kl".
+
+    `over` is the mean of `(num - low den) / (high - low)` and `den` that of the denominator, both as parts of the
+    largest denominator.
+
+    Examples
+    --------
+    >>> low, high = ratio_of_means(0.3, 0.5, 10_000, 0.0, 1.0)(-5.0, "both")
+    >>> round(low, 3), round(high, 3)
+    (0.567, 0.633)
+    """
+    moments = Moments(n, over, den, math.nan, math.nan, math.nan, 1e-8)
+
+    def limits(log_share: float, side: Side) -> tuple[float, float]:
+        below, above = means.tails(log_share, side)
+        lower = 0.0 if below is None else _kl_limit(moments, below)
+        upper = 1.0 if above is None else 1.0 - _kl_limit(moments.mirrored(), above)
+        return outwards(low + (high - low) * lower, low + (high - low) * upper, low, high)
+
+    return limits
+
+
 @dataclass(frozen=True, repr=False)
 class Moments:
     """Means and unbiased (co)variances of numerator and denominator, both in [0, 1], and their rounding. Secret."""

@@ -20,18 +20,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from holdfast.bounds.holdout.accuracy import (
-    ladder_width,
+from holdfast.bounds.holdout.ladder import ladder_width
+from holdfast.bounds.holdout.single_threshold import (
     single_threshold_accuracy,
     single_threshold_size,
     single_threshold_spare,
-    sparse_validate_width,
+)
+from holdfast.bounds.holdout.sparse_validate import sparse_validate_width
+from holdfast.bounds.holdout.thresholdout import (
     split_width,
+    theorem25_size,
     thresholdout_accuracy,
+    thresholdout_size,
     tight_spare,
 )
-from holdfast.bounds.holdout.thresholdout import theorem25_size, thresholdout_size
-from holdfast.bounds.interval import max_questions, non_adaptive, posterior_shift, required_n, scheduled, splitting
+from holdfast.bounds.interval import best_noise, max_questions, non_adaptive, required_n, splitting
+from holdfast.bounds.interval.planning import Method as IntervalMethod
 from holdfast.bounds.numerics.search import turning_point
 from holdfast.bounds.one_question.means import LEAST_LOG_SHARE, MEAN_FAMILIES, Family, MeanFamily, least_tolerance
 from holdfast.errors import InvalidParameter
@@ -329,29 +333,27 @@ def thresholdout_single(n: int, use: Use) -> Found:
 
 
 def _gaussian_rows(use: Use, tau: float) -> int:
-    found = (required_n(use.questions, tau, use.beta, name).value for name in ("scheduled", "posterior-shift"))
-    return min(found)
+    names: tuple[IntervalMethod, ...] = ("sign-comparison", "scheduled", "posterior-shift")
+    return min(required_n(use.questions, tau, use.beta, name).value for name in names)
 
 
 def _gaussian_questions(n: int, use: Use, tau: float) -> int:
-    return max_questions(n, tau, use.beta, "scheduled").value
+    names: tuple[IntervalMethod, ...] = ("sign-comparison", "scheduled")
+    return max(max_questions(n, tau, use.beta, name).value for name in names)
 
 
 @method(
     "gaussian-answers",
-    theorem="interval.scheduled",
+    theorem="interval.sign-comparison",
     needs=("Gaussian noise",),
     counts_failures=False,
-    says="Every mean with Gaussian noise and our posterior-shift interval; no guess, nothing can fail.",
+    says="Every mean with Gaussian noise on a schedule (Theorem D or B); no guess, nothing can fail.",
     rows=_gaussian_rows,
     most_questions=_gaussian_questions,
 )
 def gaussian_answers(n: int, use: Use) -> Found:
-    """The better of noise on a schedule and constant noise."""
-    found = min(
-        (scheduled(n, use.questions, use.beta), posterior_shift(n, use.questions, use.beta)),
-        key=lambda width: width.half_width,
-    )
+    """The plan of `GaussianAnswers`: the narrowest of Theorems A, B and D."""
+    found = best_noise(n, use.questions, use.beta)
     return Found(found.half_width, found.certified, None, {"noise": found.sigma})
 
 

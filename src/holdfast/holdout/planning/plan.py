@@ -92,7 +92,7 @@ def _advice(plan: HoldoutPlan) -> str:
 
 def _instead(plan: HoldoutPlan) -> str:
     """What would work where nothing does what was asked for: the method that comes nearest, and what it needs."""
-    wanted = "says anything" if plan.half_width is None else f"gives a half-width of {plan.half_width:g}"
+    wanted = "gives a guarantee" if plan.half_width is None else f"gives a half-width of {plan.half_width:g}"
     rows = "" if plan.n is None else f" with {plan.n:,} rows"
     head = f"No certified method {wanted}{rows}."
     offers = [
@@ -110,10 +110,10 @@ def _instead(plan: HoldoutPlan) -> str:
 
 
 def _silent(plan: HoldoutPlan, row: PlannedMethod) -> str:
-    target = "to say anything" if plan.half_width is None else f"for {plan.half_width:g}"
+    target = "for a guarantee" if plan.half_width is None else f"for {plan.half_width:g}"
     title = _title(row)
-    say, it = ("say", "they") if row.name == "gaussian-answers" else ("says", "it")
-    head = f"{title[0].upper()}{title[1:]} {say} nothing at this size"
+    give, it = ("give", "they") if row.name == "gaussian-answers" else ("gives", "it")
+    head = f"{title[0].upper()}{title[1:]} {give} no guarantee at this size"
     return f"{head}: {it} would need {about(row.n_required)} {target}."
 
 
@@ -189,7 +189,7 @@ def plot(plan: HoldoutPlan, questions: Sequence[int] | None, progress: Progress 
             tooltip=["method:N", "questions:Q", "half_width:Q", "certified:N"],
         )
     )
-    rule = alt.Chart(alt.Data(values=[{"half_width": floor, "what": "says nothing above"}]))
+    rule = alt.Chart(alt.Data(values=[{"half_width": floor, "what": "no guarantee above"}]))
     marks = rule.mark_rule(strokeDash=[2, 2], color="gray").encode(y="half_width:Q")
     labels = rule.mark_text(align="right", dy=-6, color="gray", x="width").encode(y="half_width:Q", text="what:N")
     title = alt.Title(plan.title(), subtitle="dashed: not certified for questions chosen after seeing answers")
@@ -250,7 +250,7 @@ class HoldoutPlan:
     >>> from holdfast.holdout import plan
     >>> found = plan(100_000, questions=1000, failures=10, guess=False)
     >>> found.recommended, round(found["gaussian-answers"].half_width, 4)
-    ('gaussian-answers', 0.0497)
+    ('gaussian-answers', 0.0312)
     """
 
     n: int | None
@@ -320,15 +320,36 @@ class HoldoutPlan:
         }
 
     def columns(self) -> tuple[str, ...]:
-        """Headings of the table; `sure pass` and `clean` (before any failure) give way to what was asked for."""
+        """Headings of the table, which `notes` explains; two give way to the half-width that was asked for."""
         if self.half_width is None:
-            return ("method", "half-width", "clean", "sure pass", "needs", "remark")
+            return ("method", "half-width", "before failures", "guaranteed pass", "needs", "remark")
         both = ("questions", "failures") if self.n is not None else ()
         return ("method", "half-width", "rows needed", *both, "needs", "remark")
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The table's cells, one tuple a method."""
-        return [self._cells(row) for row in self.methods]
+        """The table's cells, one tuple a method: the recommended one first, and without the limit, which is none."""
+        rows = [row for row in self.methods if not row.reference]
+        return [self._cells(row) for row in sorted(rows, key=lambda row: row.name != self.recommended)]
+
+    def notes(self) -> list[str]:
+        """What each column of the table means, a sentence each."""
+        after = f" after {self.failures:,} failed check{'' if self.failures == 1 else 's'}" if self.failures else ""
+        notes = [
+            f"half-width: what a pass or a noisy answer certifies at question {self.questions:,}{after}.",
+        ]
+        if self.half_width is None:
+            notes.append("before failures: the same as long as every check has passed.")
+            notes.append(
+                "guaranteed pass: the half-width at which a guess that is off by at most half of it always passes."
+            )
+        else:
+            notes.append(f"rows needed: the fewest rows that give the half-width {self.half_width:g}.")
+            if self.n is not None:
+                notes.append(f"questions, failures: how many {self.n:,} rows allow at that half-width.")
+        notes.append("needs: a guess is your own estimate from other rows; noise is random noise in every answer.")
+        if any(row.vacuous for row in self.methods if not row.reference):
+            notes.append("no guarantee: the half-width is at least half the range, so the interval excludes nothing.")
+        return notes
 
     def _cells(self, row: PlannedMethod) -> tuple[str, ...]:
         if self.half_width is None:
@@ -339,9 +360,8 @@ class HoldoutPlan:
                 fits = "none" if row.max_failures is None else count(row.max_failures)
                 middle += (count(row.max_questions), fits)
         marks = ["recommended"] if row.name == self.recommended else []
-        marks += ["limit, not adaptive"] if row.reference else []
-        marks += [] if row.certified or row.reference else ["not certified"]
-        marks += ["says nothing"] if row.vacuous else []
+        marks += [] if row.certified else ["not certified"]
+        marks += ["no guarantee"] if row.vacuous else []
         marks += [] if row.answers == "values" else [f"{row.answers} only"]
         needs = ", ".join(_SHORT.get(need, need) for need in row.needs) or "-"
         return (row.name, length(row.half_width), *middle, needs, "; ".join(marks))
@@ -357,7 +377,7 @@ class HoldoutPlan:
         )
 
     def words(self) -> list[str]:
-        """Plain sentences: what to use, what says nothing, what would work instead."""
+        """Plain sentences: what to use, what gives no guarantee, what would work instead."""
         return words(self)
 
     def __str__(self) -> str:
@@ -365,7 +385,10 @@ class HoldoutPlan:
         sizes = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
         lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip() for row in table]
         return "\n".join(
-            [self.title(), "", lines[0], "  ".join("-" * size for size in sizes), *lines[1:], "", *self.words()]
+            [
+                *(self.title(), "", self.words()[0], "", lines[0], "  ".join("-" * size for size in sizes), *lines[1:]),
+                *("", *self.notes(), "", *self.words()[1:]),
+            ]
         )
 
     def _repr_html_(self) -> str:
@@ -373,9 +396,11 @@ class HoldoutPlan:
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.cells()
         )
-        said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.words())
+        first, *others = (f"<p>{html.escape(sentence)}</p>" for sentence in self.words())
+        rest = "".join([*(f"<p>{html.escape(note)}</p>" for note in self.notes()), *others])
         caption = html.escape(self.title())
-        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{said}"
+        table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"{first}{table}{rest}"
 
     def curve(self, questions: Sequence[int] | None = None, progress: Progress | None = None) -> list[dict[str, Any]]:
         """Half-widths of every method at other numbers of questions: the numbers behind `plot`.

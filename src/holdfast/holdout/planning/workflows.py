@@ -18,13 +18,14 @@ from holdfast.bounds.one_question.means import Side, clopper_pearson
 from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.holdout.error_budget import Course, ErrorBudget, log_cell_weight, reserve_parts
+from holdfast.holdout.final import CONTEST_SPLIT
 
 NAMES = ("fixed", "rounds", "checks", "contest", "pairs")
 _APPLIES: dict[str, tuple[str, ...]] = {
     "fixed": ("candidates",),
     "rounds": ("candidates", "rounds", "reserve"),
     "checks": ("candidates", "questions", "failures", "reserve"),
-    "contest": ("teams", "submissions", "reserve"),
+    "contest": ("teams", "submissions", "reserve", "rule"),
     "pairs": ("candidates",),
 }
 """What may be said about each workflow."""
@@ -39,6 +40,10 @@ _LEAST = {"candidates": 1, "rounds": 1, "questions": 1, "failures": 0, "teams": 
 _DISAGREE = 0.2
 """Part of the rows on which two models are taken to differ, where a gap is planned."""
 _POWER = 0.8
+RULES = ("open", "ladder", "checked")
+"""What a contest may show before its final."""
+_CONTEST_FINAL = 0.9
+"""The part of the failure probability for the finals of a contest that certifies scores before them too."""
 _WINNER, _LOSS = 0.9, 0.1
 
 
@@ -116,6 +121,7 @@ class _Use:
     failures: int = 0
     teams: int = 2
     submissions: int = 1
+    rule: str = "open"
 
     @property
     def part(self) -> float:
@@ -173,6 +179,7 @@ def workflow(
     teams: int | None = None,
     submissions: int | None = None,
     reserve: Any = None,
+    rule: str | None = None,
     guess: float = 0.85,
     confidence: float = 0.95,
 ) -> Workflow:
@@ -198,6 +205,9 @@ def workflow(
     reserve : float or list of float, optional
         Part of the rows that is kept for the final, for "rounds", "checks" and "contest". By default half in a contest,
         and elsewhere half where that makes the final narrower, else none.
+    rule : str, optional
+        For "contest": what is shown before the final. "open", by default: plain scores, which certify nothing.
+        "ladder": improvements. "checked": claimed scores.
     guess : float
         The mean that is expected.
     confidence : float
@@ -226,6 +236,7 @@ def workflow(
         "teams": teams,
         "submissions": submissions,
         "reserve": reserve,
+        "rule": rule,
     }
     for option, value in said.items():
         if value is not None and option not in _APPLIES[name]:
@@ -245,6 +256,7 @@ def workflow(
         arguments.probability("confidence", confidence),
         arguments.real("guess", guess, at_least=0, at_most=1),
         None if kept is None else reserve_parts(kept),
+        rule=arguments.choice("rule", "open" if rule is None else rule, RULES),
         **counts,
     )
     if name == "contest" and not use.reserve:
@@ -346,32 +358,42 @@ def _checks(use: _Use) -> Workflow:
 
 def _contest(use: _Use) -> Workflow:
     assert use.reserve
-    rows, teams = use.reserved, use.teams
-    log_beta = math.log(use.beta / len(use.reserve))
+    rows, teams, is_open = use.reserved, use.teams, use.rule == "open"
+    final = 1.0 if is_open else _CONTEST_FINAL
+    log_level = math.log(use.beta * final / len(use.reserve))
     pairs = teams * (teams - 1) / 2
-    ours = use.half_width(log_beta - math.log(teams), rows)
+    ours = use.half_width(log_level + math.log(CONTEST_SPLIT["intervals"]) - math.log(teams), rows)
+    apart = math.log(use.beta / len(use.reserve))
+    explored = use.n - sum(max(1, round(use.n * part)) for part in use.reserve)
     # Without a reserve every submission is a check of a claimed score, and each team is corrected once.
     corrected = min(teams, use.submissions)
     course = Course(use.submissions, use.submissions, corrected, 0.0, corrected * log_cell_weight(1))
-    shown = ErrorBudget(use.confidence, use.submissions).log_prior(course)
-    on_all = use.half_width(math.log(use.beta / 2) + shown - math.log(teams))
-    explored = use.n - sum(max(1, round(use.n * part)) for part in use.reserve)
+    budget = ErrorBudget(use.confidence, use.submissions, 0.0 if is_open else final)
+    on_all = use.half_width(math.log(use.beta / 2) + budget.log_prior(course) - math.log(teams))
+    policy: dict[str, Any] = {"final": final, "reserve": list(use.reserve), "confidence": use.confidence}
+    more = {
+        "gap_shown": use.gap(log_level + math.log(CONTEST_SPLIT["ranks"]) - math.log(2 * pairs), rows),
+        "gap_shown_by_bonferroni": use.gap(apart - math.log(2 * pairs), rows),
+        "without_a_reserve": on_all,
+        "rows_explored": float(explored),
+    }
+    if not is_open:
+        policy = {"questions": use.submissions} | policy
+        each = math.log(use.beta * (1 - final) / use.submissions)
+        more["a_score_before_the_final"] = use.half_width(each, explored)
+        more["after_one_failed_claim_of_each_team"] = use.half_width(each + budget.log_prior(course), explored)
     return Workflow(
         "contest",
         ours,
-        f"{use.part:.0%} of the rows kept apart, with Bonferroni",
-        ours,
-        {"final": 1.0, "reserve": list(use.reserve), "confidence": use.confidence},
-        ("best", "final"),
+        f"{use.part:.0%} of the rows kept apart, with Bonferroni for scores and pairs",
+        use.half_width(apart + math.log(CONTEST_SPLIT["intervals"]) - math.log(teams), rows),
+        policy,
+        ("score", "contest_final"),
         "ranks",
-        f"Each of {teams} teams can be certified to within {ours:.3g} on {rows:,} reserved rows, whatever "
-        f"{_count(use.submissions, 'submission')} showed. Ranks by paired tests, with weights from the explored rows, "
-        "tell more pairs apart than Bonferroni does.",
-        {
-            "gap_shown": use.gap(log_beta - math.log(2 * pairs), rows),
-            "without_a_reserve": on_all,
-            "rows_explored": float(explored),
-        },
+        f"Each of {teams} teams is certified to within {ours:.3g} on {rows:,} reserved rows, whatever "
+        f"{_count(use.submissions, 'submission')} showed on a board with the rule {use.rule}. Ranks by paired tests, "
+        "with weights from the explored rows, tell more pairs apart than Bonferroni does.",
+        more,
     )
 
 

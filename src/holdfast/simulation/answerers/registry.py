@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.bounds.holdout.accuracy import sparse_validate_width
+from holdfast.bounds.holdout.sparse_validate import sparse_validate_width
 from holdfast.bounds.interval import non_adaptive
 from holdfast.core import arguments
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable
@@ -292,7 +292,7 @@ def _thresholds(holdout: Thresholdout) -> Answerer:
 
 @lru_cache(maxsize=32)
 def _thresholdout_accuracy(design: Design) -> float:
-    from holdfast.bounds.holdout.accuracy import thresholdout_accuracy
+    from holdfast.bounds.holdout.thresholdout import thresholdout_accuracy
 
     # The planner keeps a part in 512 of the rows for the grid, and the accuracy falls at most as fast as the rows grow.
     return thresholdout_accuracy(design.n, design.beta, design.questions, design.failures) * (1 + 2**-8)
