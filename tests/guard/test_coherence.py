@@ -16,7 +16,7 @@ from holdfast.coherence.released import released
 from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard import Guard, Policy, check, final, mean
 from holdfast.guard.coherence import coherence_of
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.ledger import open_store
 from holdfast.holdout.error_budget import Course, Message
 from tests.guard.earlier import opened_earlier

@@ -80,7 +80,7 @@ def test_a_total_that_does_not_follow_is_still_found(place: Path, old: str, new:
     for entry in entries:
         if old in entry.text and not changed and entry.kind == "answered":
             entry, changed = replace(entry, text=entry.text.replace(old, new)), 1
-        said += list(wrong.feed(entry))
+        said += list(wrong.feed(entry, entry.body, entry.states))
     if changed:
         assert said
 

@@ -225,9 +225,8 @@ def test_means_alone_use_the_narrowest_plan(sample: hf.data.Sample) -> None:
     guard.ask_all([hf.mean("age < 41"), hf.mean("age < 42")])
     with pytest.raises(BudgetExhausted, match="all 3 questions"):
         guard.ask(hf.mean("age < 43"))
-    for other in (ask.check("age < 43", guess=0.5), ask.histogram("age", edges=[20, 40])):
-        with pytest.raises(QuestionRefused, match=r"may not be asked here; the policy allows mean$"):
-            guard.ask(other)
+    with pytest.raises(QuestionRefused, match=r"may not be asked here; the policy allows check, claim, compare, mean$"):
+        guard.ask(ask.histogram("age", edges=[20, 40]))
 
 
 def test_who_asks_for_noise_without_a_privacy_cap_is_told_what_is_missing(sample: hf.data.Sample) -> None:

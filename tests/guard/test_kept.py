@@ -8,14 +8,14 @@ import pytest
 
 from holdfast.accounting import PureDP
 from holdfast.data.schema import Schema
-from holdfast.guard import Policy, error_budget
-from holdfast.guard.error_budget import GuardBudget, budget_of
+from holdfast.guard import Policy, guard_budget
+from holdfast.guard.guard_budget import GuardBudget, budget_of
 from holdfast.guard.state import GuardState
 
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(error_budget, "_budgets", {})
+    monkeypatch.setattr(guard_budget, "_budgets", {})
 
 
 def standing(n: int) -> GuardState:
@@ -27,9 +27,9 @@ def test_shares_are_kept_for_the_guards_that_are_asked_most_lately() -> None:
     assert budget_of(standing(1)) is first
     for n in range(2, 257):
         budget_of(standing(n))
-    assert len(error_budget._budgets) == 256
+    assert len(guard_budget._budgets) == 256
     assert budget_of(standing(257)) == GuardBudget(257, Policy(questions=5))
-    assert len(error_budget._budgets) == 1
+    assert len(guard_budget._budgets) == 1
     assert budget_of(standing(1)) == first
 
 
@@ -47,7 +47,7 @@ class Fickle(str):
     __slots__ = ()
 
     def __hash__(self) -> int:
-        error_budget._budgets.clear()
+        guard_budget._budgets.clear()
         return super().__hash__()
 
     def __eq__(self, other: object) -> bool:

@@ -12,7 +12,7 @@ import pytest
 import holdfast as hf
 from holdfast.errors import InvalidParameter, LedgerConflict
 from holdfast.guard import Guard, Policy
-from holdfast.guard.questions.mean import planned_answers
+from holdfast.guard.questions.planned import planned_answers
 from holdfast.inference import GaussianAnswers
 
 MEANS = Policy(answers="means", questions=30)

@@ -10,7 +10,7 @@ from holdfast import guard as ask
 from holdfast.accounting import PureDP
 from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import Guard, Policy
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.ledger import faults
 from holdfast.holdout.error_budget import Course
 from tests.guard.test_guard import mixed, rows

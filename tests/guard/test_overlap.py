@@ -408,7 +408,7 @@ def test_column_digests_are_salted_and_never_exported(tmp_path: Path) -> None:
 
     store = open_store(tmp_path / "ledger.db")
     first = guarded(store, people())
-    plain = hf.data.table(people()).column_digests()
+    plain = hf.data.table(people()).identity().column_digests
     kept = first.ledger.look(lambda view: view.secret(COLUMNS))
     assert kept == {"digests": sorted(store.name_of(one) for one in plain.values())}
     assert not set(kept["digests"]) & set(plain.values())

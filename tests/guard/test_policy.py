@@ -11,13 +11,16 @@ from holdfast.accounting.costs import GDP, ZCDP
 from holdfast.errors import InvalidParameter
 from holdfast.guard.policy import PRIVATE, Policy
 from holdfast.guard.questions.base import Question
+from holdfast.guard.scoring.board import Board
 
+MEANS = {"answers": "means", "questions": 4, "privacy": GDP(0.1)}
 POLICIES = [
     Policy(),
     Policy(privacy=PureDP(0.1)),
     Policy(privacy=ZCDP(0.01), spend=ZCDP(0.001), questions=100, failures=3),
     Policy(privacy=PureDP(1.0), accounting="odometer"),
     Policy(answers="means", questions=50),
+    Policy(answers="means", questions=50, privacy=GDP(0.0275)),
     Policy(privacy=PureDP(0.1), kinds=("mean",), analysts={"ann": 0.3, "bo": 1.0}, expires="2030-01-31T12:00"),
 ]
 
@@ -28,12 +31,16 @@ def test_reads_back_exactly(policy: Policy) -> None:
 
 
 def test_kinds_follow_from_what_can_be_paid_for() -> None:
-    noiseless = tuple(kind for kind in Question.kinds() if kind not in (*PRIVATE, "score"))
+    on_boards = ("score", "choose", "contest_final")
+    noiseless = tuple(kind for kind in Question.kinds() if kind not in (*PRIVATE, *on_boards))
     assert noiseless[:4] == ("check", "claim", "compare", "validate")
     assert PRIVATE == ("mean", "histogram", "select", "test", "top")
     assert Policy().kinds == noiseless
     assert Policy(privacy=PureDP(0.1)).kinds == noiseless + PRIVATE
-    assert Policy(answers="means", questions=5).kinds == ("mean",)
+    assert Policy(answers="means", questions=5).kinds == ("check", "claim", "compare", "mean")
+    board = Board("b", key="id", label="y", metric="accuracy")
+    assert Policy(boards=[board]).kinds == (*noiseless, "score")
+    assert Policy(boards=[board], reserve=0.5).kinds == noiseless + on_boards
 
 
 def test_a_share_is_rounded_down() -> None:
@@ -66,7 +73,12 @@ def test_expiry_is_read_as_utc() -> None:
         ({"accounting": "odometer"}, "privacy must be given"),
         ({"accounting": "odo"}, "accounting must be one of"),
         ({"answers": "means"}, "answers='means' must come with questions"),
-        ({"answers": "means", "questions": 4, "privacy": PureDP(1.0)}, "answers='means' must come with questions"),
+        ({"answers": "means", "privacy": GDP(0.1)}, "answers='means' must come with questions"),
+        ({"answers": "means", "questions": 4, "privacy": PureDP(1.0)}, "privacy must be a positive GDP"),
+        ({"answers": "means", "questions": 4, "privacy": GDP(0.0)}, "privacy must be a positive GDP"),
+        ({"answers": "means", "questions": 4, "spend": GDP(0.1)}, "spend must be left as it is"),
+        (MEANS | {"accounting": "odometer"}, "accounting must be left as it is"),
+        (MEANS | {"plan": "earlier"}, "plan must be left as it is"),
         ({"questions": 0}, "questions"),
         ({"failures": -1}, "failures"),
         ({"kinds": ("mean",)}, "kinds must be one of"),

@@ -17,7 +17,7 @@ from holdfast.accounting import PureDP
 from holdfast.accounting.costs import ZCDP
 from holdfast.data.statistics import UNIT
 from holdfast.guard import Policy, histogram, mean, select, test
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions import Situation
 from holdfast.guard.questions.test import _folded
 from holdfast.guard.state import Progress

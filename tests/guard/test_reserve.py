@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from holdfast.guard import (
 )
 from holdfast.guard import opening as opening_module
 from holdfast.guard.ledger import open_store
+from holdfast.holdout.final import Finalists, pair_weights
 from tests.guard.questions.ends import CANDIDATES, ROWS, N, adds_up
 
 SALT = "5" * 32
@@ -233,6 +235,22 @@ def test_two_phases(tmp_path: Path) -> None:
             guard.ask(final(CANDIDATES, claims="ranks"))
         assert guard.ask(final(CANDIDATES), key="one").value == first.value
         assert adds_up(store)
+
+
+def test_ranks_on_a_reserve_are_weighted_by_the_explored_rows(salted: None) -> None:
+    """As in a holdout with a reserve: the same weighted Holm, on the same rows."""
+    rng = np.random.default_rng(8)
+    columns = {f"m{k}": rng.random(N) < 0.5 + 0.012 * k for k in range(10)}
+    guard = Guard.open(None, sample({"id": ROWS["id"], **columns}), Policy(questions=5, reserve=0.5))
+    reserved = np.isin(ROWS["id"], list(ids(of(guard).reserves[0])))
+    better = guard.ask(final({name: name for name in columns}, claims="ranks")).details["better"]
+    tested = np.array([column[reserved] for column in columns.values()], dtype=float)
+    known = np.array([column[~reserved] for column in columns.values()], dtype=float)
+    level = math.log(0.05 * 0.5) - 1e-12
+    finalists = Finalists.of_columns(tested, 0.0, 1.0, True)
+    weighted = finalists.ranks(level, pair_weights(known, tested.shape[1], level), True)
+    assert better == sorted([f"m{i}", f"m{j}"] for i, j in weighted.better)
+    assert weighted.better != finalists.ranks(level, None, True).better, "even weights tell other pairs apart"
 
 
 def test_a_final_on_a_reserve_owes_nothing_to_what_was_shown() -> None:

@@ -10,7 +10,7 @@ import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.errors import BudgetExhausted
 from holdfast.guard import Board, Guard, Policy, check, score
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.holdout.error_budget import Course
 
 N = 1000
@@ -29,7 +29,7 @@ def test_a_ladder_says_what_is_true_now_of_improvements_and_repeats() -> None:
         assert str(better).startswith("beat the best so far: ")
         assert better.details["improved"] is True
         assert "later intervals are" in str(better)
-    assert str(worse).startswith("did not beat the best so far: no value")
+    assert str(worse).startswith("did not beat the best so far: in [0, ")
     assert (again.repeated, again.details["improved"], again.details["beaten"]) == (True, False, True)
     assert str(again).startswith("beat the best when it was first submitted, and was beaten since: ")
     assert "later intervals" not in str(again), "a repeat is free"

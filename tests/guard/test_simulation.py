@@ -18,7 +18,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Policy, check, mean
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions import Situation
 from holdfast.guard.state import Progress
 from holdfast.holdout.error_budget import Course

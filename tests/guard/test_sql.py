@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -13,9 +14,12 @@ import holdfast as hf
 from holdfast.accounting import PureDP
 from holdfast.accounting.costs import ZCDP
 from holdfast.data.engines.duckdb_sample import DuckDBSample
+from holdfast.data.expressions import expression
 from holdfast.data.sample import Sample
+from holdfast.data.schema import Schema
 from holdfast.errors import BudgetExhausted, HoldfastError, InvalidParameter, QuestionRefused
 from holdfast.guard import Guard, Policy
+from holdfast.guard.columns import DeclaredColumn, bounds_of
 from holdfast.guard.sql import LONGEST, Statement, compile_sql, total_cost
 
 
@@ -351,3 +355,19 @@ def test_what_is_said_of_a_statement_does_not_depend_on_rows() -> None:
         assert outcomes[0] == outcomes[1]
         said += outcomes[0][0] == "priced"
     assert said > 5
+
+
+@pytest.mark.parametrize(("first", "second"), [((0, 5), 7), ((-9, 4), 3), ((0, 120), -7), ((3, 8), 2)])
+def test_the_range_of_a_remainder_holds_every_remainder(first: tuple[int, int], second: int) -> None:
+    """It was that of the quotient, to which values were clipped: the mean of `x % 7` over 0 to 5 came out as 0.6."""
+    schema, columns = Schema({"x": "integer not null"}), {"x": DeclaredColumn(*first)}
+    low, high = bounds_of(expression(f"x % {second}", schema), columns) or (0.0, 0.0)
+    values = [math.fmod(value, second) for value in range(first[0], first[1] + 1)]
+    assert low <= min(values)
+    assert max(values) <= high
+    assert max(-low, high) < abs(second)
+
+
+def test_a_remainder_by_nothing_is_refused_and_not_divided() -> None:
+    with pytest.raises(InvalidParameter, match="no range is declared"):
+        compile_sql("select avg(age % 0) from people", SCHEMA, POLICY, 1000)

@@ -144,7 +144,7 @@ def test_intervals_hold_and_would_not_without_the_noise_in_them() -> None:
     Each may miss with probability 1e-3, so more than 20 misses have probability below 1e-9; without the noise's part
     hundreds miss.
     """
-    from holdfast.guard.error_budget import NOISE_PART, GuardBudget
+    from holdfast.guard.guard_budget import NOISE_PART, GuardBudget
     from holdfast.guard.questions.base import Situation
     from holdfast.guard.questions.check import ThresholdCheck
     from holdfast.guard.state import Progress

@@ -13,7 +13,7 @@ from holdfast.accounting import PureDP
 from holdfast.data.schema import Schema
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter, LedgerConflict
 from holdfast.guard import Guard, GuardedAnswer, Policy, stewarding
-from holdfast.guard.error_budget import GuardBudget, _amount
+from holdfast.guard.guard_budget import GuardBudget, _amount
 from holdfast.guard.ledger import open_store
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.state import ACCOUNT, GuardState, Progress

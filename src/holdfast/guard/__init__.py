@@ -18,6 +18,8 @@ _HOMES = {
     "GuardedAnswer": "answer",
     "Policy": "policy",
     "Question": "questions",
+    "Study": "study",
+    "plan_study": "study",
 }
 _PACKAGES = ("coherence", "leaderboard", "ledger", "questions")
 _get, _names = lazy(__name__, _HOMES, _PACKAGES)
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
     from holdfast.guard.questions import Question
     from holdfast.guard.scoring.board import Board
+    from holdfast.guard.study import Study, plan_study
 
     __all__ = [
         "AnalystGuard",
@@ -40,9 +43,11 @@ if TYPE_CHECKING:
         "GuardedAnswer",
         "Policy",
         "Question",
+        "Study",
         "coherence",
         "leaderboard",
         "ledger",
+        "plan_study",
     ]
 
     def __getattr__(name: str) -> Any: ...

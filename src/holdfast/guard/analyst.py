@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from holdfast.accounting import Cost
 from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.epochs import EpochName
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.leaderboard import Leaderboard
 from holdfast.guard.policy import Policy
@@ -45,13 +46,18 @@ class AnalystGuard(Protocol):
     def describe(self) -> dict[str, Any]:
         """Everything that this analyst may see: schema, rows, policy, status, progress, what is left."""
 
-    def ask(self, question: QuestionLike, *, key: str | None = None) -> GuardedAnswer:
-        """Answer one question. A retry with the same `key` is answered and paid once."""
+    def ask(self, question: QuestionLike, *, key: str | None = None, epoch: EpochName = None) -> GuardedAnswer:
+        """Answer one question. A retry with the same `key` is answered and paid once.
 
-    def ask_all(self, questions: Sequence[QuestionLike], *, key: str | None = None) -> Sequence[GuardedAnswer]:
+        Of a guard that was extended it goes to the latest epoch, to that of a number, or to "all" of them.
+        """
+
+    def ask_all(
+        self, questions: Sequence[QuestionLike], *, key: str | None = None, epoch: EpochName = None
+    ) -> Sequence[GuardedAnswer]:
         """Answer several questions that were chosen together. One `key` covers all of them (`batch_keys`)."""
 
-    def estimate(self, question: QuestionLike) -> Estimate:
+    def estimate(self, question: QuestionLike, *, epoch: EpochName = None) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
 
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:

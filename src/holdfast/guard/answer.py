@@ -9,7 +9,7 @@ from typing import Any, Self
 from holdfast.accounting import Cost
 from holdfast.core.guarantee import Guarantee
 from holdfast.errors import InvalidParameter
-from holdfast.mechanisms.answer import price_words
+from holdfast.mechanisms.answer import CONFIRMED, price_words, value_words
 
 _BEATEN = "beaten"
 
@@ -74,11 +74,12 @@ class GuardedAnswer:
 
     def __str__(self) -> str:
         words = submission_words(self.details) or ("passed" if self.passed else "failed")
-        head = "" if self.passed is None else f"{words}: "
-        value = "no value" if self.value is None else f"{self.value:.6g}" if _number(self.value) else str(self.value)
-        where = "" if self.half_width is None else f" in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
+        is_estimate = words == "passed" and isinstance(self.value, (int, float)) and self.half_width is not None
+        head = "" if self.passed is None else f"{words}{CONFIRMED if is_estimate else ''}: "
+        where = "" if self.half_width is None else f"in [{self.interval[0]:.6g}, {self.interval[1]:.6g}]"
         price = "" if self.repeated else price_words(self.widening)  # a repeat is free
-        return f"{head}{value}{where} (entry {self.sequence}; {self.guarantee}){price}"
+        said = end_words(self.value, self.details) or value_words(self.value, where)
+        return f"{head}{said} (entry {self.sequence}; {self.guarantee}){price}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -134,6 +135,34 @@ class GuardedAnswer:
             raise InvalidParameter("a stored answer must be what a guard released") from error
 
 
+def end_words(values: Any, details: Mapping[str, Any]) -> str:
+    """What the end of a run shows: the winner, what is claimed about it, and how many answers; else empty.
+
+    Examples
+    --------
+    >>> details = {"winner": "a", "winner_interval": [0.75, 0.85], "loss_at_most": 0.01, "revealed": [{}]}
+    >>> end_words({"a": 0.8, "b": 0.78}, details)
+    'a is best with 0.8 in [0.75, 0.85], at most 0.01 below the truly best; b 0.78; 1 earlier answer exactly in details'
+    >>> end_words(None, {"revealed": []}), end_words(0.5, {})
+    ('no earlier answers', '')
+    """
+    if "revealed" not in details:
+        return ""
+    parts, winner = [], details.get("winner")
+    if winner is not None:
+        ends, lost = details.get("winner_interval"), details.get("loss_at_most")
+        best = f"{winner} is best with {values[winner]:.6g}"
+        best += "" if ends is None else f" in [{ends[0]:.6g}, {ends[1]:.6g}]"
+        parts.append(best + ("" if lost is None else f", at most {lost:.4g} below the truly best"))
+        parts += [f"{name} {value:.6g}" for name, value in values.items() if name != winner]
+        ranks = (details.get("ranks") or {}).items()
+        parts += [f"rank of {name} {first}" + (f" to {last}" if last > first else "") for name, (first, last) in ranks]
+    count = len(details["revealed"])
+    if count:
+        parts.append(f"{count} earlier answer{'s' if count > 1 else ''} exactly in details")
+    return "; ".join(parts) or "no earlier answers"
+
+
 def submission_words(details: Mapping[str, Any]) -> str:
     """What became of a submission to a ladder, or of a model without an end; empty for everything else.
 
@@ -149,7 +178,3 @@ def submission_words(details: Mapping[str, Any]) -> str:
     if "improved" not in details:
         return ""
     return "beat the best so far" if details["improved"] else "did not beat the best so far"
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

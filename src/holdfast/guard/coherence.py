@@ -13,7 +13,7 @@ from holdfast.bounds.numerics.exact import up
 from holdfast.coherence.released import ReleasedCoherence, released
 from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable
-from holdfast.guard.error_budget import budget_of
+from holdfast.guard.guard_budget import budget_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.policy import Policy

@@ -168,10 +168,26 @@ def _joined(sign: str, left: Bounds | None, right: Bounds | None) -> Bounds | No
         return left[0] + right[0], left[1] + right[1]
     if sign == "-":
         return left[0] - right[1], left[1] - right[0]
+    if sign == "%":
+        return _remainder(left, right)
     if sign == "/" and (right[0] != right[1] or right[0] == 0):
         return None
     ends = [a * b if sign == "*" else a / b for a in left for b in right]
     return min(ends), max(ends)
+
+
+def _remainder(left: Bounds, right: Bounds) -> Bounds | None:
+    """The range of `left % right` of whole numbers: it has the sign of the first and is smaller than the second.
+
+    Examples
+    --------
+    >>> _remainder((0, 120), (7, 7)), _remainder((-3, 5), (7, 7)), _remainder((0, 120), (0, 0))
+    ((0, 6), (-3, 5), None)
+    """
+    most = max(map(abs, right)) - 1
+    if most < 0:
+        return None
+    return max(min(left[0], 0), -most), min(max(left[1], 0), most)
 
 
 def _hull(ranges: Sequence[Bounds | None]) -> Bounds | None:

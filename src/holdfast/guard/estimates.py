@@ -10,10 +10,19 @@ from typing import Any
 from holdfast.accounting import Cost
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, QuestionRefused
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.error_budget import GuardBudget, budget_of
+from holdfast.guard.guard_budget import GuardBudget, budget_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import View
-from holdfast.guard.pipeline import BoundRequest, charge, find_answer, situation_of
+from holdfast.guard.pipeline import (
+    BoundRequest,
+    Request,
+    admit_followers,
+    bind,
+    charge,
+    find_answer,
+    situation_of,
+    state_of,
+)
 from holdfast.guard.state import Account, Accounts, GuardState, read_account
 
 
@@ -116,9 +125,15 @@ class Estimate:
         }
 
 
+def of_question(ledger: Ledger, request: Request, followers: tuple[Ledger, ...] = ()) -> Estimate:
+    """What a question of a guard would cost and give; with the ledgers of later epochs, a question about all epochs."""
+    bound = bind(request, ledger.look(partial(state_of, followers=followers)))
+    return ledger.look(partial(estimate, request=bound))
+
+
 def estimate(view: View, request: BoundRequest) -> Estimate:
     """What a question would cost and how wide its answer would be, if it were asked next."""
-    state, bound = GuardState.of(view), request.bound
+    state, bound = state_of(view, request.followers), request.bound
     accounts = Accounts.of(view, state.policy, request.analyst)
     left = accounts.remaining(state.policy)
     test: Mapping[str, Any] | None = None
@@ -128,6 +143,7 @@ def estimate(view: View, request: BoundRequest) -> Estimate:
             width = GuardedAnswer.stored(entry.body["answer"], entry.sequence, True, None).half_width
             return Estimate(bound.cost, width, True, True, "", left)
         charged = charge(view, state, request)
+        admit_followers(request)
         situation = replace(situation_of(state, charged), progress=accounts.acting(state.policy).progress)
         test = bound.prospect(situation)
         if test is not None and state.caveats:

@@ -16,10 +16,12 @@ from typing import Any, Self, cast
 from holdfast.accounting import Cost
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
-from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused
-from holdfast.guard import estimates, pipeline, stewarding
+from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict, QuestionRefused, SampleUnavailable
+from holdfast.guard import epochs, estimates, pipeline, stewarding
 from holdfast.guard.analyst import QuestionLike, batch_keys
 from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.contest import Contest, contest
+from holdfast.guard.epochs import Epoch, EpochName
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.leaderboard import Leaderboard, leaderboard
 from holdfast.guard.ledger.ledger import Ledger
@@ -27,7 +29,7 @@ from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.ledger.store import Store
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.opening import Rights, begin, explored
-from holdfast.guard.pipeline import Batch, Request, Rows
+from holdfast.guard.pipeline import Batch, Request, Rows, SeveralRows
 from holdfast.guard.policy import Policy
 from holdfast.guard.practice import marked, practice_rows
 from holdfast.guard.questions.base import Question
@@ -58,16 +60,24 @@ class Guard:
     True
     """
 
-    def __init__(self, ledger: Ledger, sample: Sample, store: Store | None = None) -> None:
+    def __init__(self, ledger: Ledger, sample: Sample, store: Store | None = None, home: Store | None = None) -> None:
         if sample.n != ledger.look(GuardState.of).n:
             raise LedgerConflict("the sample has another number of rows than this ledger was opened for")
-        self._ledger, self._rows, self._store = ledger, Rows(explored(ledger, sample)), store
+        self._store, self._home, self._pinned = store, home, False
+        self._parts: dict[str, _Part] = {}
+        self._hold(ledger, sample)
+
+    def _hold(self, ledger: Ledger, sample: Sample) -> None:
+        """Have the rows of an epoch at hand; questions go to the latest one of those."""
+        self._parts[ledger.dataset] = _Part(ledger, sample, Rows(explored(ledger, sample)))
+        latest = max(self._parts.values(), key=lambda part: part.ledger.look(GuardState.of).number)
+        self._ledger, self._rows = latest.ledger, latest.rows
 
     @classmethod
     def open(
         cls,
         ledger: str | Path | Store | None,
-        sample: Sample,
+        sample: Sample | Sequence[Sample],
         policy: Policy | Mapping[str, Any] | None = None,
         *,
         allow_overlap: str | None = None,
@@ -80,9 +90,9 @@ class Guard:
         ----------
         ledger : str, path, Store or None
             A SQLite file, a `postgresql://` address, an open store, or None for memory.
-        sample : Sample
+        sample : Sample, or a sequence of them
             What `hf.data.table` returns. Its fingerprint finds its ledger: a renamed, reloaded or registered-again
-            sample meets the budget it has left.
+            sample meets the budget it has left. Of a guard that was extended, the rows of one epoch or of several.
         policy : Policy, optional
             For a sample seen for the first time. One that was opened before keeps its policy; another is refused.
         allow_overlap : str, optional
@@ -96,8 +106,18 @@ class Guard:
         store = ledger if isinstance(ledger, Store) else open_store(ledger, **store_options)
         if isinstance(policy, Mapping):
             policy = Policy.from_dict(policy)
-        chain = begin(store, sample, policy, allow_overlap, rights)
-        return cls(chain, sample, None if isinstance(ledger, Store) else store)
+        samples = [sample] if isinstance(sample, Sample) else list(sample)
+        if not samples:
+            raise InvalidParameter("sample must be the rows of one epoch at least")
+        chain = begin(store, samples[0], policy, allow_overlap, rights)
+        guard = cls(chain, samples[0], None if isinstance(ledger, Store) else store, store)
+        for later in samples[1:]:
+            known = epochs.ledgers(store, chain)
+            found = [one for one in known if one.dataset == store.name_of(later.fingerprint())]
+            if not found:
+                raise LedgerConflict("sample must be epochs of one guard; `extend` opens the next epoch over new rows")
+            guard._hold(found[0], later)
+        return guard
 
     @property
     def policy(self) -> Policy:
@@ -119,8 +139,133 @@ class Guard:
         """The chain of everything that went through this door."""
         return self._ledger
 
+    # --- Epochs -------------------------------------------------------------------------------------------------------
+
+    def extend(self, new_rows: Sample, *, rights: Rights | None = None) -> Self:
+        """Open the next epoch: rows that this guard has not had, under the same policy, with a budget of their own.
+
+        Questions go to it from now on, unless they name another epoch. What was asked before costs its rows nothing,
+        because they are independent of the rows of earlier epochs; `docs/epochs.md` has the theorem.
+
+        Parameters
+        ----------
+        new_rows : Sample
+            Other rows with the same columns. Row keys that an earlier epoch has are refused and named.
+        rights : callable, optional
+            As for `open`.
+
+        Returns
+        -------
+        Guard
+            This guard, whose questions go to the new epoch.
+
+        Examples
+        --------
+        >>> import holdfast as hf
+        >>> months = [hf.data.table({"right": [True, True, False, True] * 500, "item": list(range(at, at + 2000))},
+        ...     row_key="item") for at in (0, 2000)]
+        >>> guard = hf.Guard.open(None, months[0], hf.guard.Policy(questions=100))
+        >>> _ = guard.ask(hf.guard.check("right", guess=0.75))
+        >>> _ = guard.extend(months[1])
+        >>> guard.remaining()["whole"], guard.at(1).remaining()["whole"]
+        ({'questions': 100}, {'questions': 99})
+        >>> answer = guard.ask(hf.guard.check("right", guess=0.75), epoch="all")
+        >>> answer.passed, answer.details["rows"]
+        (True, [2000, 2000])
+        """
+        ledger = epochs.extend(self._require_home(), self._ledger, new_rows, self.samples, rights)
+        if ledger.dataset not in self._parts:
+            self._hold(ledger, new_rows)
+        return self
+
+    def at(self, epoch: int) -> Self:
+        """One epoch as a guard of its own: every verb then means that epoch.
+
+        Raises
+        ------
+        InvalidParameter
+            There is no epoch of this number.
+        SampleUnavailable
+            Its rows are not at hand: the guard was opened without them.
+        """
+        number = epochs.check_epoch(epoch)
+        if not isinstance(number, int):
+            raise InvalidParameter(f"epoch must be a whole number from 1, got {epoch!r}")
+        part = self._part(epochs.at(self._require_home(), self._ledger, number))
+        pinned = object.__new__(type(self))
+        pinned.__dict__ |= self.__dict__
+        pinned._store, pinned._pinned = None, True
+        pinned._ledger, pinned._rows = part.ledger, part.rows
+        return pinned
+
+    @property
+    def number(self) -> int:
+        """Which epoch questions go to, counted from 1."""
+        return self._ledger.look(GuardState.of).number
+
+    @property
+    def samples(self) -> list[Sample]:
+        """The rows that are at hand, of one epoch or of several."""
+        return [part.sample for part in self._parts.values()]
+
+    def together_with(self, others: Sequence[Guard]) -> Self:
+        """Return this guard with the rows of other epochs at hand, for questions about all of them."""
+        joined = object.__new__(type(self))
+        joined.__dict__ |= self.__dict__
+        joined._store, joined._parts = None, dict(self._parts)
+        for other in others:
+            joined._parts |= other._parts
+        return joined
+
+    def epochs(self) -> list[Epoch]:
+        """All epochs of the guard, in order, the first included."""
+        return epochs.listed(self._require_home(), self._ledger)
+
+    def _require_home(self) -> Store:
+        if self._home is None:
+            raise InvalidParameter("this guard must be opened by `Guard.open`, which knows its store, to have epochs")
+        return self._home
+
+    def _part(self, ledger: Ledger) -> _Part:
+        part = self._parts.get(ledger.dataset)
+        if part is None:
+            number = ledger.look(GuardState.of).number
+            raise SampleUnavailable(f"the rows of epoch {number} are not at hand: open the guard with them too")
+        return part
+
+    def _target(self, epoch: EpochName) -> tuple[Ledger, tuple[Ledger, ...], Ledger | None]:
+        """The ledger that decides a question, those of the later epochs it is about, and that of the first epoch."""
+        epoch, state = epochs.check_epoch(epoch), self._ledger.look(GuardState.of)
+        if epoch is None and state.successor is not None and not self._pinned:
+            number = state.number
+            raise SampleUnavailable(
+                f"epoch {number + 1} was opened and its rows are not at hand: open the guard with them, or ask epoch "
+                f"{number}"
+            )
+        if epoch is None and state.epoch is None:
+            return self._ledger, (), None
+        if epoch is not None and self._home is None and epoch in (1, epochs.ALL) and state.epoch is None:
+            return self._ledger, (), None
+        known = epochs.ledgers(self._require_home(), self._ledger)
+        if epoch == epochs.ALL:
+            return known[0], known[1:], None
+        ledger = self._ledger if epoch is None else epochs.at(self._require_home(), self._ledger, epoch)
+        return ledger, (), None if ledger is known[0] else known[0]
+
+    def _rows_of(self, batch: Batch) -> Rows:
+        """The rows that a batch is measured on: those of one epoch, or of all of them."""
+        parts = [self._part(ledger).rows for ledger in (batch.ledger, *batch.followers)]
+        return parts[0] if len(parts) == 1 else SeveralRows(parts)
+
+    # --- Asking -------------------------------------------------------------------------------------------------------
+
     def ask(
-        self, question: Question | Mapping[str, Any], *, analyst: str = DEFAULT_ANALYST, key: str | None = None
+        self,
+        question: Question | Mapping[str, Any],
+        *,
+        analyst: str = DEFAULT_ANALYST,
+        key: str | None = None,
+        epoch: EpochName = None,
     ) -> GuardedAnswer:
         """Answer one question.
 
@@ -133,6 +278,8 @@ class Guard:
             Who asks; the policy may give each a share.
         key : str, optional
             Makes a retry after a lost connection or a crash the same question: it is answered and paid once.
+        epoch : int or "all", optional
+            Of a guard that was extended: which epoch, or all of them as one sample; the latest if not given.
 
         Raises
         ------
@@ -143,7 +290,7 @@ class Guard:
         SampleUnavailable, LedgerUnavailable
             The rows or the ledger could not be reached. Nothing was released; ask again with the same key.
         """
-        return self.ask_all([question], analyst=analyst, keys=None if key is None else [key])[0]
+        return self.ask_all([question], analyst=analyst, keys=None if key is None else [key], epoch=epoch)[0]
 
     def ask_all(
         self,
@@ -151,16 +298,23 @@ class Guard:
         *,
         analyst: str = DEFAULT_ANALYST,
         keys: Sequence[str] | None = None,
+        epoch: EpochName = None,
     ) -> list[GuardedAnswer]:
         """Answer several questions that were chosen together: the rows are read once, and one commit pays for all.
 
         They are answered in order. If they do not fit together, none is answered and nothing is spent. If failed checks
         among them leave no room for a later one, those before it stay answered and stored, and the error says so.
         """
-        return self._ask_all(questions, analyst, keys, steward=True)
+        return self._ask_all(questions, analyst, keys, steward=True, epoch=epoch)
 
     def _ask_all(
-        self, questions: Sequence[QuestionLike], analyst: str, keys: Sequence[str] | None, *, steward: bool
+        self,
+        questions: Sequence[QuestionLike],
+        analyst: str,
+        keys: Sequence[str] | None,
+        *,
+        steward: bool,
+        epoch: EpochName = None,
     ) -> list[GuardedAnswer]:
         """The same for a steward, who may end the run, or for an analyst, who may not where histories are together."""
         if keys is not None and len(keys) != len(questions):
@@ -175,7 +329,9 @@ class Guard:
             for i, question in enumerate(questions)
         ]
         # Errors were raised: what was chosen together has no other outcome than answers.
-        return cast(list[GuardedAnswer], self.answer(pipeline.check(self._ledger, requests, together=True)))
+        ledger, followers, leader = self._target(epoch)
+        batch = pipeline.check(ledger, requests, together=True, followers=followers, leader=leader)
+        return cast(list[GuardedAnswer], self.answer(batch))
 
     def ask_each(self, requests: Sequence[Request]) -> list[GuardedAnswer | Exception]:
         """Answer questions that came at the same time from people who know nothing of each other, as a server has them.
@@ -183,19 +339,30 @@ class Guard:
         Each is admitted or refused, paid for and answered as if it had been asked alone, in this order; an error stands
         in the place of its question and touches no other. They share one reading of the rows and one commit.
         """
-        return self.answer(pipeline.check(self._ledger, requests, together=False))
+        ledger, _, leader = self._target(None)
+        return self.answer(pipeline.check(ledger, requests, together=False, leader=leader))
 
     def answer(self, batch: Batch) -> list[GuardedAnswer | Exception]:
         """Answer what `pipeline.check` has checked: the second half of `ask_all` and `ask_each`, which reads the rows.
 
         The error of a question stands in its place; for questions that were chosen together it is raised.
         """
-        return pipeline.answer(self._rows, batch)
+        try:
+            rows = self._rows_of(batch)
+        except SampleUnavailable as lacking:
+            return pipeline.recall(batch, lacking)
+        return pipeline.answer(rows, batch)
 
-    def estimate(self, question: Question | Mapping[str, Any], *, analyst: str = DEFAULT_ANALYST) -> Estimate:
+    def estimate(
+        self,
+        question: Question | Mapping[str, Any],
+        *,
+        analyst: str = DEFAULT_ANALYST,
+        epoch: EpochName = None,
+    ) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
-        request = pipeline.bind(Request(question, analyst), self._ledger.look(GuardState.of))
-        return self._ledger.look(lambda view: estimates.estimate(view, request))
+        ledger, followers, _ = self._target(epoch)
+        return estimates.of_question(ledger, Request(question, analyst), followers)
 
     def sql(
         self, statement: str, *, analyst: str = DEFAULT_ANALYST, key: str | None = None, spend: Cost | None = None
@@ -290,6 +457,10 @@ class Guard:
         """Who is where on a board, as far as the intervals tell; see `holdfast.guard.leaderboard`."""
         return leaderboard(self._ledger, board, every=every)
 
+    def contest(self, board: str | None = None) -> Contest:
+        """Where a contest stands, what its host should know, and its results; see `holdfast.guard.contest`."""
+        return contest(self._ledger, board)
+
     def for_analyst(self, analyst: str = DEFAULT_ANALYST, *, steward: bool = False) -> LocalAnalystGuard:
         """Give this guard to one analyst, with the same verbs as the HTTP client has (`holdfast.guard.AnalystGuard`).
 
@@ -337,8 +508,9 @@ class Guard:
         stewarding.override(self._ledger, policy, reason)
 
     def shut(self) -> None:
-        """Let go of the sample and, if this guard opened it, of the store."""
-        self._rows.sample.close()
+        """Let go of the rows and, if this guard opened it, of the store."""
+        for part in self._parts.values():
+            part.rows.sample.close()
         if self._store is not None:
             self._store.close()
 
@@ -352,6 +524,15 @@ class Guard:
 
     def __reduce__(self) -> Any:
         raise TypeError("a guard is not pickled; open it again from its ledger and its sample")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """An epoch whose rows are at hand: its ledger, its sample, and the rows of it that questions read."""
+
+    ledger: Ledger
+    sample: Sample
+    rows: Rows
 
 
 class PracticeGuard(Guard):
@@ -408,17 +589,21 @@ class LocalAnalystGuard:
         """Everything that this analyst may see: nobody else's account or share."""
         return stewarding.describe(self.guard.ledger, self.analyst) | {"engine": self.guard.engine}
 
-    def ask(self, question: QuestionLike, *, key: str | None = None) -> GuardedAnswer:
+    def ask(self, question: QuestionLike, *, key: str | None = None, epoch: EpochName = None) -> GuardedAnswer:
         """Answer one question, as `Guard.ask` does."""
-        return self.guard._ask_all([question], self.analyst, None if key is None else [key], steward=self.steward)[0]
+        keys = None if key is None else [key]
+        return self.guard._ask_all([question], self.analyst, keys, steward=self.steward, epoch=epoch)[0]
 
-    def ask_all(self, questions: Sequence[QuestionLike], *, key: str | None = None) -> list[GuardedAnswer]:
+    def ask_all(
+        self, questions: Sequence[QuestionLike], *, key: str | None = None, epoch: EpochName = None
+    ) -> list[GuardedAnswer]:
         """Answer several questions that were chosen together, as `Guard.ask_all` does. One `key` covers all of them."""
-        return self.guard._ask_all(questions, self.analyst, batch_keys(key, len(questions)), steward=self.steward)
+        keys = batch_keys(key, len(questions))
+        return self.guard._ask_all(questions, self.analyst, keys, steward=self.steward, epoch=epoch)
 
-    def estimate(self, question: QuestionLike) -> Estimate:
+    def estimate(self, question: QuestionLike, *, epoch: EpochName = None) -> Estimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
-        return self.guard.estimate(question, analyst=self.analyst)
+        return self.guard.estimate(question, analyst=self.analyst, epoch=epoch)
 
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
         """Answer a question in SQL, as `Guard.sql` does."""

@@ -30,7 +30,8 @@ class Place:
     sequence, time, analyst, name
         The ledger's entry, when it was made, by whom, and what they call it.
     value, interval
-        The score that is shown and the interval that holds; both None where nothing was shown.
+        The score that is shown and the interval that holds; both None where nothing was shown. On an open board the
+        score is the plain one, which has no interval.
     improved : bool or None
         On a ladder: whether it beat the best so far when it was scored; None where a model could not be finished.
     confirmed : bool or None
@@ -126,11 +127,11 @@ class Leaderboard:
     def __str__(self) -> str:
         lines = [f"{self.board.name} ({self.board.metric}, {self.board.rule}), {self.submissions} submissions"]
         for place in self.places:
-            if place.rank is None or place.value is None or place.interval is None:
+            if place.value is None:
                 continue
-            ends = f"[{place.interval[0]:.4g}, {place.interval[1]:.4g}]"
+            ends = "" if place.interval is None else f" in [{place.interval[0]:.4g}, {place.interval[1]:.4g}]"
             mark = "" if place.certified else "  (not certified)"
-            text = f"{place.rank_text:>7}  {place.value:.4g} in {ends}  {place.analyst}  {place.name}"
+            text = f"{place.rank_text:>7}  {place.value:.4g}{ends}  {place.analyst}  {place.name}"
             lines.append(text.rstrip() + mark)
         return "\n".join(lines)
 
@@ -209,7 +210,12 @@ class Scores:
             for place in self.submissions(wanted.name)
         ]
         shown = [place for place in found if place.value is not None]
-        ranked = ranks(shown if every else best_each(shown, wanted.rising), wanted.rising, most)
+        placed = shown if every else best_each(shown, wanted.rising)
+        ranked = (
+            listed_by_score(placed, wanted.rising, most)
+            if wanted.rule == "open"
+            else ranks(placed, wanted.rising, most)
+        )
         rest = [place for place in found if place.value is None][: most - len(ranked)] if every else []
         return Leaderboard(wanted, policy.confidence, (*ranked, *rest), len(found))
 
@@ -249,6 +255,19 @@ def ranks(places: Sequence[Place], rising: bool, most: int = MOST) -> tuple[Plac
         )
         for place, (number, low, high) in zip(listed, sides, strict=True)
     )
+
+
+def listed_by_score(places: Sequence[Place], rising: bool, most: int = MOST) -> tuple[Place, ...]:
+    """Places of an open board, best score first. Plain scores certify nothing, so no place has a rank.
+
+    Examples
+    --------
+    >>> def of(number, value):
+    ...     return Place(number, "2030-01-01", "ann", "", value, None, None, None, certified=False)
+    >>> [one.sequence for one in listed_by_score([of(1, 0.6), of(2, 0.7), of(3, 0.7)], rising=True)]
+    [2, 3, 1]
+    """
+    return tuple(sorted(places, key=lambda one: (-_score(one, rising), one.sequence))[:most])
 
 
 def _better_side(place: Place, rising: bool) -> tuple[float, float]:
@@ -309,4 +328,4 @@ def place_of(entry: Entry) -> Place:
     )
 
 
-__all__ = ["MOST", "Leaderboard", "Place", "Scores", "best_each", "leaderboard", "place_of", "ranks"]
+__all__ = ["MOST", "Leaderboard", "Place", "Scores", "best_each", "leaderboard", "listed_by_score", "place_of", "ranks"]

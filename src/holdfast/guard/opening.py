@@ -24,6 +24,7 @@ from typing import Any, Literal, Self, TypeVar
 from holdfast.data.fingerprint import Sketch
 from holdfast.data.restricted import drawn
 from holdfast.data.sample import Sample
+from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, LedgerConflict
 from holdfast.guard.columns import check_declared
 from holdfast.guard.ledger import faults
@@ -33,7 +34,7 @@ from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions import check
 from holdfast.guard.questions.base import Hidden, Question
-from holdfast.guard.state import ACCOUNT, WHOLE, Account, GuardState
+from holdfast.guard.state import ACCOUNT, WHOLE, Account, EpochLink, GuardState
 
 T = TypeVar("T")
 SKETCH = "row-keys"
@@ -46,6 +47,8 @@ _FOUND = "found when the sample was opened again"
 
 RESERVE = "reserve"
 """The secret that decides which rows are reserved."""
+PLACE = "place"
+"""The secret that says which file the rows were read from, for commands that leave it out."""
 _DRAWS = 20
 
 Rights = Callable[[Sequence[str]], None]
@@ -53,9 +56,17 @@ Rights = Callable[[Sequence[str]], None]
 
 
 def begin(
-    store: Store, sample: Sample, policy: Policy | None, allow_overlap: str | None, rights: Rights | None = None
+    store: Store,
+    sample: Sample,
+    policy: Policy | None,
+    allow_overlap: str | None,
+    rights: Rights | None = None,
+    *,
+    follows: tuple[EpochLink, Schema] | None = None,
 ) -> Ledger:
     """The ledger of a sample, begun under `policy` if it is new; refused where its rows are guarded already.
+
+    `follows` is for the next epoch of a guard: where it follows the one before, and the schema that all epochs have.
 
     Raises
     ------
@@ -75,7 +86,8 @@ def begin(
             board.check_sample(sample)
         check_declared(policy.columns, sample.schema)
         sizes = search.draw(policy)
-        search.open(ledger, GuardState(policy, sample.schema, sample.n, sizes=sizes))
+        epoch, schema = (None, sample.schema) if follows is None else follows
+        search.open(ledger, GuardState(policy, schema, sample.n, sizes=sizes, epoch=epoch))
     else:
         search.renew(ledger)
     held, began = ledger.look(lambda view: (GuardState.of(view), view.entry(1)))
@@ -91,6 +103,23 @@ def begin(
             "steward override it, which is recorded"
         )
     return ledger
+
+
+def epochs_of(store: Store, first: str) -> dict[int, str]:
+    """The ledgers of the epochs of a guard by their numbers; `first` is that of the first epoch."""
+    later: dict[int, str] = {}
+    for name, row in store.states("account", ACCOUNT, {}).items():
+        with suppress(AttributeError, KeyError, TypeError, ValueError):  # a damaged ledger is no epoch of anything
+            epoch = json.loads(row.text).get("epoch")
+            if epoch is not None and epoch["first"] == first:
+                later[epoch["number"]] = name
+    return {1: first} | dict(sorted(later.items()))
+
+
+def require_next(store: Store, link: EpochLink) -> None:
+    """Raise unless this is the number that the next epoch of the guard has."""
+    if max(epochs_of(store, link.first)) != link.number - 1:
+        raise LedgerConflict(f"epoch {link.number} of this guard was opened just now by somebody else; extend it again")
 
 
 def explored(ledger: Ledger, sample: Sample) -> Sample:
@@ -189,7 +218,7 @@ class _Search:
         self._reason, self._rights = allow_overlap, rights
         sketch = sample.key_sketch()
         self._keys = () if sketch is None else (sketch,)
-        self._columns = {column: store.name_of(digest) for column, digest in sample.column_digests().items()}
+        self._columns = {column: store.name_of(digest) for column, digest in sample.identity().column_digests.items()}
         self._others_keys: dict[str, tuple[int, tuple[Sketch, ...]]] = {}
         self._others_columns: dict[str, tuple[int, frozenset[str]]] = {}
         self._unread: set[str] = set()
@@ -202,9 +231,9 @@ class _Search:
         """
         if not policy.reserve_parts:
             return ()
-        key = policy.reserve_by or self._sample.row_key
+        key = policy.reserve_by or self._sample.row_key or (policy.boards[0].key if policy.boards else None)
         if key is None:
-            raise InvalidParameter("reserve must come with reserve_by, or with a sample that has a row key")
+            raise InvalidParameter("reserve must come with reserve_by, boards, or a sample that has a row key")
         for attempt in range(_DRAWS):
             self._reserve = {"key": key, "salt": secrets.token_hex(16)}
             try:
@@ -275,6 +304,8 @@ class _Search:
         if transaction.head.sequence:  # its policy stands
             return "known"
         transaction.lock_store()
+        if standing.epoch is not None:
+            require_next(self._store, standing.epoch)
         if set(self._sharing(self._keys)) - set(standing.overlaps):
             return "again"
         self._begin(transaction, standing)
@@ -283,6 +314,8 @@ class _Search:
     def _begin(self, transaction: Transaction, standing: GuardState) -> None:
         if self._reserve is not None:
             transaction.put_secret(RESERVE, self._reserve)
+        if self._sample.place is not None:
+            transaction.put_secret(PLACE, {"file": self._sample.place})
         _open(transaction, self._with_not_compared(standing), self._traces(()), self._reason)
 
     def _renew(self, transaction: Transaction, overlaps: Sequence[str]) -> bool:
@@ -346,7 +379,7 @@ class _Search:
 
     def _key_is_numbered(self) -> bool:
         key = self._sample.row_key
-        return key is not None and self._sample.is_numbered(key)
+        return key in self._sample.identity().numbered
 
     def _require_allowed(self, overlaps: Sequence[str], recorded: bool = False) -> None:
         if self._reason is None:

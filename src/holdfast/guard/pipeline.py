@@ -19,6 +19,9 @@ what `check` finds saves work, and decides nothing.
 Questions that were *chosen together* are one transaction: if their costs do not fit together, none is answered. The
 questions of strangers are decided one by one, in order, as if each had come alone: an error belongs to its question and
 touches no other. They share a reading of the rows and a commit.
+
+A question about all epochs of a guard takes the same steps on the ledger of the first epoch, with the rows of all. The
+ledgers of the other epochs are prepaid before the rows are read, and record the answer before it is released.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from holdfast.core.checkpoint import checkpoint
 from holdfast.core.guarantee import Guarantee
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
+from holdfast.data.statistics.request import Plan
 from holdfast.errors import (
     BudgetExhausted,
     GuaranteeUnavailable,
@@ -46,7 +50,7 @@ from holdfast.errors import (
     SampleUnavailable,
 )
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.error_budget import budget_of
+from holdfast.guard.guard_budget import budget_of
 from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.entry import Entry, check_name, number_of
 from holdfast.guard.ledger.ledger import Ledger
@@ -57,7 +61,7 @@ from holdfast.guard.policy import PRIVATE, Policy
 from holdfast.guard.questions.base import Bound, Hidden, Question, Settled, Situation
 from holdfast.guard.questions.reveal import exact_name
 from holdfast.guard.scoring import ladder
-from holdfast.guard.state import FORMAT, Accounts, GuardState, Progress
+from holdfast.guard.state import FORMAT, Accounts, GuardState, PooledState, Progress, read_account
 from holdfast.holdout.error_budget import Course, Message
 from holdfast.noise.entropy import Source
 
@@ -71,7 +75,9 @@ PATIENCE = 10.0
 _CHECKED_AT_ONCE = 16
 """Questions of a batch that are bound before the ledger is asked whether they still fit."""
 _SLOW_SECONDS = 0.25
-_SLOW_ENGINES = ("postgres", "spark")
+_SHOWS_NOTHING = "shows_nothing"
+"""What an entry says of a submission or a choice that was taken for a final and that showed nothing of the rows."""
+_QUICK_ENGINES = ("numpy", "polars", "duckdb", "sqlite")
 _REFUSALS = (BudgetExhausted, GuaranteeUnavailable, InvalidParameter, LedgerConflict, QuestionRefused)
 
 
@@ -98,6 +104,7 @@ class BoundRequest:
     `overrides` is how often the policy had been changed when the question was bound to it. `owner` is whose stored
     answer comes back, free: the analyst's own, or with None anybody's (`Policy.repeats`). `earlier` is the digest that
     earlier versions gave the same words, where it was another: a retry with the key of then finds its answer.
+    `followers` are the ledgers of the later epochs, for a question about all of them.
     """
 
     bound: Bound
@@ -106,6 +113,7 @@ class BoundRequest:
     overrides: int = 0
     owner: str | None = None
     earlier: str | None = None
+    followers: tuple[Ledger, ...] = field(default=(), repr=False)
 
     @property
     def identity(self) -> tuple[str | None, str]:
@@ -152,12 +160,14 @@ class Batch:
     """Questions on their way through the pipeline of one ledger.
 
     `together` says that one analyst chose them together: all are admitted or none is, and an error is raised. Otherwise
-    each is decided by itself, and an error is kept with its question.
+    each is decided by itself, and an error is kept with its question. `followers` are the ledgers of the later epochs,
+    for a question about all of them; `ledger` is then that of the first.
     """
 
     ledger: Ledger
     items: list[_Item]
     together: bool
+    followers: tuple[Ledger, ...] = ()
 
     @property
     def open(self) -> list[_Item]:
@@ -204,7 +214,12 @@ class Rows:
     @property
     def slow(self) -> bool:
         """Whether reading takes so long that questions are prepaid: a crash meanwhile should not repeat it unpaid."""
-        return self.sample.engine in _SLOW_ENGINES or self._seconds > self.slow_seconds
+        return self.sample.engine not in _QUICK_ENGINES or self._seconds > self.slow_seconds
+
+    def check(self, request: BoundRequest) -> None:
+        """Refuse, before anything is paid, what these rows or their engine cannot be asked."""
+        request.bound.check_public(self.sample)
+        self.sample.check_plans([statistic.plan(self.sample.schema) for statistic in request.bound.statistics])
 
     def measure(self, requests: Sequence[BoundRequest]) -> list[Any]:
         """Read the rows once for all of these, and prepare what each will be answered from. Secret."""
@@ -223,19 +238,64 @@ class Rows:
         return prepared
 
 
+class SeveralRows(Rows):
+    """The rows of all epochs as one sample: exact statistics add up.
+
+    Every part is read by itself, one after the other.
+    """
+
+    def __init__(self, parts: Sequence[Rows]) -> None:
+        super().__init__(parts[0].sample)
+        self._parts = tuple(parts)
+
+    @property
+    def slow(self) -> bool:
+        """Whether reading takes so long that questions are prepaid."""
+        return any(part.slow for part in self._parts)
+
+    def measure(self, requests: Sequence[BoundRequest]) -> list[Any]:
+        """Read the rows of every epoch, add up what was measured, and prepare what is answered from it. Secret."""
+        statistics = [statistic for request in requests for statistic in request.bound.statistics]
+        planned: dict[Schema, list[Plan]] = {}  # most epochs have one schema, and to plan takes longer than to add up
+        read = []
+        for part in self._parts:
+            schema = part.sample.schema
+            if schema not in planned:
+                planned[schema] = [statistic.plan(schema) for statistic in statistics]
+            read.append(part.sample.add_up(planned[schema]))
+        sums = iter([tuple(map(sum, zip(*parts, strict=True))) for parts in zip(*read, strict=True)])
+        n = sum(part.sample.n for part in self._parts)
+        faults.reach(MEASURED)
+        return [request.bound.prepare([next(sums) for _ in request.bound.statistics], n) for request in requests]
+
+
 # --- The pipeline -----------------------------------------------------------------------------------------------------
 
 
-def check(ledger: Ledger, requests: Sequence[Request], *, together: bool) -> Batch:
+def check(
+    ledger: Ledger,
+    requests: Sequence[Request],
+    *,
+    together: bool,
+    followers: Sequence[Ledger] = (),
+    leader: Ledger | None = None,
+) -> Batch:
     """Bind, look up and admit questions; no row is read and nothing is spent.
 
     A batch that was chosen together ends at the first question that does not fit, so that one that is far too large is
     refused early. Its expressions may be large: they are bound while no view of the ledger is open.
+
+    `followers` are the ledgers of the later epochs, for one question about all epochs. `leader` is the ledger of the
+    first epoch, where `ledger` is that of a later one.
     """
-    batch, lookup = Batch(ledger, [_Item(request) for request in requests], together), _Lookup()
+    batch, lookup = Batch(ledger, [_Item(request) for request in requests], together, tuple(followers)), _Lookup()
+    for follower in followers if leader is None else (ledger,):
+        record_shared(ledger if leader is None else leader, follower)
     if together:
         _require_alone(requests)
-        state = ledger.look(GuardState.of)
+        if followers and len(requests) > 1:
+            raise InvalidParameter("questions must be asked one by one where epoch is 'all'; nothing was spent")
+        state = ledger.look(partial(state_of, followers=batch.followers))
         for first in range(0, len(batch.items), _CHECKED_AT_ONCE):
             some = batch.items[first : first + _CHECKED_AT_ONCE]
             for item in some:
@@ -254,10 +314,12 @@ def answer(rows: Rows, batch: Batch) -> list[GuardedAnswer | Exception]:
     In the place of a question that is not answered stands its error; a batch that was chosen together raises it.
     """
     for item in batch.open:
-        batch.attempt(item, partial(item.bound.bound.check_public, rows.sample))
+        batch.attempt(item, partial(rows.check, item.bound))
         if item.open and item.bound.bound.ends_run:
             batch.attempt(item, partial(_read_history, batch.ledger, item.bound))
     if batch.open:
+        if batch.followers:
+            _prepay_followers(batch)
         if rows.slow:
             _prepay(batch)
             faults.reach(PREPAID)
@@ -265,6 +327,8 @@ def answer(rows: Rows, batch: Batch) -> list[GuardedAnswer | Exception]:
         if not any(item.prepaid for item in batch.open):  # what was prepaid is finished, so that a retry finds it
             checkpoint()
         _settle(batch)
+        for follower in batch.followers:
+            record_shared(batch.ledger, follower)
     return release(batch)
 
 
@@ -376,7 +440,7 @@ def _bind(batch: Batch, item: _Item, state: GuardState, look: _Look) -> None:
 def _look_up(view: View, batch: Batch, items: Sequence[_Item], lookup: _Lookup) -> None:
     """Find the questions that were answered before, and refuse those that do not fit."""
     view.expect(*_wanted(items))
-    state = GuardState.of(view)
+    state = state_of(view, batch.followers)
 
     def step(item: _Item) -> None:
         checkpoint()
@@ -385,7 +449,7 @@ def _look_up(view: View, batch: Batch, items: Sequence[_Item], lookup: _Lookup) 
             item.stored = StoredAnswer(entry, repeated=True)
         # One that follows the same question will cost nothing if that is answered: the ledger says.
         elif item.bound.identity not in lookup.identities and find_prepayment(view, item.bound) is None:
-            charged = admit(view, state, item.bound, lookup.charged)
+            item.checked, charged = admit_somehow(view, state, item.bound, lookup.charged)
             lookup.charged = charged if batch.together else None
 
     for item in items:
@@ -407,7 +471,7 @@ def _warm(view: View, batch: Batch) -> None:
     rounded to, and what was computed here still serves. Once the questions were measured, only those kinds are warmed
     again whose allocation depends on it.
     """
-    state, leaders = GuardState.of(view), batch.leaders
+    state, leaders = state_of(view, batch.followers), batch.leaders
     if not leaders:
         return
     accounts = Accounts.of(view, state.policy, leaders[0].bound.analyst)
@@ -565,7 +629,15 @@ def bind(request: Request, state: GuardState) -> BoundRequest:
     owner = analyst if policy.repeats == "asker" else None
     before = None if request.key is None else question.as_earlier()
     earlier = None if before is None else before.bind(state.schema, state.explored, policy).by(analyst).digest
-    return BoundRequest(bound, analyst, request.key, state.overrides, owner, earlier)
+    followers: tuple[Ledger, ...] = ()
+    if isinstance(state, PooledState):
+        if not bound.pools:
+            raise QuestionRefused(
+                f"this {question.kind} cannot be about all epochs, which takes a check, a claim or a rule about one "
+                "mean of all rows; ask it of one epoch. Nothing was spent"
+            )
+        bound, earlier, followers = bound.over(len(state.rows)), None, state.followers
+    return BoundRequest(bound, analyst, request.key, state.overrides, owner, earlier, followers)
 
 
 def _steward_may(policy: Policy, question: Question) -> bool:
@@ -598,7 +670,7 @@ def find_answer(view: View, request: BoundRequest) -> Entry | None:
                 return entry
             if entry.body["digest"] == request.earlier:
                 raise LedgerConflict(f"key {request.key!r} paid for the question as an earlier version read it")
-    return view.find_question(request.bound.digest, request.owner)
+    return None if request.bound.is_act else view.find_question(request.bound.digest, request.owner)
 
 
 def find_retried(view: View, state: GuardState, request: Request) -> Entry | None:
@@ -655,6 +727,25 @@ def admit(view: View, state: GuardState, request: BoundRequest, before: Accounts
     return charged
 
 
+def admit_somehow(
+    view: View, state: GuardState, request: BoundRequest, before: Accounts | None = None
+) -> tuple[BoundRequest, Accounts]:
+    """Admit a question, or what takes its place where there is no room to show anything (`Bound.without_score`).
+
+    Whether there is room is public: it depends on the policy and on what was shown before.
+    """
+    instead = request.bound.without_score()
+    if instead is None:
+        return request, admit(view, state, request, before)
+    try:
+        charged = admit(view, state, request, before)
+        request.bound.half_width(situation_of(state, charged))
+    except (BudgetExhausted, GuaranteeUnavailable):
+        request = replace(request, bound=instead)
+        return request, admit(view, state, request, before)
+    return request, charged
+
+
 def charge(view: View, state: GuardState, request: BoundRequest, before: Accounts | None = None) -> Accounts:
     """The accounts after the question, whether or not its answer could say anything."""
     before = Accounts.of(view, state.policy, request.analyst) if before is None else before
@@ -667,11 +758,16 @@ def _require_open(view: View, state: GuardState, request: BoundRequest, progress
     state.require_open()
     if request.overrides != state.overrides:
         raise LedgerConflict("the steward changed the policy while the question was on its way; ask it again")
-    if progress.finals and not request.bound.ends_run:
-        raise BudgetExhausted("exact values were shown: nothing more is certified on these rows")
+    on_reserve = request.bound.ends_run or not request.bound.shows_rows
+    if on_reserve and progress.finals < len(state.policy.reserve_parts):  # what failed on explored rows does not matter
+        request.bound.require(view)
+        return
+    if progress.finals and (not request.bound.ends_run or state.ended(progress)):
+        raise BudgetExhausted(
+            "exact values were shown: nothing more is certified on these rows, so ask a guard of fresh rows; "
+            "nothing was spent"
+        )
     if state.ended(progress):
-        if progress.finals:
-            raise BudgetExhausted("exact values were shown: nothing more is certified on these rows")
         most = state.policy.failures
         raise BudgetExhausted(f"failures were capped at {most} and one more came: this guard answers nothing further")
     request.bound.require(view)
@@ -679,10 +775,10 @@ def _require_open(view: View, state: GuardState, request: BoundRequest, progress
 
 def _admit_all(view: View, requests: Sequence[BoundRequest]) -> None:
     """Raise unless all new questions of one analyst fit together, as far as that is known before they are answered."""
-    state, charged = GuardState.of(view), None
+    charged: Accounts | None = None
     for request in requests:
         if find_answer(view, request) is None and find_prepayment(view, request) is None:
-            charged = admit(view, state, request, charged)
+            _, charged = admit_somehow(view, state_of(view, request.followers), request, charged)
 
 
 def prepay(transaction: Transaction, request: BoundRequest) -> Entry:
@@ -690,7 +786,7 @@ def prepay(transaction: Transaction, request: BoundRequest) -> Entry:
     entry = find_answer(transaction, request) or find_prepayment(transaction, request)
     if entry is not None:
         return entry
-    charged = admit(transaction, GuardState.of(transaction), request)
+    request, charged = admit_somehow(transaction, state_of(transaction, request.followers), request)
     charged.put(transaction)
     return transaction.append("reserved", _body(request, charged), analyst=request.analyst, key=request.key)
 
@@ -711,16 +807,18 @@ def settle(
     entry = find_answer(transaction, request)
     if entry is not None:
         return StoredAnswer(entry, repeated=True)
-    state = GuardState.of(transaction)
+    state = state_of(transaction, request.followers)
     prepaid = find_prepayment(transaction, request) or prepaid
     if prepaid is None:
-        charged = admit(transaction, state, request)
+        request, charged = admit_somehow(transaction, state, request)
     else:
         charged = Accounts.of(transaction, state.policy, request.analyst)
-        _require_open(transaction, state, request, charged.acting(state.policy).progress)
+        request = _as_prepaid(transaction, state, request, prepaid, charged.acting(state.policy).progress)
     before = situation_of(state, charged)
     situation = replace(before, prior=prior, source=source, hidden=Hidden(transaction))
     settled = request.bound.settle(prepared, situation)
+    if isinstance(state, PooledState):
+        settled = replace(settled, details={**settled.details, "epochs": len(state.rows), "rows": list(state.rows)})
     charged = charged.settle(state.policy, settled.message, settled.asked, settled.extra)
     if settled.finishes:
         charged = charged.finish()
@@ -745,6 +843,142 @@ def settle(
         transaction.put_secret(exact_name(request.analyst, digest), settled.secret)
     entry = transaction.append("answered", body, analyst=request.analyst, key=key, question=digest)
     return StoredAnswer(entry, repeated=False)
+
+
+def _as_prepaid(
+    view: View, state: GuardState, request: BoundRequest, prepaid: Entry, progress: Progress
+) -> BoundRequest:
+    """The question that was paid for, where it can still be answered; a submission shows nothing where it cannot."""
+    instead = request.bound.without_score()
+    if instead is not None and prepaid.body.get(_SHOWS_NOTHING):
+        request, instead = replace(request, bound=instead), None
+    try:
+        _require_open(view, state, request, progress)
+    except BudgetExhausted:
+        if instead is None:
+            raise
+        request = replace(request, bound=instead)
+        _require_open(view, state, request, progress)
+    return request
+
+
+# --- Questions about all epochs ---------------------------------------------------------------------------------------
+# The ledger of the first epoch decides; those of the others are prepaid before, and record the answer after.
+
+SHARED = "shared"
+"""The account of a later epoch that lists the questions about all epochs that it has paid for and not yet recorded."""
+
+
+def state_of(view: View, followers: tuple[Ledger, ...] = ()) -> GuardState:
+    """The state of a guard; with the ledgers of later epochs, that of all of them as one sample.
+
+    What was shown of the later epochs is read now. A question that was chosen before owes nothing to what came since;
+    to count it makes its interval wider, never wrong.
+
+    Raises
+    ------
+    QuestionRefused
+        Their policies differ, or do not allow questions about several epochs.
+    """
+    first = GuardState.of(view)
+    if not followers:
+        return first
+    policy = first.policy
+    if policy.histories == "separate":
+        raise QuestionRefused("histories are separate here: ask each epoch by itself, and not epoch 'all'")
+    if policy.privacy is not None and policy.accounting != "filter":
+        raise QuestionRefused("the policy counts privacy without a cap: ask each epoch by itself, and not epoch 'all'")
+    read = [ledger.look(lambda later: (GuardState.of(later), _course(later))) for ledger in followers]
+    states = [first, *(state for state, _ in read)]
+    if any(state.policy != policy for state in states):
+        raise QuestionRefused("the policies of the epochs differ: ask each epoch by itself, and not epoch 'all'")
+    plain = {each.name: getattr(first, each.name) for each in fields(first)}
+    plain |= {
+        "n": sum(state.n for state in states),
+        "sizes": (),
+        "overrides": max(state.overrides for state in states),
+        "overlaps": tuple(dict.fromkeys(other for state in states for other in state.overlaps)),
+    }
+    return PooledState(
+        **plain,
+        rows=tuple(state.explored for state in states),
+        others=tuple(course for _, course in read),
+        followers=followers,
+    )
+
+
+def _course(view: View) -> Course:
+    return read_account(view.account, GuardState.of(view).policy)[1].progress.course
+
+
+def _prepay_followers(batch: Batch) -> None:
+    """Have every later epoch take payment for the question; nothing is paid where one of them refuses."""
+    for item in batch.leaders:
+        admit_followers(item.bound)
+        for ledger in batch.followers:
+            ledger.submit(partial(_prepay_shared, request=item.bound))
+    faults.reach(PREPAID)
+
+
+def admit_followers(request: BoundRequest) -> None:
+    """Raise where a later epoch does not admit a question about all of them; nothing is paid."""
+    for ledger in request.followers:
+        try:
+            ledger.look(partial(_admit_shared, request=request))
+        except (BudgetExhausted, QuestionRefused) as refusal:
+            number = ledger.look(GuardState.of).number
+            raise type(refusal)(f"epoch {number}: {refusal}") from None
+
+
+def _admit_shared(view: View, request: BoundRequest) -> Accounts:
+    state = GuardState.of(view)
+    return charge(view, state, replace(request, overrides=state.overrides))
+
+
+def _prepay_shared(transaction: Transaction, request: BoundRequest) -> None:
+    """Pay for a question about all epochs on the ledger of a later one, once however often it is tried."""
+    waiting = _shared(transaction)
+    if any((analyst, digest) == (request.analyst, request.bound.digest) for analyst, digest, _ in waiting):
+        return
+    charged = _admit_shared(transaction, request)
+    charged.put(transaction)
+    waiting.append([request.analyst, request.bound.digest, transaction.head.sequence + 1])
+    transaction.put_account(SHARED, {"waiting": waiting})
+    transaction.append("reserved", _body(request, charged), analyst=request.analyst)
+
+
+def _shared(view: View) -> list[list[Any]]:
+    """Analyst, digest and prepayment of the questions about all epochs that are not recorded yet."""
+    return [list(waiting) for waiting in (view.account(SHARED) or {"waiting": []})["waiting"]]
+
+
+def record_shared(leader: Ledger, follower: Ledger) -> None:
+    """Record on a later epoch's ledger what was answered about all epochs, so that its next answers are charged for it.
+
+    The answer is released after that. Where a crash came between, whoever asks this epoch next records it first: a
+    question that was prepaid and not answered has shown nothing.
+    """
+    for analyst, digest, _ in follower.look(_shared):
+        entry = leader.look(partial(View.find_question, question=digest, analyst=analyst))
+        if entry is not None:
+            follower.submit(partial(_record_shared, entry=entry))
+
+
+def _record_shared(transaction: Transaction, entry: Entry) -> None:
+    waiting, body = _shared(transaction), entry.body
+    paid = [number for analyst, digest, number in waiting if (analyst, digest) == (entry.analyst, entry.question)]
+    if not paid or entry.analyst is None:
+        return
+    policy, told = GuardState.of(transaction).policy, body["message"]
+    charged = Accounts.of(transaction, policy, entry.analyst)
+    message = Message(told["passed"], told["log_weight"], told["risk"])
+    charged.settle(policy, message, told["asked"], told["extra"]).put(transaction)
+    left = [one for one in waiting if one[2] != paid[0]]
+    transaction.put_account(SHARED, {"waiting": left})
+    shared = {"dataset": entry.dataset, "sequence": entry.sequence, "hash": entry.hash}
+    kept = {name: body[name] for name in ("question", "digest", "cost", "accounts", "format", "answer", "message")}
+    recorded = kept | {"paid": paid[0], "shared": shared}
+    transaction.append("answered", recorded, analyst=entry.analyst, question=entry.question)
 
 
 def situation_of(state: GuardState, charged: Accounts) -> Situation:
@@ -785,11 +1019,15 @@ def _certified(state: GuardState, guarantee: Guarantee) -> Guarantee:
 
 
 def _body(request: BoundRequest, charged: Accounts) -> dict[str, Any]:
-    cost = request.bound.cost
-    return {
-        "question": request.bound.question,
-        "digest": request.bound.digest,
-        "cost": None if cost is None else cost.to_dict(),
-        "accounts": list(charged.names),
-        "format": FORMAT,
-    } | ({} if request.bound.counts else {"counts": False})
+    cost, bound = request.bound.cost, request.bound
+    return (
+        {
+            "question": request.bound.question,
+            "digest": request.bound.digest,
+            "cost": None if cost is None else cost.to_dict(),
+            "accounts": list(charged.names),
+            "format": FORMAT,
+        }
+        | ({} if bound.counts else {"counts": False})
+        | ({} if bound.shows_rows else {_SHOWS_NOTHING: True})
+    )

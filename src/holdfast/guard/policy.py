@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
-from holdfast.accounting import BasicFilter, Cost, Filter, PureDP, ZCDPFilter
+from holdfast.accounting import GDP, BasicFilter, Cost, Filter, PureDP, ZCDPFilter
 from holdfast.accounting.costs import ZCDP
 from holdfast.bounds.numerics.exact import decimal_fraction, float_down, float_up
 from holdfast.core import arguments
@@ -31,6 +31,8 @@ PRIVATE = tuple(kind for kind, made in Question.kinds().items() if made.answered
 SCORE = "score"
 """Predictions scored on a board, without noise: allowed where the policy has boards."""
 
+_MEANS = ("check", "claim", "compare", "mean")
+"""Kinds that one noisy mean answers, under a policy of means."""
 _LONGEST_NAME = 200
 
 
@@ -42,16 +44,17 @@ class Policy:
     ----------
     confidence : float
         Probability that every interval the guard ever gives holds, all analysts and kinds of question together.
-    privacy : PureDP or ZCDP, optional
+    privacy : PureDP, ZCDP or GDP, optional
         What all private questions together may cost. Without it only looks are answered. Where private questions and
         looks are mixed, every interval pays for the whole of it from the first question on (`docs/guard-proof.md`),
-        and a pure cap is much the cheaper one: the proof for zCDP goes through (epsilon, delta).
+        and a pure cap is much the cheaper one: the proof for zCDP goes through (epsilon, delta). With `answers="means"`
+        it is a GDP, a ceiling on what the planned noise may cost: where a narrower plan spends less, less is spent.
     accounting : str
         "filter": a cost beyond the cap is refused. "odometer": no cost is refused; `privacy` is then the unit of a
         doubling series of caps, and an interval pays for the first of them that holds what was spent.
     answers : str
         "mixed" (default), or "means": bounded means only, by `GaussianAnswers`, whose intervals are the narrowest known
-        for many means. It needs `questions`.
+        for many means. It needs `questions`. Checks, claims and comparisons are then read off a noisy mean each.
     plan : str
         What the plan of `answers="means"` rests on: "identical" (default), rows independent and identically
         distributed; "independent", rows independent, each of its own law; "earlier", the plan of guards from before
@@ -64,7 +67,8 @@ class Policy:
         default one half where `kinds` allows a final, and nothing where it does not.
     reserve : float or sequence of float
         Part of the rows that no question before the final reads, drawn when the guard is opened; a list has one part
-        for each phase. It needs a row key, or `reserve_by`.
+        for each phase. It needs a row key, `reserve_by`, or boards, whose key it then is. With boards it makes a
+        contest: submissions are kept, and `contest_final` compares them on the reserved rows.
     reserve_by : str, optional
         The column whose values belong together: rows of one value go to the reserve as a whole.
     histories : str
@@ -155,10 +159,9 @@ class Policy:
         put(self, "columns", None if self.columns is None else MappingProxyType(declared_columns(self.columns)))
         self._check_finals()
         self._check_histories()
-        if self.answers == "means" and (self.questions is None or self.privacy is not None):
+        if self.answers == "means" and self.questions is None:
             raise InvalidParameter(
-                "answers='means' must come with questions and without privacy: its intervals rest on the number of "
-                "questions, and its noise on them"
+                "answers='means' must come with questions: its noise and its intervals rest on how many there are"
             )
 
     def _allowed(self) -> tuple[str, ...]:
@@ -167,22 +170,37 @@ class Policy:
         Thresholdout promises privacy for checks too, and a run's end would show their exact values.
         """
         if self.answers == "means":
-            return ("mean",)
+            return _MEANS
         kinds = Question.kinds()
         private = tuple(kind for kind, made in kinds.items() if made.answered == "private")
         boards = tuple(kind for kind, made in kinds.items() if made.needs_board)
+        contest = tuple(kind for kind, made in kinds.items() if made.needs_contest)
         ends = tuple(kind for kind, made in kinds.items() if made.ends_run and self.holdout == "thresholdout")
-        noiseless = tuple(kind for kind in kinds if kind not in (*private, *boards, *ends))
-        return noiseless + (() if self.boards is None else boards) + (private if self.privacy else ())
+        noiseless = tuple(kind for kind in kinds if kind not in (*private, *boards, *contest, *ends))
+        board_kinds = () if self.boards is None else boards
+        contest_kinds = contest if self.has_contest else ()
+        return noiseless + board_kinds + contest_kinds + (private if self.privacy else ())
+
+    @property
+    def has_contest(self) -> bool:
+        """Whether boards have a final on rows that are reserved for it."""
+        return self.boards is not None and bool(self.reserve_parts) and self.holdout == "guess-and-check"
 
     def _check_finals(self) -> None:
         put = object.__setattr__
-        final = self.final if self.final is not None else 0.5 if "final" in (self.kinds or ()) else 0.0
+        finals = {"final", "contest_final"} & set(self.kinds or ())
+        final = self.final if self.final is not None else 0.5 if finals else 0.0
         put(self, "final", arguments.real("final", final, at_least=0, at_most=1))
         parts = reserve_parts(self.reserve)
         put(self, "reserve", parts)
         if parts and not self.final:
             raise InvalidParameter("final must be above 0 where rows are reserved: a final on them spends it")
+        for board in self.boards or ():
+            if board.rule == "open" and not self.has_contest:
+                raise InvalidParameter(
+                    f"reserve must be above 0 for the board {board.name!r}, whose rule is open: its plain scores "
+                    "certify nothing, and only rows that they were not computed on can decide at the end"
+                )
         if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not parts):
             raise InvalidParameter("reserve_by must be the name of a column, and comes with reserve")
 
@@ -244,16 +262,39 @@ class Policy:
         return self.privacy
 
     def _check_costs(self) -> None:
+        if self.answers == "means":
+            self._check_cap_of_means()
+            return
         for name in ("privacy", "spend"):
             cost = getattr(self, name)
             if cost is not None and (not isinstance(cost, (PureDP, ZCDP)) or cost.is_zero):
-                raise InvalidParameter(f"{name} must be a positive PureDP or ZCDP, got {cost!r}")
+                means = "; a GDP caps the noise of answers='means'" if isinstance(cost, GDP) else ""
+                raise InvalidParameter(f"{name} must be a positive PureDP or ZCDP, got {cost!r}{means}")
         if self.spend is not None and self.privacy is None:
             raise InvalidParameter("spend must be None where there is no privacy to spend")
         if isinstance(self.privacy, PureDP) and isinstance(self.spend, ZCDP):
             raise InvalidParameter("spend must be a PureDP under a pure cap, got a ZCDP, which no pure cap holds")
         if self.accounting == "odometer" and self.privacy is None:
             raise InvalidParameter("privacy must be given with an odometer: the unit of its caps")
+
+    def _check_cap_of_means(self) -> None:
+        """A cap of planned noise is Gaussian, and the plan alone decides how it is spent."""
+        if self.privacy is not None and (not isinstance(self.privacy, GDP) or self.privacy.is_zero):
+            raise InvalidParameter(
+                f"privacy must be a positive GDP with answers='means', whose noise is Gaussian, got {self.privacy!r}; "
+                "`holdfast bound composition.gdp-to-dp --mu 0.0275 --delta 1e-6` says what epsilon a mu amounts to"
+            )
+        wrong = {
+            "spend": self.spend is not None,
+            "accounting": self.accounting != "filter",
+            "plan": self.privacy is not None and self.plan == "earlier",
+        }
+        named = [name for name, is_wrong in wrong.items() if is_wrong]
+        if named:
+            raise InvalidParameter(
+                f"{named[0]} must be left as it is by default with answers='means': the plan fixes the noise of every "
+                "answer"
+            )
 
     def _check_holdout(self) -> None:
         arguments.choice("holdout", self.holdout, ("guess-and-check", "thresholdout"))
@@ -295,7 +336,9 @@ class Policy:
 
     @property
     def has_looks(self) -> bool:
-        """Whether questions without noise may be asked."""
+        """Whether questions without noise may be asked; under a policy of means even checks have noise."""
+        if self.answers == "means":
+            return False
         noisy = ("check",) if self.holdout == "thresholdout" else ()
         known = Question.kinds()
         return any(known[kind].answered != "private" and kind not in noisy for kind in self.kinds or ())
@@ -303,7 +346,10 @@ class Policy:
     def share(self, analyst: str) -> float:
         """What part of the whole an analyst may spend; `InvalidParameter` for a name the policy does not know."""
         if not self.knows(analyst):
-            raise InvalidParameter(f"analyst must be one that the policy names, got {analyst!r}")
+            raise InvalidParameter(
+                f"analyst must be one that the policy names, got {analyst!r}; ask as one of them, with "
+                "for_analyst(name) or --analyst NAME"
+            )
         return 1.0 if self.analysts is None else self.analysts[analyst]
 
     def knows(self, analyst: str) -> bool:

@@ -17,7 +17,8 @@ from holdfast.data.schema import Column, Schema
 from holdfast.data.tables import table
 from holdfast.guard.answer import GuardedAnswer
 from holdfast.guard.columns import DeclaredColumn
-from holdfast.guard.policy import SCORE, Policy
+from holdfast.guard.policy import Policy
+from holdfast.guard.questions.base import Question
 
 MOST_ROWS = 200_000
 """Practice rows at most: more would only take longer to make."""
@@ -57,7 +58,8 @@ def practice_rows(schema: Schema, policy: Policy, n: int, variant: int = 0) -> t
     # Every column says whether values may be missing, so that nothing about it is read off the practice rows.
     columns = [replace(column, nullable=column.may_be_missing) for column in schema]
     rows = {column.name: _values(column, declared.get(column.name), size, rng) for column in columns}
-    kinds = tuple(kind for kind in policy.kinds or () if kind != SCORE)
+    known = Question.kinds()
+    kinds = tuple(kind for kind in policy.kinds or () if not known[kind].needs_board and not known[kind].needs_contest)
     plain = replace(policy, boards=None, kinds=kinds, reserve=0.0, reserve_by=None, expires=None)
     return table(rows, schema=Schema(columns)), plain
 

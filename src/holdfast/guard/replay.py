@@ -24,7 +24,7 @@ from holdfast.guard.policy import SCORE, Policy
 from holdfast.guard.scoring import ladder
 from holdfast.guard.state import WHOLE, Account, Progress, account_of
 from holdfast.guard.stewarding import carried
-from holdfast.holdout.error_budget import Message
+from holdfast.holdout.error_budget import ErrorBudget, Message
 
 _STATUS = {"opened": "open", "paused": "paused", "resumed": "open", "closed": "closed"}
 
@@ -54,23 +54,31 @@ class GuardReplay:
         self._owners: dict[str, str | None] = {}
         self._reserved: dict[int, tuple[Any, ...]] = {}
         self._places: dict[str, int] = {}
+        self._plans: dict[str, tuple[int | None, ErrorBudget]] = {}
         self._seats: dict[str, Mapping[str, Any]] = {}
         self._shares_rows = self._overridden = self._is_earlier = False
         self._certified: deque[int] = deque(maxlen=MOST_FINDINGS)
         self._notes: list[tuple[int, str]] = []
+        self._number, self._extended = 1, False
 
-    def feed(self, entry: Entry) -> Iterator[str]:
+    def feed(self, entry: Entry, body: Mapping[str, Any], states: Mapping[str, str]) -> Iterator[str]:
         """Take the next entry; what does not add up."""
         try:
-            yield from self._step(entry, entry.body)
+            yield from self._step(entry, body, states)
         except (KeyError, TypeError, InvalidParameter):
             yield "it is not what a guard writes"
 
-    def _step(self, entry: Entry, body: Mapping[str, Any]) -> Iterator[str]:
+    def _step(self, entry: Entry, body: Mapping[str, Any], states: Mapping[str, str]) -> Iterator[str]:
         if entry.kind == "opened" and body.get("policy") is not None:
             self._policy = Policy.stored(body["policy"])
+            self._plans.clear()
             self._is_earlier = "final" not in body["policy"]
             self._accounts[WHOLE], self._owners[WHOLE] = self._fresh(), None
+            self._number = body.get("epoch", {"number": 1})["number"]
+        if entry.kind == "extended":
+            if self._extended or body["epoch"] != self._number + 1:
+                yield f"it does not name the epoch after {self._number}, once"
+            self._extended = True
         if self._policy is None:
             return
         if "format" in body or (entry.kind == "override" and "final" in body["policy"]):
@@ -79,10 +87,11 @@ class GuardReplay:
         if entry.kind == "override":
             self._overridden = True
             self._policy = Policy.stored(body["policy"])
+            self._plans.clear()
             for name, owner in self._owners.items():
                 if owner is None or self._policy.analysts is None or owner in self._policy.analysts:
                     self._accounts[name] = carried(self._current(name), self._policy, owner)
-        self._shares_rows |= _names_overlaps(entry)
+        self._shares_rows |= _names_overlaps(entry.kind, body)
         if "since" in body and entry.kind in ("overlapped", "refreshed"):
             self._doubt(body["since"])
         if entry.kind == "answered" and self._shares_rows and body["answer"]["guarantee"]["certified"]:
@@ -92,8 +101,8 @@ class GuardReplay:
         if entry.kind == "answered" and body["answer"].get("guarantee", {}).get("certified"):
             self._certified.append(entry.sequence)
         if entry.kind in ("reserved", "answered"):
-            yield from self._charge(entry, body)
-        yield from self._compare(entry)
+            yield from self._charge(entry, body, states)
+        yield from self._compare(states)
 
     def _doubt(self, since: int) -> None:
         """Note the answers that were certified before it was found that another guard had the same rows."""
@@ -107,7 +116,7 @@ class GuardReplay:
         """What is genuine and should be known, with the number of its entry: the latest hundred of a chain."""
         yield from self._notes
 
-    def _charge(self, entry: Entry, body: Mapping[str, Any]) -> Iterator[str]:
+    def _charge(self, entry: Entry, body: Mapping[str, Any], states: Mapping[str, str]) -> Iterator[str]:
         assert self._policy is not None
         if entry.analyst is None:
             yield "it names no analyst"
@@ -117,19 +126,20 @@ class GuardReplay:
             self._accounts |= {name: self._current(name) for name in names}
         if list(body["accounts"]) != list(names):
             yield "it charges other accounts than the whole and its analyst's"
-        question = (entry.analyst, body["digest"], to_canonical_json(body["cost"]))
-        if "paid" in body:
+        is_paid, cost = "paid" in body, body["cost"]
+        question = (entry.analyst, body["digest"], "null" if cost is None else to_canonical_json(cost))
+        if is_paid:
             if self._reserved.pop(body["paid"], None) != question:
                 yield "no open reservation of this question has paid for it"
         else:
             if self._status != "open":
                 yield f"it was asked while the guard was {self._status}"
-            cost = None if body["cost"] is None else Cost.from_dict(body["cost"])
+            cost = None if cost is None else Cost.from_dict(cost)
             for name in names:
-                owner = self._owners[name]
+                most, _ = self._plan(name)
                 try:
                     self._accounts[name] = self._accounts[name].charge(
-                        cost, self._policy.most_questions(owner), name, counts=body.get("counts", True)
+                        cost, most, name, counts=body.get("counts", True)
                     )
                 except BudgetExhausted:
                     yield f"its cost does not fit into what the account {name} had left"
@@ -137,11 +147,20 @@ class GuardReplay:
                 self._reserved[entry.sequence] = question
         if entry.kind == "answered":
             for name in names:
-                self._accounts[name] = self._settled(self._accounts[name], body, self._owners[name])
-            yield from self._climb(entry, body["question"], body["answer"]["details"])
-            yield from self._sit(entry, body)
+                self._accounts[name] = self._settled(self._accounts[name], body, name)
+            yield from self._climb(entry, body["question"], body["answer"]["details"], states)
+            yield from self._sit(entry, body, states)
 
-    def _settled(self, account: Account, body: Mapping[str, Any], owner: str | None) -> Account:
+    def _plan(self, name: str) -> tuple[int | None, ErrorBudget]:
+        """How many questions an account may hold, and the plan of its failure probability."""
+        assert self._policy is not None
+        plan = self._plans.get(name)
+        if plan is None:
+            owner = self._owners[name]
+            plan = self._plans[name] = self._policy.most_questions(owner), self._policy.error_budget(owner)
+        return plan
+
+    def _settled(self, account: Account, body: Mapping[str, Any], name: str) -> Account:
         """An account after an answer, by the weights of the version that gave it."""
         assert self._policy is not None
         progress: Any = account.progress
@@ -151,26 +170,27 @@ class GuardReplay:
             return replace(account, progress=progress.settle(body["answer"]["passed"] is not False, body["shown"]))  # type: ignore[arg-type]
         told = body["message"]
         message = None if told.get("noisy") else Message(told["passed"], told["log_weight"], told["risk"])
-        budget = self._policy.error_budget(owner)
-        account = account.settle(budget, message, told["asked"], told["extra"])
+        account = account.settle(self._plan(name)[1], message, told["asked"], told["extra"])
         return account.finish() if told["finishes"] else account
 
-    def _climb(self, entry: Entry, question: Mapping[str, Any], details: Mapping[str, Any]) -> Iterator[str]:
+    def _climb(
+        self, entry: Entry, question: Mapping[str, Any], details: Mapping[str, Any], states: Mapping[str, str]
+    ) -> Iterator[str]:
         """A ladder's best place moves with an improvement, upwards, and otherwise not."""
         assert self._policy is not None
         assert entry.analyst is not None
         if question["kind"] != SCORE or question["rule"] != "ladder":
             return
         name = ladder.account(self._policy.board(question["board"]), entry.analyst)
-        moved = f"account:{name}" in entry.states
+        moved = f"account:{name}" in states
         if moved != ("place" in details) or (moved and details["place"] <= self._places.get(name, -1)):
             yield f"the best place of board {question['board']} does not follow from it"
         elif moved:
             self._places[name] = details["place"]
-            if entry.states[f"account:{name}"] != account_digest(to_canonical_json({"place": details["place"]})):
+            if states[f"account:{name}"] != account_digest(to_canonical_json({"place": details["place"]})):
                 yield f"the best place of board {question['board']} after it is not the one that it shows"
 
-    def _sit(self, entry: Entry, body: Mapping[str, Any]) -> Iterator[str]:
+    def _sit(self, entry: Entry, body: Mapping[str, Any], states: Mapping[str, str]) -> Iterator[str]:
         """Where histories are separate, the answers of an analyst form a chain of their own; elsewhere none does."""
         assert self._policy is not None
         assert entry.analyst is not None
@@ -181,9 +201,8 @@ class GuardReplay:
         name = seat_account(entry.analyst)
         seat = next_seat(self._seats.get(name), entry.dataset, entry.analyst, body)
         self._seats[name] = end_of(seat)
-        if body.get(SEAT) != seat or entry.states.get(f"account:{name}") != account_digest(
-            to_canonical_json(end_of(seat))
-        ):
+        end = account_digest(to_canonical_json(end_of(seat)))
+        if body.get(SEAT) != seat or states.get(f"account:{name}") != end:
             yield "it does not follow the answer before it in its analyst's own chain"
 
     def _of(self, analyst: str) -> tuple[str, str]:
@@ -207,15 +226,51 @@ class GuardReplay:
         were.
         """
         account = self._accounts[name]
-        if self._is_earlier:
+        if self._is_earlier or _is_current(account.progress):
             return account
         return replace(account, progress=Progress.from_dict(account.progress.to_dict()))
 
-    def _compare(self, entry: Entry) -> Iterator[str]:
-        for name, digest in entry.states.items():
+    def _compare(self, states: Mapping[str, str]) -> Iterator[str]:
+        for name, digest in states.items():
             account = self._accounts.get(name.removeprefix("account:")) if name.startswith("account:") else None
-            if account is not None and account_digest(to_canonical_json(account.to_dict())) != digest:
+            if account is not None and account_digest(account.to_text()) != digest:
                 yield f"the totals of {name.removeprefix('account:')} after it do not add up"
+
+    def state(self) -> dict[str, Any]:
+        """What `resume` goes on from, as plain data."""
+        return {
+            "policy": None if self._policy is None else self._policy.to_dict(),
+            "status": self._status,
+            "accounts": {name: account.to_dict() for name, account in self._accounts.items()},
+            "owners": dict(self._owners),
+            "reserved": [[number, list(question)] for number, question in self._reserved.items()],
+            "places": dict(self._places),
+            "seats": {name: dict(seat) for name, seat in self._seats.items()},
+            "shares_rows": self._shares_rows,
+            "overridden": self._overridden,
+            "is_earlier": self._is_earlier,
+            "certified": list(self._certified),
+            "notes": [list(note) for note in self._notes],
+            "epoch": [self._number, self._extended],
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what another one had come to."""
+        try:
+            self._policy = None if state["policy"] is None else Policy.stored(state["policy"])
+            self._status = state["status"]
+            self._accounts = {name: _account(plain) for name, plain in state["accounts"].items()}
+            self._owners = dict(state["owners"])
+            self._reserved = {number: tuple(question) for number, question in state["reserved"]}
+            self._places, self._seats = dict(state["places"]), dict(state["seats"])
+            self._shares_rows, self._overridden = state["shares_rows"], state["overridden"]
+            self._is_earlier = state["is_earlier"]
+            self._certified = deque(state["certified"], maxlen=MOST_FINDINGS)
+            self._notes = [(number, what) for number, what in state["notes"]]
+            self._number, self._extended = state.get("epoch", (1, False))
+            self._plans.clear()
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InvalidParameter("since must be a checkpoint of a guard's ledger, as it was written") from None
 
     def finish(self, accounts: Sequence[StateRow]) -> Iterator[str]:
         """Compare with the stored accounts; what does not add up."""
@@ -223,7 +278,7 @@ class GuardReplay:
             return
         stored = {row.name: row.text for row in accounts}
         for name, account in self._accounts.items():
-            if stored.get(name) != to_canonical_json(account.to_dict()):
+            if stored.get(name) != account.to_text():
                 yield f"the stored totals of {name} are not what the entries add up to"
         for name, place in self._places.items():
             if stored.get(name) != to_canonical_json({"place": place}):
@@ -276,13 +331,40 @@ class EarlierProgress:
         """Plain data, as it was stored."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
+    def to_text(self) -> str:
+        """`to_dict()` as canonical JSON."""
+        return to_canonical_json(self.to_dict())
 
-def _names_overlaps(entry: Entry) -> bool:
+
+def _account(plain: Mapping[str, Any]) -> Account:
+    """An account in the form in which it was stored, that of an earlier version included."""
+    account = Account.from_dict(plain)
+    if set(plain["progress"]) != set(EarlierProgress.__dataclass_fields__):
+        return account
+    return replace(account, progress=EarlierProgress(**plain["progress"]))  # type: ignore[arg-type]
+
+
+def _is_current(progress: Any) -> bool:
+    """Whether `Progress.from_dict` would read this progress back as it is: a chain may have been made up."""
+    if type(progress) is not Progress:
+        return False
+    course = progress.course
+    counts = (progress.admitted, progress.answered, progress.finals, course.asked, course.checks, course.failed)
+    logarithms = (course.log_risk, course.log_shown, course.staked)
+    return (
+        all(type(count) is int and count >= 0 for count in counts)
+        and all(type(number) is float and math.isfinite(number) for number in logarithms)
+        and course.failed <= course.checks
+        and course.log_shown <= 0 <= course.staked
+    )
+
+
+def _names_overlaps(kind: str, body: Mapping[str, Any]) -> bool:
     """Whether an entry says that another guard has some of the same rows.
 
     Earlier versions, whose policies say nothing of `repeats`, certified the answers of a guard that was opened with an
     overlap. What they wrote keeps verifying; this version marks such a ledger when its guard is opened.
     """
-    if entry.kind == "opened":
-        return bool(entry.body.get("overlaps")) and "repeats" in entry.body["policy"]
-    return entry.kind == "overlapped" or (entry.kind == "refreshed" and bool(entry.body["overlaps"]))
+    if kind == "opened":
+        return bool(body.get("overlaps")) and "repeats" in body["policy"]
+    return kind == "overlapped" or (kind == "refreshed" and bool(body["overlaps"]))

@@ -515,7 +515,8 @@ class _Compiler:
 
     def _average(self, words: str, where: str | None) -> int:
         low, high = self._bounds(words, "avg")
-        fields: dict[str, Any] = {"expression": words, "where": where, "low": low, "high": high, "where_present": True}
+        fields: dict[str, Any] = {"expression": words, "where": where, "low": low, "high": high}
+        fields["where_present"] = True if self._read(words).nullable else None
         if self._groups is None:
             return self._ask(Mean, **fields)
         return self._ask(Table, by=list(self._groups.columns), **fields)
@@ -596,7 +597,9 @@ class _Compiler:
 
     def _ask(self, kind: type[Question], **fields: Any) -> int:
         """The place of a question among those of the statement, asked once however often it is selected."""
-        if kind.kind not in (self._policy.kinds or ()) or self._policy.privacy is None:
+        if self._policy.answers == "means":
+            self._require_planned(kind, fields)
+        elif kind.kind not in (self._policy.kinds or ()) or self._policy.privacy is None:
             raise QuestionRefused(
                 "SQL is answered with noise, and this guard has no privacy budget; nearest: check a guess of the same "
                 f"number, such as check('...', guess=...){_SPENT}"
@@ -608,6 +611,23 @@ class _Compiler:
         if plain not in self._questions:
             self._questions.append(plain)
         return self._questions.index(plain)
+
+    def _require_planned(self, kind: type[Question], fields: dict[str, Any]) -> None:
+        """Refuse what a guard of means has no interval for, with the means that say the same."""
+        if kind.kind not in (self._policy.kinds or ()):
+            raise _refused(
+                "this guard answers means of all rows alone", "count(*) or avg(...) with a `where` for each group"
+            )
+        parsed, where = self._read(fields["expression"]), fields.get("where")
+        if where is None and not parsed.nullable:
+            return
+        low = fields.get("low")
+        counted = where or f"({fields['expression']}) is not null"
+        other = "false" if low is None else f"{low:g}"
+        raise _refused(
+            "this guard answers means of all rows, and not among some of them",
+            f"avg(case when {counted} then {fields['expression']} else {other} end), and count(*) where {counted}",
+        )
 
     def _read(self, words: str) -> Any:
         try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal, Self
@@ -22,8 +22,10 @@ from holdfast.accounting.costs import ZCDP
 from holdfast.accounting.totals import pure_rho
 from holdfast.bounds.numerics.exact import decimal_sum, float_up
 from holdfast.core import arguments
+from holdfast.core.strict_json import to_canonical_json
 from holdfast.data.schema import Schema
 from holdfast.errors import BudgetExhausted, GuaranteeUnavailable, InvalidParameter, LedgerConflict, QuestionRefused
+from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import Transaction, View
 from holdfast.guard.policy import Policy
 from holdfast.holdout.earlier import earlier_course
@@ -74,13 +76,13 @@ class Progress:
 
     def admit(self) -> Self:
         """One more question was let in."""
-        return replace(self, admitted=self.admitted + 1)
+        return type(self)(self.admitted + 1, self.answered, self.finals, self.course)
 
     def settle(self, budget: ErrorBudget, message: Message | None, asked: int = 1, extra: float = 0.0) -> Self:
         """One more question was answered. What came through noise has no message: its privacy has paid for it."""
         messages = [] if message is None else [message]
         course = budget.after(self.course, messages, asked=asked, extra=extra)
-        return replace(self, answered=self.answered + 1, course=course)
+        return type(self)(self.admitted, self.answered + 1, self.finals, course)
 
     def finish(self) -> Self:
         """Exact values were shown."""
@@ -89,6 +91,17 @@ class Progress:
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back exactly."""
         return {name: getattr(self, name) for name in _COUNTS} | {"course": self.course.to_dict()}
+
+    def to_text(self) -> str:
+        """`to_dict()` as canonical JSON, written in one go: it is hashed with every answer."""
+        course = self.course
+        log_risk, log_shown, staked = map(float.__repr__, (course.log_risk, course.log_shown, course.staked))
+        text = (
+            f'{{"admitted":{self.admitted},"answered":{self.answered},"course":{{"asked":{course.asked},'
+            f'"checks":{course.checks},"failed":{course.failed},"log_risk":{log_risk},"log_shown":{log_shown},'
+            f'"staked":{staked}}},"finals":{self.finals}}}'
+        )
+        return to_canonical_json(self.to_dict()) if "n" in log_risk + log_shown + staked else text
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -141,7 +154,7 @@ class Account:
             raise BudgetExhausted(f"all {most} questions that {who} may ask were asked")
         kept, spent = self.filter, self.spent
         if cost is not None and kept is not None:
-            kept = Filter.from_dict(kept.to_dict())
+            kept = kept.copy()
             try:
                 kept.spend(cost)
             except BudgetExhausted as error:
@@ -152,7 +165,7 @@ class Account:
 
     def settle(self, budget: ErrorBudget, message: Message | None, asked: int = 1, extra: float = 0.0) -> Account:
         """Count one answer."""
-        return replace(self, progress=self.progress.settle(budget, message, asked, extra))
+        return Account(self.progress.settle(budget, message, asked, extra), self.filter, self.spent)
 
     def finish(self) -> Account:
         """Exact values were shown."""
@@ -176,6 +189,12 @@ class Account:
             "filter": None if self.filter is None else self.filter.to_dict(),
             "spent": None if self.spent is None else self.spent.to_dict(),
         }
+
+    def to_text(self) -> str:
+        """`to_dict()` as canonical JSON: what the ledger stores and hashes."""
+        kept = "null" if self.filter is None else self.filter.to_text()
+        spent = "null" if self.spent is None else to_canonical_json(self.spent.to_dict())
+        return f'{{"filter":{kept},"progress":{self.progress.to_text()},"spent":{spent}}}'
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Account:
@@ -233,7 +252,7 @@ class Accounts:
     def put(self, transaction: Transaction) -> None:
         """Store both accounts."""
         for name, account in zip(self.names, (self.whole, self.own), strict=True):
-            _remember(transaction.put_account(name, account.to_dict()), account)
+            _remember(transaction.put_account_text(name, account.to_text()), account)
         if self.own.progress.admitted <= 1:  # 0 where nothing but questions that do not count was asked
             names = (transaction.account(ANALYSTS) or {"names": []})["names"]
             if self.analyst not in names:
@@ -296,6 +315,27 @@ def _remember(text: str, account: Account) -> Account:
 
 
 @dataclass(frozen=True)
+class EpochLink:
+    """Which epoch of a guard a ledger is, and where it follows the one before: part of its first entry.
+
+    Attributes
+    ----------
+    number : int
+        2 for the second epoch; the first one has no link.
+    first, previous : str
+        The ledgers of the first epoch and of the one before.
+    sequence, hash
+        The last entry of the one before when this one was opened.
+    """
+
+    number: int
+    first: str
+    previous: str
+    sequence: int
+    hash: str
+
+
+@dataclass(frozen=True)
 class GuardState:
     """Policy and status of a guard, the schema and number of rows of its sample, and what ended its certificates.
 
@@ -315,6 +355,10 @@ class GuardState:
     not_compared : tuple of str
         The ledgers that this sample could not be compared with when it was opened: damaged ones, and those of earlier
         versions, which have no digests of their columns.
+    epoch : EpochLink, optional
+        Which epoch of a guard this is; None for the first.
+    successor : str, optional
+        The ledger of the next epoch.
     """
 
     policy: Policy
@@ -326,6 +370,13 @@ class GuardState:
     not_compared: tuple[str, ...] = ()
     shared_since: int | None = None
     sizes: tuple[int, ...] = ()
+    epoch: EpochLink | None = None
+    successor: str | None = None
+
+    @property
+    def number(self) -> int:
+        """Which epoch this is, counted from 1."""
+        return 1 if self.epoch is None else self.epoch.number
 
     @property
     def explored(self) -> int:
@@ -364,6 +415,8 @@ class GuardState:
                 tuple(plain.get("not_compared", ())),
                 plain.get("shared_since"),
                 tuple(plain.get("sizes", ())),
+                EpochLink(**plain["epoch"]) if "epoch" in plain else None,
+                plain.get("successor"),
             )
             return state, "overlaps" not in plain
         except (KeyError, TypeError) as error:
@@ -444,4 +497,30 @@ class GuardState:
     def _later(self) -> dict[str, Any]:
         """What only some guards have, and earlier versions did not know."""
         shared = {} if self.shared_since is None else {"shared_since": self.shared_since}
-        return shared | ({"sizes": list(self.sizes)} if self.sizes else {})
+        sizes = {"sizes": list(self.sizes)} if self.sizes else {}
+        epoch = {} if self.epoch is None else {"epoch": asdict(self.epoch)}
+        return shared | sizes | epoch | ({} if self.successor is None else {"successor": self.successor})
+
+
+@dataclass(frozen=True)
+class PooledState(GuardState):
+    """Several epochs as one sample, for a question about all of them: that of the first, with the rows of all.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        The rows of each epoch that questions before a final read.
+    others : tuple of Course
+        What was shown of each epoch after the first.
+    followers : tuple of Ledger
+        The ledgers of these.
+    """
+
+    rows: tuple[int, ...] = ()
+    others: tuple[Course, ...] = ()
+    followers: tuple[Ledger, ...] = field(default=(), repr=False)
+
+    @property
+    def explored(self) -> int:
+        """The rows of all epochs that questions before a final read."""
+        return sum(self.rows)

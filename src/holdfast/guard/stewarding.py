@@ -129,11 +129,12 @@ def describe(ledger: Ledger, analyst: str | None = None) -> dict[str, Any]:
         names = [
             name for name in (view.account(ANALYSTS) or {"names": []})["names"] if analyst is None or name == analyst
         ]
-        analysts = {
-            name: read_account(view.account, policy, name)[1].remaining(policy.most_questions(name))
-            for name in names
-            if policy.analysts is None or name in policy.analysts
-        }
+        own = {name: read_account(view.account, policy, name)[1] for name in names if policy.knows(name)}
+
+        def left(account: Account, most: int | None, failures: int | None = None) -> dict[str, Any]:
+            ended = standing.ended((account if policy.histories == "separate" else whole).progress)
+            return account.remaining(most, failures) | ({"questions": 0} if ended else {})
+
         facts = standing.to_dict()
         if analyst is not None and policy.analysts is not None:
             shares = {name: share for name, share in policy.analysts.items() if name == analyst}
@@ -142,11 +143,12 @@ def describe(ledger: Ledger, analyst: str | None = None) -> dict[str, Any]:
             "dataset": view.dataset,
             "overlaps": len(standing.overlaps),
             "not_compared": len(standing.not_compared),
+            "epoch_number": standing.number,
             "status": status_of(standing, whole.progress),
             "entries": view.head.sequence if mine is None else whole.progress.answered,
             "progress": {"failed": whole.progress.failed} | whole.progress.to_dict(),
-            "remaining": whole.remaining(policy.most_questions(mine), policy.failures),
-            "analysts": analysts,
+            "remaining": left(whole, policy.most_questions(mine), policy.failures),
+            "analysts": {name: left(account, policy.most_questions(name)) for name, account in own.items()},
         }
 
     return ledger.look(work)

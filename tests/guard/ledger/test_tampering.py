@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -294,3 +296,35 @@ def test_a_head_without_a_signature_must_still_be_that_of_the_last_entry() -> No
         checked.feed(entry)
         checked.finish([], [], None)
         assert [finding.what for finding in checked.findings] == wrong
+
+
+@pytest.mark.parametrize("column", ["sequence", "time", "kind", "analyst", "key", "question", "body", "states", "hash"])
+def test_several_processes_find_what_one_finds(
+    column: str, genuine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entries are spread over processes; each field is changed in one of them."""
+    monkeypatch.setattr("holdfast.guard.ledger.verify.LONG", 1)
+    monkeypatch.setattr("holdfast.guard.ledger.verify._AT_ONCE", 3)
+    monkeypatch.setattr("holdfast.guard.ledger.verify.pool", _threads)
+    assert verify(genuine, workers=2) == verify(genuine)
+    tried = tmp_path / "tried.db"
+    shutil.copy(genuine, tried)
+    with sqlite3.connect(tried) as connection:
+        new = "sequence + 40" if column == "sequence" else f"coalesce({column}, '') || 'x'"
+        connection.execute(f"UPDATE entries SET {column} = {new} WHERE sequence = 3 AND ledger = 2")
+    connection.close()
+    found = verify(tried, workers=2)
+    assert not found.ok
+    assert found == verify(tried)
+
+
+@contextmanager
+def _threads(workers: int) -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(workers) as threads:
+        yield threads
+
+
+def test_another_process_checks_a_long_chain(genuine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.guard.ledger.verify.LONG", 4)
+    monkeypatch.setattr("holdfast.guard.ledger.verify._one_by_one", None)
+    assert verify(genuine, workers=2).entries == 8

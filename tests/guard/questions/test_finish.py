@@ -54,6 +54,28 @@ def test_a_final_shows_exact_values_and_what_is_claimed_about_them() -> None:
     assert numbers.value["amount"] == pytest.approx(float(np.mean(ROWS["amount"])), abs=1e-6)
 
 
+def test_an_estimate_of_a_final_says_how_wide_it_can_be() -> None:
+    for claims in ("intervals", "winner"):
+        guard = opened()
+        guard.ask(check("good", guess=round(mean_of("good"), 2)))
+        widest = guard.estimate(final(CANDIDATES, claims=claims)).half_width
+        low, high = guard.ask(final(CANDIDATES, claims=claims)).details["winner_interval"]
+        assert widest is not None
+        assert 0.75 * widest < (high - low) / 2 < widest, "at .8 a proportion is .8 times as wide as at one half"
+    assert opened().estimate(final(CANDIDATES, claims="ranks")).half_width is None
+
+
+def test_the_text_of_an_end_has_the_winner_and_what_is_claimed() -> None:
+    guard = opened()
+    guard.ask(check("good", guess=0.2))
+    said = str(guard.ask(final(CANDIDATES, claims="winner")))
+    assert said.startswith(f"best is best with {mean_of('best'):.6g} in [")
+    assert "below the truly best; " in said
+    assert "1 earlier answer exactly in details" in said
+    assert "rank of weak 3" in str(opened().ask(final(CANDIDATES, claims="ranks")))
+    assert str(opened().ask(close())).startswith("no earlier answers")
+
+
 def test_exploring_and_then_a_final_that_reveals_it() -> None:
     guard = opened()
     passed = guard.ask(check("good", guess=round(mean_of("good"), 2)))
@@ -86,7 +108,7 @@ def test_exploring_and_then_a_final_that_reveals_it() -> None:
 
 def test_what_is_shown_of_a_check_holds_what_a_reveal_shows_whatever_the_rows() -> None:
     """Condition 2 of Theorem E, by the guard's own bound question: every count of rows, each guess and side."""
-    from holdfast.guard.error_budget import GuardBudget
+    from holdfast.guard.guard_budget import GuardBudget
     from holdfast.guard.questions import Situation
     from holdfast.guard.state import GuardState, Progress
 
@@ -406,6 +428,8 @@ STAYS_AS_SHOWN = {
     "score": "its predictions are not stored; its exact score is kept as a secret",
     "final": "it shows exact values itself",
     "close": "it shows nothing of its own",
+    "choose": "it reads no row",
+    "contest_final": "it shows exact values itself",
 }
 
 

@@ -15,7 +15,7 @@ from holdfast.data import Column, Schema, table
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
 from holdfast.guard import Guard, Policy
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.ledger.transaction import Transaction
 from holdfast.guard.questions.base import Question, Situation

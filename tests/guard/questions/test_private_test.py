@@ -14,7 +14,7 @@ from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard import Guard, Policy, check
 from holdfast.guard import test as ask_test
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.server.agents.tools import answer_words, estimate_words
 
 N = 50_000

@@ -21,7 +21,7 @@ from holdfast.accounting.costs import ZCDP
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard import Guard, Policy
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions import quantile as module
 from holdfast.guard.questions.base import Bound, Situation
 from holdfast.guard.questions.quantile import Quantile, QuantileCheck, ranks

@@ -23,7 +23,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, of_rows
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard import Guard, Policy
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions.base import Question, Situation
 from holdfast.guard.questions.correlation import correlation_ends, correlation_of
 from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of

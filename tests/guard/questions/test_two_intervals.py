@@ -18,7 +18,7 @@ from holdfast.accounting.costs import ZCDP
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.guard import Guard, Policy
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions.base import Question, Situation
 from holdfast.guard.questions.noisy import count_interval, unit_interval
 from holdfast.guard.state import Progress

@@ -22,7 +22,7 @@ from holdfast.data.statistics import UNIT, of_rows
 from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused
 from holdfast.guard import Guard, Policy
 from holdfast.guard.columns import DeclaredColumn
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions.base import Question, Situation
 from holdfast.guard.questions.noisy import unit_interval
 from holdfast.guard.state import Progress

@@ -16,7 +16,7 @@ from scipy.stats import binom
 from holdfast.data import table
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 from holdfast.guard import Board, Policy, score
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions import Situation
 from holdfast.guard.questions.base import Hidden
 from holdfast.guard.state import Progress

@@ -183,7 +183,7 @@ def test_an_improvement_is_no_failure_and_a_beaten_one_no_improvement() -> None:
     assert retried.repeated
     assert retried.details["improved"], "a retry whose first answer was lost learns that it took the lead"
     worse = guard.ask(asked(board, CHANCE > 0.999))
-    assert str(worse).startswith("did not beat the best so far: no value")
+    assert str(worse).startswith("did not beat the best so far: in [")
     best = guard.ask(asked(board))
     assert best.details["improved"]
     again = guard.ask(asked(board, CHANCE > 2))

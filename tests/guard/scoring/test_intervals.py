@@ -23,7 +23,7 @@ from holdfast.data.schema import Kind
 from holdfast.data.statistics import UNIT
 from holdfast.errors import SampleUnavailable
 from holdfast.guard import Board, Policy, score
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.questions.base import MIXED
 from holdfast.guard.questions.score import ASSUMPTION
 from holdfast.guard.scoring.metrics import _area, metric_of

@@ -229,7 +229,7 @@ def test_one_submission_has_one_digest() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"metric": "r2"}, "metric"),
+        ({"metric": "jaccard"}, "metric"),
         ({"rule": "all"}, "rule"),
         ({"metric": "mae"}, "low and high"),
         ({"low": 0, "high": 1}, "left out"),

@@ -19,7 +19,7 @@ import pytest
 from holdfast.data.schema import Kind, Schema
 from holdfast.data.statistics import UNIT
 from holdfast.guard import Board, Policy, score
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.ledger.transaction import Transaction
 from holdfast.guard.questions import Situation
 from holdfast.guard.questions.base import Hidden

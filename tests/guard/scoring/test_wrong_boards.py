@@ -144,6 +144,8 @@ def test_an_override_reads_no_labels_and_asks_for_the_positive_one() -> None:
         ("log_loss", "log-loss"),
         ("neg_brier_score", "brier"),
         ("Brier Score Loss", "brier"),
+        ("f1_micro", "accuracy"),
+        ("top_k_accuracy_score", "top-k"),
     ],
 )
 def test_names_of_scikit_learn_are_understood(named: Any, metric: str) -> None:
@@ -156,14 +158,11 @@ def test_names_of_scikit_learn_are_understood(named: Any, metric: str) -> None:
 @pytest.mark.parametrize(
     ("named", "nearest"),
     [
-        ("f1_macro", "f1"),
-        ("f1_micro", "accuracy"),
-        ("balanced_accuracy", "accuracy"),
+        ("f1_weighted", "f1"),
         ("roc_auc_ovr", "auc"),
         ("average_precision", "auc"),
         ("precision", "f1"),
-        ("neg_mean_squared_error", "mae"),
-        ("r2", "mae"),
+        ("neg_mean_squared_error", "rmse"),
         ("acuracy", "accuracy"),
     ],
 )

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 from holdfast.core.lazy import lazy
 
 _HOMES = {
+    "Checkpoint": "checkpoint",
     "Entry": "entry",
     "Finding": "verify",
     "Head": "entry",
+    "Inclusion": "tree",
     "Ledger": "ledger",
     "Receipt": "receipts",
     "SigningKey": "receipts",
     "Store": "store",
     "Transaction": "transaction",
+    "TreeHead": "tree",
     "Verification": "verify",
     "View": "transaction",
     "open_store": "opening",
@@ -27,25 +30,30 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from holdfast.guard.ledger import events, export
+    from holdfast.guard.ledger.checkpoint import Checkpoint
     from holdfast.guard.ledger.entry import Entry, Head
     from holdfast.guard.ledger.ledger import Ledger
     from holdfast.guard.ledger.opening import open_store
     from holdfast.guard.ledger.receipts import Receipt, SigningKey
     from holdfast.guard.ledger.store import Store
     from holdfast.guard.ledger.transaction import Transaction, View
+    from holdfast.guard.ledger.tree import Inclusion, TreeHead
     from holdfast.guard.ledger.verify import Finding, Verification, verify_store
 
 __getattr__, __dir__ = lazy(__name__, _HOMES, ("events", "export"))
 
 __all__ = [
+    "Checkpoint",
     "Entry",
     "Finding",
     "Head",
+    "Inclusion",
     "Ledger",
     "Receipt",
     "SigningKey",
     "Store",
     "Transaction",
+    "TreeHead",
     "Verification",
     "View",
     "events",

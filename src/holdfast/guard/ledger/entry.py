@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from json.encoder import encode_basestring_ascii
 from typing import Any, Self
 
 from holdfast.core import arguments
@@ -34,6 +35,7 @@ KINDS = (
     "paused",
     "resumed",
     "closed",
+    "extended",
 )
 
 SEAT = "seat"
@@ -219,12 +221,16 @@ def _document(
     previous: str,
 ) -> str:
     # Keys in order, so that this is the canonical JSON of the whole, made without reading the body again.
-    quoted = json.dumps
+    quoted = _quoted
     return (
         f'{{"analyst":{quoted(analyst)},"body":{text},"dataset":{quoted(dataset)},"format":{FORMAT},'
         f'"key":{quoted(key)},"kind":{quoted(kind)},"previous":{quoted(previous)},"question":{quoted(question)},'
-        f'"sequence":{quoted(sequence)},"signer":{quoted(signer)},"states":{states_text},"time":{quoted(time)}}}'
+        f'"sequence":{sequence},"signer":{quoted(signer)},"states":{states_text},"time":{quoted(time)}}}'
     )
+
+
+def _quoted(text: str | None) -> str:
+    return encode_basestring_ascii(text) if isinstance(text, str) else json.dumps(text)
 
 
 def number_of(entry: Entry) -> int:

@@ -107,8 +107,8 @@ class _Exported:
     def heads(self) -> list[HeadRow]:
         return [HeadRow(i, chain.dataset, chain.head, chain.signature) for i, chain in enumerate(self._chains)]
 
-    def entries(self, name: int) -> Iterator[Entry]:
-        return iter(self._chains[name].entries)
+    def entries(self, name: int, first: int = 1) -> Iterator[Entry]:
+        return iter(self._chains[name].entries[first - 1 :])
 
     def accounts(self, name: int) -> list[StateRow]:
         return self._chains[name].accounts

@@ -23,6 +23,7 @@ from holdfast.guard.ledger import faults
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.receipts import SigningKey, head_message
 from holdfast.guard.ledger.transaction import Changes, Keys, Questions, Source, Transaction, View
+from holdfast.guard.ledger.tree import Inclusion, Tree, TreeHead
 
 # --- Backend ----------------------------------------------------------------------------------------------------------
 # What a store does for one chain: lock it, read it, write it, and say for certain whether a commit took place.
@@ -88,6 +89,10 @@ class Backend(ABC, Source):
         """Entries in order; memory does not grow with their number."""
 
     @abstractmethod
+    def hashes(self, first: int, last: int) -> list[str]:
+        """The hashes of entries in order, and nothing else of them."""
+
+    @abstractmethod
     def page(self, wanted: Page) -> list[Entry]:
         """Some entries in order, read through an index: the time does not grow with the chain."""
 
@@ -134,6 +139,7 @@ class Ledger(NoCopy):
 
     def __init__(self, dataset: str, backend: Backend, key: SigningKey | None, *, new_key: bool = False) -> None:
         self._dataset, self._backend, self._key, self._new_key = dataset, backend, key, new_key
+        self._tree = Tree(backend.hashes)
         self._start()
 
     def _start(self) -> None:
@@ -306,6 +312,21 @@ class Ledger(NoCopy):
         """Entries `first` to `last`, in order."""
         first = arguments.whole("first", first, at_least=1)
         return self._backend.entries(first, None if last is None else arguments.whole("last", last, at_least=0))
+
+    def tree_head(self) -> TreeHead:
+        """How many entries there are and the root of the tree over them, signed: to be published."""
+        if self._key is None:
+            raise LedgerUnavailable("a ledger without a key signs nothing: open it with its key")
+        sequence = self.head().sequence
+        return TreeHead.of(self._dataset, sequence, self._tree.root(sequence), self._key)
+
+    def inclusion(self, sequence: int, size: int | None = None) -> Inclusion:
+        """The path from an entry to the root over the first `size` entries, all of them if not given."""
+        end = self.head().sequence
+        size = end if size is None else arguments.whole("size", size, at_least=1, at_most=end)
+        sequence = arguments.whole("sequence", sequence, at_least=1, at_most=size)
+        path = tuple(node.hex() for node in self._tree.path(sequence, size))
+        return Inclusion(self._dataset, sequence, size, path)
 
     def page(
         self,

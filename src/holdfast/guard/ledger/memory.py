@@ -99,6 +99,10 @@ class _Chain(Backend):
             found = [e for e in self.rows if first <= e.sequence and (last is None or e.sequence <= last)]
         return iter(found)
 
+    def hashes(self, first: int, last: int) -> list[str]:
+        with self.lock:
+            return [entry.hash for entry in self.rows[first - 1 : last]]
+
     def page(self, wanted: Page) -> list[Entry]:
         with self.lock:
             rows = self.rows if wanted.analyst is None else self.by_analyst.get(wanted.analyst, [])
@@ -134,8 +138,8 @@ class _Rows:
     def heads(self) -> list[HeadRow]:
         return self._heads
 
-    def entries(self, name: Any) -> Iterator[Entry]:
-        return iter(self._entries[name])
+    def entries(self, name: Any, first: int = 1) -> Iterator[Entry]:
+        return iter(self._entries[name][first - 1 :])
 
     def accounts(self, name: Any) -> list[StateRow]:
         return self._accounts[name]

@@ -254,8 +254,42 @@ def read_receipts(text: str) -> list[Receipt]:
     found = []
     for one in plain if isinstance(plain, list) else [plain]:
         inner = one.get("receipt") if isinstance(one, Mapping) else None
-        found.append(Receipt.from_dict(inner if isinstance(inner, Mapping) else one))
+        found.append(Receipt.from_dict(_whole(one, inner) if isinstance(inner, Mapping) else one))
     return found
+
+
+_REPEATED = ("answer", "cost", "guarantee")
+
+
+def without_repetition(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer as plain data whose receipt leaves out what the answer around it has; `read_receipts` restores it.
+
+    The receipt stays whole where it could not be restored exactly.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> guard = hf.Guard.open(None, hf.data.table({"age": [23, 59] * 500}), hf.guard.Policy(questions=5))
+    >>> answer = guard.ask(hf.guard.check("age < 40", guess=0.5)).to_dict()
+    >>> brief = without_repetition(answer)
+    >>> "guarantee" in answer["receipt"], "guarantee" in brief["receipt"]
+    (True, False)
+    >>> read_receipts(json.dumps(brief)) == read_receipts(json.dumps(answer))
+    True
+    """
+    receipt = answer.get("receipt")
+    if not isinstance(receipt, Mapping):
+        return dict(answer)
+    brief = {name: value for name, value in receipt.items() if name not in _REPEATED}
+    return dict(answer) | ({"receipt": brief} if _whole(answer, brief) == receipt else {})
+
+
+def _whole(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A receipt with what `without_repetition` left out of it."""
+    if "answer" in receipt:
+        return receipt
+    signed = {name: value for name, value in answer.items() if name not in ("receipt", "repeated", "sequence")}
+    return {**receipt, "answer": signed, "cost": answer.get("cost"), "guarantee": answer.get("guarantee")}
 
 
 def _stated(entry: Entry) -> dict[str, Any]:

@@ -259,6 +259,7 @@ _ALL = union_all(
 _ENTRY = select(ENTRIES).where(_E.ledger == bindparam("ledger"), _E.sequence == bindparam("sequence"))
 _BETWEEN = _OF_LEDGER.where(_E.sequence.between(bindparam("first"), bindparam("last")))
 _RANGE = _BETWEEN.order_by(_E.sequence)
+_HASHES = _RANGE.with_only_columns(_E.hash)
 # The entry that recorded a state comes with it, so that a state edited by hand is not believed.
 _ACCOUNT = select(ACCOUNTS.c.state, _E.states).outerjoin_from(
     ACCOUNTS, ENTRIES, and_(_E.ledger == ACCOUNTS.c.ledger, _E.sequence == ACCOUNTS.c.sequence)
@@ -396,6 +397,10 @@ class SQLSource(Source):
         """Entries in order."""
         return [entry_of(self._dataset, row) for row in self._rows(_RANGE, first=first, last=last)]
 
+    def hashes(self, first: int, last: int) -> list[str]:
+        """Hashes in order."""
+        return [row.hash for row in self._rows(_HASHES, first=first, last=last)]
+
     def page(self, wanted: Page) -> list[Entry]:
         """Some entries in order, through the index of an analyst's or of all."""
         order = _E.sequence.desc() if wanted.newest else _E.sequence
@@ -432,20 +437,8 @@ def head_of(rows: Sequence[Any]) -> Head:
 
 def entry_of(dataset: str, row: Any) -> Entry:
     """An entry from its row, unchecked."""
-    return Entry(
-        dataset=dataset,
-        sequence=row.sequence,
-        time=row.time,
-        kind=row.kind,
-        text=row.body,
-        analyst=row.analyst,
-        key=row.key,
-        question=row.question,
-        states_text=row.states,
-        signer=row.signer,
-        previous=row.previous,
-        hash=row.hash,
-    )
+    _, sequence, time, kind, analyst, key, question, body, *rest = row  # the columns of ENTRIES
+    return Entry(dataset, sequence, time, kind, body, analyst, key, question, *rest)
 
 
 def wanted(keys: Keys, questions: Questions) -> dict[str, list[str]]:
@@ -702,6 +695,11 @@ class SQLBackend(Backend):
             yield from rows
             first += _ENTRIES_AT_ONCE
 
+    def hashes(self, first: int, last: int) -> list[str]:
+        """Hashes in order, by one query."""
+        with self.reading() as (_, source):
+            return source.hashes(first, last)  # type: ignore[attr-defined, no-any-return]
+
     def page(self, wanted: Page) -> list[Entry]:
         """Some entries in order, by one query."""
         with self.reading() as (_, source):
@@ -897,11 +895,12 @@ class SQLSnapshot:
         rows = self._connection.execute(select(HEADS).order_by(HEADS.c.dataset))
         return [HeadRow(r.ledger, r.dataset, Head(r.sequence, r.hash, r.signer), r.signature) for r in rows]
 
-    def entries(self, name: Any) -> Iterator[Entry]:
+    def entries(self, name: Any, first: int = 1) -> Iterator[Entry]:
         """The entries of a chain in order of their numbers."""
         dataset = self._connection.execute(select(HEADS.c.dataset).where(HEADS.c.ledger == name)).scalar_one()
         statement = select(ENTRIES).where(ENTRIES.c.ledger == name).order_by(ENTRIES.c.sequence).limit(_ROWS_AT_ONCE)
-        rows = self._connection.execute(statement).all()
+        begun = statement if first == 1 else statement.where(ENTRIES.c.sequence >= first)
+        rows = self._connection.execute(begun).all()
         while rows:
             yield from (entry_of(dataset, row) for row in rows)
             rows = self._connection.execute(statement.where(ENTRIES.c.sequence > rows[-1].sequence)).all()

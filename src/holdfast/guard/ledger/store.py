@@ -49,8 +49,11 @@ class Snapshot(Protocol):
     def heads(self) -> list[HeadRow]:
         """Every chain."""
 
-    def entries(self, name: Any) -> Iterator[Entry]:
-        """The entries of a chain in order of their numbers; memory does not grow with them."""
+    def entries(self, name: Any, first: int = 1) -> Iterator[Entry]:
+        """The entries of a chain in order of their numbers, from `first` on; memory does not grow with them.
+
+        With 1, all of them, whatever numbers they claim.
+        """
 
     def accounts(self, name: Any) -> list[StateRow]:
         """The accounts of a chain."""

@@ -175,8 +175,12 @@ class Transaction(View):
     def put_account(self, name: str, state: Mapping[str, Any]) -> str:
         """Set an account: a budget's exact totals, the progress of checks. Small; it is exported. Returns its text."""
         self._check_open()
-        text = _state(check_name("account", name), state)
-        self._own.accounts[name] = (text, self.head.sequence + 1)
+        return self.put_account_text(name, _state(name, state))
+
+    def put_account_text(self, name: str, text: str) -> str:
+        """Set an account whose state was written as canonical JSON already. Returns the text."""
+        self._check_open()
+        self._own.accounts[check_name("account", name)] = (text, self.head.sequence + 1)
         self._states[f"account:{name}"] = account_digest(text)
         return text
 

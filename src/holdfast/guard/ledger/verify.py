@@ -7,20 +7,25 @@ hold, find those.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
+from holdfast.core import arguments
 from holdfast.core.extras import named_extras
-from holdfast.core.strict_json import to_canonical_json
-from holdfast.errors import LedgerUnavailable
+from holdfast.core.strict_json import is_read_alike, read_canonical_json, read_plain
+from holdfast.errors import InvalidParameter, LedgerUnavailable
+from holdfast.guard.ledger.checkpoint import Checkpoint
 from holdfast.guard.ledger.entry import KINDS, SEAT, START, Entry, account_digest, number_of, secret_digest
-from holdfast.guard.ledger.receipts import Receipt, check_public, head_message, is_signed
+from holdfast.guard.ledger.receipts import Receipt, SigningKey, check_public, head_message, is_signed
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow, Store
+from holdfast.simulation.processes import pool
 
 # --- Chain check ------------------------------------------------------------------------------------------------------
 # Checks one chain: entries against their hashes and each other, states against the entries that recorded them.
@@ -56,14 +61,20 @@ class Finding:
 class Replay(Protocol):
     """Adds a chain up again. `holdfast.guard.replay` is the guard's."""
 
-    def feed(self, entry: Entry) -> Iterable[str]:
-        """Take the next entry, which is genuine; what does not add up."""
+    def feed(self, entry: Entry, body: Mapping[str, Any], states: Mapping[str, str]) -> Iterable[str]:
+        """Take the next entry, which is genuine, and what its texts say; what does not add up."""
 
     def finish(self, accounts: Sequence[StateRow]) -> Iterable[str]:
         """Compare with the stored accounts; what does not add up."""
 
     def notes(self) -> Iterable[tuple[int, str]]:
         """What is genuine and should be known, with the number of its entry."""
+
+    def state(self) -> dict[str, Any]:
+        """What `resume` goes on from, as plain data."""
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what another one had come to."""
 
 
 class ChainCheck:
@@ -72,7 +83,13 @@ class ChainCheck:
     Memory does not grow with the number of entries.
     """
 
-    def __init__(self, row: HeadRow, replay: Replay | None, receipts: Iterable[Receipt] = ()) -> None:
+    def __init__(
+        self,
+        row: HeadRow,
+        replay: Replay | None,
+        receipts: Iterable[Receipt] = (),
+        since: Checkpoint | None = None,
+    ) -> None:
         self._row, self._replay = row, replay
         self._receipts = list(receipts)
         self._wanted: dict[tuple[str | None, int], Entry | None] = {one.place: None for one in self._receipts}
@@ -83,26 +100,73 @@ class ChainCheck:
         self.findings: list[Finding] = []
         self.notes: list[Finding] = []
         self.overrides = 0
+        self._since = since
+        self._begun = 0
+        if since is not None:
+            self._resume(since)
+
+    def _resume(self, since: Checkpoint) -> None:
+        """Go on from a checkpoint; its own entry is looked at once more by `feed_since`."""
+        self._begun = self._count = since.sequence
+        self._previous, self._states = since.hash, dict(since.states)
+        self.signers, self.overrides = list(since.signers), since.overrides
+        if self._replay is not None:
+            self._replay.resume(since.replay)
+
+    def feed_since(self, entry: Entry | None) -> None:
+        """The checkpoint's own entry, which must still be the one that was signed for."""
+        assert self._since is not None
+        genuine = entry is not None and entry.sequence == self._since.sequence and entry.hash == self._since.hash
+        if entry is None or not genuine or _Read(entry).problems or entry.computed_hash() != entry.hash:
+            self._found("the entry is not the one that the checkpoint was signed for", self._since.sequence)
+
+    @property
+    def count(self) -> int:
+        """Entries taken so far."""
+        return self._count - self._begun
+
+    def checkpoint(self) -> Checkpoint | None:
+        """What the chain has come to; None where something is wrong, or where there is nothing to go on from."""
+        if self.findings or self._replay is None or not self._count:
+            return None
+        states, signers = dict(self._states), tuple(self.signers)
+        replay = self._replay.state()
+        return Checkpoint(self._row.dataset, self._count, self._previous, states, signers, self.overrides, replay)
 
     def feed(self, entry: Entry) -> None:
         """The next entry."""
         self._count += 1
-        wrong = list(_form(entry)) or list(self._links(entry))
+        read = _Read(entry)
+        wrong = read.problems or list(self._links(entry))
         for what in wrong:
             self._found(what, self._count)
         self._previous = entry.hash if isinstance(entry.hash, str) else ""
-        if wrong:
-            return
+        if not wrong:
+            self._take(entry, read.body, read.states)
+
+    def feed_hashed(self, entry: Entry) -> bool:
+        """The next entry, whose form and hash somebody else checks; False where it does not follow the one before."""
+        self._count += 1
+        if entry.sequence != self._count or entry.previous != self._previous:
+            return False
+        self._previous = entry.hash
+        self._take(entry, read_plain(entry.text), read_plain(entry.states_text))
+        return True
+
+    def _take(self, entry: Entry, body: Mapping[str, Any], states: Mapping[str, str]) -> None:
+        """An entry that is genuine by itself."""
         if entry.signer is not None:
             self.signers.append(entry.signer)
         self.overrides += entry.kind == "override"
-        self._states |= {name: (digest, entry.sequence) for name, digest in entry.states.items()}
-        if (None, entry.sequence) in self._wanted:
-            self._wanted[None, entry.sequence] = entry
-        if self._has_seats and (entry.analyst, number_of(entry)) in self._wanted and SEAT in entry.body:
+        sequence = entry.sequence
+        for name, digest in states.items():
+            self._states[name] = digest, sequence
+        if (None, sequence) in self._wanted:
+            self._wanted[None, sequence] = entry
+        if self._has_seats and (entry.analyst, number_of(entry)) in self._wanted and SEAT in body:
             self._wanted[entry.analyst, number_of(entry)] = entry
         if self._replay is not None and not self.findings:
-            for what in self._replay.feed(entry):
+            for what in self._replay.feed(entry, body, states):
                 self._found(what, self._count)
 
     def _links(self, entry: Entry) -> Iterator[str]:
@@ -160,6 +224,11 @@ class ChainCheck:
         trusted = self.signers if public_key is None else [public_key]
         if receipt.public_key not in trusted:
             self._found("the receipt was signed with another key than the ledger's", receipt.sequence)
+        if self._wanted[receipt.place] is None and self._since is not None:
+            raise InvalidParameter(
+                f"the receipt of entry {receipt.sequence} may be about what came before the checkpoint: verify it "
+                "without since, or against a published head"
+            )
         different = receipt.differences(self._wanted[receipt.place])
         if different == ["sequence"]:
             self._found("the ledger no longer holds the receipt's entry: it was cut off or changed", receipt.sequence)
@@ -172,34 +241,45 @@ class ChainCheck:
             self.findings.append(Finding(shown, sequence, what))
 
 
-def _form(entry: Entry) -> Iterator[str]:
-    """What is wrong with the form of an entry: values of other types, texts that are not canonical."""
-    texts = (entry.dataset, entry.time, entry.kind, entry.text, entry.states_text, entry.previous, entry.hash)
-    options = (entry.analyst, entry.key, entry.question, entry.signer)
-    if (
-        type(entry.sequence) is not int
-        or not all(isinstance(text, str) for text in texts)
-        or not all(text is None or isinstance(text, str) for text in options)
-    ):
-        yield "its row holds values of the wrong kind"
-        return
-    if entry.kind not in KINDS:
-        yield f"its kind {_short(entry.kind)!r} is unknown"
-    try:
-        datetime.fromisoformat(entry.time)
-    except ValueError:
-        yield "its time cannot be read"
-    for name, text in (("body", entry.text), ("states", entry.states_text)):
-        if not _is_canonical(text):
-            yield f"its {name} is not the JSON that was written"
+class _Read:
+    """What an entry's texts say, and what is wrong with its form."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.body: dict[str, Any] = {}
+        self.states: dict[str, str] = {}
+        self.problems = list(self._form(entry))
+
+    def _form(self, entry: Entry) -> Iterator[str]:
+        """What is wrong with the form of an entry: values of other types, texts that are not canonical."""
+        texts = (entry.dataset, entry.time, entry.kind, entry.text, entry.states_text, entry.previous, entry.hash)
+        options = (entry.analyst, entry.key, entry.question, entry.signer)
+        if (
+            type(entry.sequence) is not int
+            or not all(isinstance(text, str) for text in texts)
+            or not all(text is None or isinstance(text, str) for text in options)
+        ):
+            yield "its row holds values of the wrong kind"
+            return
+        if entry.kind not in KINDS:
+            yield f"its kind {_short(entry.kind)!r} is unknown"
+        try:
+            datetime.fromisoformat(entry.time)
+        except ValueError:
+            yield "its time cannot be read"
+        body, states = _canonical_object(entry.text), _canonical_object(entry.states_text)
+        if body is None:
+            yield "its body is not the JSON that was written"
+        if states is None:
+            yield "its states is not the JSON that was written"
+        self.body, self.states = body or {}, states or {}
 
 
-def _is_canonical(text: str) -> bool:
+def _canonical_object(text: str) -> dict[str, Any] | None:
     try:
-        read: Any = json.loads(text)
-        return isinstance(read, dict) and to_canonical_json(read) == text
+        read = read_canonical_json(text)
     except (ValueError, TypeError, RecursionError):
-        return False
+        return None
+    return read if isinstance(read, dict) else None
 
 
 def _fits(row: StateRow, digest: str) -> bool:
@@ -222,9 +302,90 @@ def _short(text: str) -> str:
     return printable if len(printable) <= 16 else f"{printable[:16]}..."
 
 
+# --- Epochs -----------------------------------------------------------------------------------------------------------
+# A guard that was extended has a chain for each epoch. Each names the one before and where that one ended; that one
+# names it in turn; and an answer about all of them is on each.
+
+
+class EpochCheck:
+    """Takes what the chains of a store say of each other; `findings` is what does not agree.
+
+    Memory grows with the number of chains and of answers about several epochs.
+    """
+
+    def __init__(self, first_entries: Iterable[Entry]) -> None:
+        self._links = {entry.dataset: link for entry in first_entries if (link := _link_of(entry)) is not None}
+        self._ends = {(link["previous"], link["sequence"]) for link in self._links.values()}
+        self.followed = {link["previous"] for link in self._links.values()}
+        self._hashes: dict[tuple[str, int], str] = {}
+        self._announced: dict[str, tuple[str, int]] = {}
+        self._shared: dict[tuple[str, int], str] = {}
+        self._recorded: list[tuple[Entry, Any]] = []
+
+    def feed(self, entry: Entry) -> None:
+        """The next entry of any chain."""
+        if (entry.dataset, entry.sequence) in self._ends:
+            self._hashes[entry.dataset, entry.sequence] = entry.hash
+        if entry.kind == "extended":
+            self._announced[str(entry.body.get("next"))] = entry.dataset, entry.sequence
+        elif entry.kind == "answered" and '"epochs":' in entry.text:
+            shared = entry.body.get("shared")
+            if shared is not None:
+                self._recorded.append((entry, shared))
+            elif "epochs" in entry.body.get("question", {}):
+                self._shared[entry.dataset, entry.sequence] = entry.hash
+
+    def findings(self) -> Iterator[Finding]:
+        """What the chains contradict each other in."""
+        for dataset, link in self._links.items():
+            if self._hashes.get((link["previous"], link["sequence"])) != link["hash"]:
+                yield Finding(dataset, 1, "the ledger of the epoch before does not hold the entry that it follows")
+        for following, (dataset, sequence) in self._announced.items():
+            named = self._links.get(following)
+            if named is None or named["previous"] != dataset:
+                yield Finding(dataset, sequence, "the ledger of the next epoch, which it names, does not follow it")
+        for entry, shared in self._recorded:
+            if self._shared.get((shared["dataset"], shared["sequence"])) != shared["hash"]:
+                yield Finding(entry.dataset, entry.sequence, "the answer about all epochs that it records is not there")
+
+    def notes(self) -> Iterator[Finding]:
+        """What a crash has left, which the next question or extension mends."""
+        for dataset, link in self._links.items():
+            if dataset not in self._announced:
+                what = f"epoch {link['number']} was opened, and the epoch before does not say so yet: extend it again"
+                yield Finding(dataset, 1, what)
+
+
+def _linked(rows: Snapshot, heads: Sequence[HeadRow]) -> EpochCheck:
+    """What the chains say of each other that are epochs of a guard; all of them are genuine by themselves."""
+    members = [
+        row
+        for row in heads
+        if any('"epoch":{' in account.text or '"successor":' in account.text for account in rows.accounts(row.name))
+    ]
+    check = EpochCheck(entry for row in members for entry in islice(rows.entries(row.name), 1))
+    for row in heads:  # an epoch whose extension was interrupted does not say so itself
+        if row in members or row.dataset in check.followed:
+            for entry in rows.entries(row.name):
+                check.feed(entry)
+    return check
+
+
+def _link_of(entry: Entry) -> dict[str, Any] | None:
+    """Where a chain follows that of an earlier epoch, by its first entry; None for all others."""
+    try:
+        link = entry.body.get("epoch") if entry.kind == "opened" else None
+        return {name: link[name] for name in ("number", "previous", "sequence", "hash")} if link is not None else None
+    except (KeyError, TypeError, ValueError, AttributeError):  # the check of its own chain says so
+        return None
+
+
 # --- Verify -----------------------------------------------------------------------------------------------------------
 
 _SQLITE = b"SQLite format 3\x00"
+LONG = 20_000
+"""Entries from which on a chain is worth another process."""
+_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -246,6 +407,7 @@ class Verification:
     signers: tuple[str, ...]
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = field(default=(), repr=False)
 
     @property
     def ok(self) -> bool:
@@ -263,6 +425,7 @@ class Verification:
             "signers": list(self.signers),
             "findings": [finding.to_dict() for finding in self.findings],
             "notes": [note.to_dict() for note in self.notes],
+            "checkpoints": [checkpoint.to_dict() for checkpoint in self.checkpoints],
         }
 
 
@@ -273,11 +436,14 @@ def verify_snapshot(
     public_key: str | None = None,
     replay: Callable[[], Replay] | None = None,
     progress: Callable[[int], None] | None = None,
+    workers: int = 1,
+    since: Iterable[Checkpoint] = (),
+    key: SigningKey | None = None,
+    epochs: bool = True,
 ) -> Verification:
     """Check all rows of a store at one moment.
 
-    Time is linear in the number of entries, some 40 microseconds each, twice that with a
-    replay. Memory is constant.
+    Time is linear in the number of entries, some 40 microseconds of processor each with a replay. Memory is constant.
 
     Parameters
     ----------
@@ -292,7 +458,20 @@ def verify_snapshot(
         Makes what adds a chain up again.
     progress : callable, optional
         Is told the number of entries checked so far, every thousand.
+    workers : int
+        Processes that share the work on a long chain. More than one need `if __name__ == "__main__":` in a script.
+    since : iterable of Checkpoint
+        Chains are checked from there on only. It takes the signer's word for what came before, and the signer must be
+        `public_key`, or without it the chain's own.
+    key : SigningKey, optional
+        Signs a checkpoint for each chain, where nothing at all is wrong.
+    epochs : bool
+        Whether what the chains of a guard's epochs say of each other is compared: not from checkpoints on, and false
+        where only one of the chains is among the rows. Their chains are then read once more.
     """
+    workers = arguments.whole("workers", workers, at_least=1)
+    begun = {checkpoint.dataset: checkpoint for checkpoint in since}
+    epochs = epochs and not begun
     if public_key is not None:
         public_key = check_public("public_key", public_key)
     waiting: dict[str, list[Receipt]] = {}
@@ -301,22 +480,102 @@ def verify_snapshot(
     count, given, overrides = 0, sum(map(len, waiting.values())), 0
     signers: dict[str, None] = {}
     findings, notes = [Finding(None, None, what) for what in rows.problems()], list[Finding]()
-    heads = rows.heads()
+    heads, checks = rows.heads(), list[ChainCheck]()
     for row in heads:
-        check = ChainCheck(row, None if replay is None else replay(), waiting.pop(row.dataset, ()))
-        for entry in rows.entries(row.name):
-            check.feed(entry)
-            count += 1
-            if progress is not None and count % 1000 == 0:
-                progress(count)
+        given_here, start = waiting.pop(row.dataset, ()), begun.pop(row.dataset, None)
+        if start is not None:
+            _require_trusted(start, row, public_key)
+
+        def fresh(
+            row: HeadRow = row, receipts: Iterable[Receipt] = given_here, start: Checkpoint | None = start
+        ) -> ChainCheck:
+            return ChainCheck(row, None if replay is None else replay(), receipts, start)
+
+        def told(checked: int, before: int = count) -> None:
+            if progress is not None and checked % 1000 == 0:
+                progress(before + checked)
+
+        first = 0 if start is None else start.sequence
+        check = _in_parallel(rows, row, first, fresh, workers, told) or _one_by_one(rows, row, first, fresh, told)
+        count += check.count
         check.finish(rows.accounts(row.name), rows.secrets(row.name), public_key)
         findings += check.findings
         notes += check.notes
         overrides += check.overrides
         signers |= dict.fromkeys(check.signers)
+        checks.append(check)
+    if begun:
+        raise InvalidParameter(
+            f"since must be about a ledger that is there; there is none of {_short(next(iter(begun)))}"
+        )
     for dataset, lost in waiting.items():
         findings += [Finding(dataset, receipt.sequence, "there is no ledger for this receipt") for receipt in lost]
-    return Verification(len(heads), count, given, overrides, tuple(signers), tuple(findings), tuple(notes))
+    if epochs and not findings:
+        linked = _linked(rows, heads)
+        findings += linked.findings()
+        notes += linked.notes()
+    reached = [] if key is None or findings else [check.checkpoint() for check in checks]
+    checkpoints = tuple(one.signed(key) for one in reached if one is not None and key is not None)
+    return Verification(len(heads), count, given, overrides, tuple(signers), tuple(findings), tuple(notes), checkpoints)
+
+
+def _require_trusted(since: Checkpoint, row: HeadRow, public_key: str | None) -> None:
+    if not since.is_signed():
+        raise InvalidParameter("since must be a checkpoint as it was signed: its signature does not fit its content")
+    if since.public_key != (public_key or row.head.signer):
+        whose = "the public key that was given" if public_key else "the ledger's own key; --public-key names another"
+        raise InvalidParameter(f"since must be signed with {whose}; it was signed with {since.public_key[:16]}...")
+
+
+def _one_by_one(
+    rows: Snapshot, row: HeadRow, first: int, fresh: Callable[[], ChainCheck], told: Callable[[int], None]
+) -> ChainCheck:
+    check, entries = fresh(), rows.entries(row.name, max(first, 1))
+    if first:
+        check.feed_since(next(entries, None))
+    for entry in entries:
+        check.feed(entry)
+        told(check.count)
+    return check
+
+
+def _in_parallel(
+    rows: Snapshot, row: HeadRow, first: int, fresh: Callable[[], ChainCheck], workers: int, told: Callable[[int], None]
+) -> ChainCheck | None:
+    """The check of a long chain whose entries are all genuine by themselves; None where `_one_by_one` has to say more.
+
+    Other processes check form and hash of entries that this one has read, while this one follows the chain and adds it
+    up. So both see the same rows, and what is found is what one process would find.
+    """
+    if workers == 1 or type(row.head.sequence) is not int or row.head.sequence - first < LONG:
+        return None
+    check, entries = fresh(), rows.entries(row.name, max(first, 1))
+    if first:
+        check.feed_since(next(entries, None))
+    with pool(workers - 1) as others:
+        asked: deque[Future[bool]] = deque()
+        while some := list(islice(entries, _AT_ONCE)):
+            asked.append(others.submit(_are_plain, [tuple(vars(entry).values()) for entry in some]))
+            try:
+                if not all(check.feed_hashed(entry) for entry in some):
+                    return None
+            except (ValueError, TypeError, AttributeError, RecursionError):
+                return None  # a text that cannot be read: the other process sees that too, and does not say what
+            told(check.count)
+            if len(asked) >= 2 * workers and not asked.popleft().result():
+                return None
+        return check if all(one.result() for one in asked) else None
+
+
+def _are_plain(entries: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether entries have the right form and hash, and `read_plain` reads them as everybody does."""
+    return all(_is_plain(Entry(*values)) for values in entries)
+
+
+def _is_plain(entry: Entry) -> bool:
+    if _Read(entry).problems or entry.hash != entry.computed_hash():
+        return False
+    return is_read_alike(entry.text) and is_read_alike(entry.states_text)
 
 
 def verify_store(store: Store, **options: Any) -> Verification:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from holdfast.accounting import Cost
+from holdfast.bounds.one_question.known_predictions import unlike_rows
 from holdfast.core.guarantee import Guarantee
 from holdfast.core.strict_json import to_canonical_json
 from holdfast.data.sample import Sample
@@ -29,7 +30,7 @@ from holdfast.holdout.transcript import Exact
 from holdfast.noise.entropy import Source
 
 if TYPE_CHECKING:  # a policy lists the kinds that may be asked, so the kinds cannot import it
-    from holdfast.guard.error_budget import GuardBudget
+    from holdfast.guard.guard_budget import GuardBudget
     from holdfast.guard.policy import Policy
     from holdfast.guard.state import Progress
 
@@ -40,6 +41,11 @@ MIXED = "rows independent and identically distributed, and not looked at except 
 """What every interval of a guard assumes."""
 SEPARATE = "; analysts do not share answers"
 """What it assumes besides where analysts have separate histories."""
+POOLED = (
+    "rows independent, and within each epoch identically distributed, and not looked at except through this guard; the "
+    "confidence is that of all answers over several epochs together, beside that of each epoch"
+)
+"""What an answer over all epochs assumes, and what its confidence is."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +99,8 @@ class Situation:
         """The same for a question that names a spending of its own."""
         spending = None if stake is None else self.budget.budget.require_stake(self.course, stake)
         budget, course = self.budget, self.course
-        return budget.require(budget.log_share(course, self.spent, prior=self.prior, spending=spending))
+        log_share = budget.require(budget.log_share(course, self.spent, prior=self.prior, spending=spending))
+        return unlike_rows(min(log_share, -1.0)) if budget.others else log_share  # epochs need not be alike
 
     @property
     def noise_share(self) -> float:
@@ -107,6 +114,8 @@ class Situation:
 
     def guarantee(self, theorem: str, **parameters: Any) -> Guarantee:
         """What an answer rests on, beside the theorem of its mechanism: the share and the cap."""
+        if self.budget.others:
+            return Guarantee(theorem, parameters | self.budget.to_dict(), POOLED)
         separate = self.budget.policy.histories == "separate"
         return Guarantee(theorem, parameters | self.budget.to_dict(), MIXED + (SEPARATE if separate else ""))
 
@@ -141,10 +150,16 @@ class Bound(ABC):
     statistics: tuple[Statistic, ...]
     cost: Cost | None
     warms_late: ClassVar[bool] = False
-    counts: ClassVar[bool] = True
+    counts: bool = True
     """Whether it counts among the questions of the policy: it does not where it claims nothing, or ends the run."""
+    shows_rows: bool = True
+    """Whether its answer depends on the rows at all; one that does not is taken as long as there is a final to come."""
     ends_run: ClassVar[bool] = False
     """Whether it shows exact values, after which nothing more is asked of the explored rows."""
+    is_act: ClassVar[bool] = False
+    """Whether it does something, so that the same again is done again; what only asks has its stored answer, free."""
+    pools: ClassVar[bool] = False
+    """Whether its statistics add up over several epochs, whose rows need not be alike."""
 
     @property
     def kind(self) -> str:
@@ -166,12 +181,24 @@ class Bound(ABC):
         """What a test could show, before it is asked; None for all other kinds. Public."""
         return None
 
+    def without_score(self) -> Bound | None:
+        """The question that takes its place where there is no room to show anything; None for most kinds.
+
+        A submission to a contest is one: it still takes part in the final.
+        """
+        return None
+
     def warm(self, situation: Situation, prepared: Any = None) -> None:
         """Compute what can be known of the answer's share before the ledger is locked, so that nobody waits for it.
 
         Called before the rows are read, and again with what was prepared where `warms_late` says so.
         """
         situation.budget.log_share(situation.course, situation.spent)
+
+    def over(self, epochs: int) -> Bound:
+        """The question about all epochs of a guard: another one than that about one of them."""
+        self.question = {**self.question, "epochs": epochs}
+        return self
 
     def by(self, analyst: str) -> Bound:
         """The question as this analyst asks it; the same for most kinds, whoever asks."""
@@ -202,6 +229,10 @@ class Bound(ABC):
     @abstractmethod
     def half_width(self, situation: Situation) -> float | None:
         """Half of the interval's greatest width, in the unit of the answer; None where there is none. Public."""
+
+    def likely_half_width(self, situation: Situation) -> float | None:
+        """`half_width`; where that depends on the rows, the one for values spread evenly over the range. For plans."""
+        return self.half_width(situation)
 
     def least_tolerance(self, situation: Situation) -> float | None:
         """The smallest tolerance that a guess could pass with; None for kinds without one. Public."""
@@ -235,6 +266,8 @@ class Question(ABC):
     place: ClassVar[int] = 100
     needs_board: ClassVar[bool] = False
     """Whether it is allowed only where the policy has boards. It then has commands and pages of its own."""
+    needs_contest: ClassVar[bool] = False
+    """Whether it is allowed only where the policy has boards and reserves rows for their final."""
     slow_estimate: ClassVar[bool] = False
     """Whether it takes more than a few milliseconds to say what a question of this kind would give."""
     ends_run: ClassVar[bool] = False
@@ -327,12 +360,14 @@ class Question(ABC):
     @classmethod
     def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
         """What the answer means for later questions."""
+        if asked.get("noise") is not None:
+            return "The noise has paid for this answer: later intervals stay as they are."
         if answer["passed"] is False and any(field.name == "guess" for field in cls.fields()):
-            return "Failures like this one make later intervals a little wider, for everybody."
+            return f"{_price(answer)} for everybody, because this check failed and its value was released."
         if answer["passed"] is True and "guess" not in asked:
             return "Claims that hold cost next to nothing: later intervals stay as they are."
         if answer["passed"] is True:
-            return "Guesses that stand cost next to nothing: later intervals stay as they are."
+            return "Your estimate, confirmed. A passed check costs next to nothing: later intervals stay as they are."
         if answer["passed"] is None and cls.answered != "noiseless":
             return "The noise was drawn once. Asking again gives this same answer, free."
         return ""
@@ -368,3 +403,9 @@ class Question(ABC):
             other = [f"there is no {str(name)[:60]!r}" for name in values if name not in names]
             wrong = ", ".join([f"{name} is missing" for name in needed] + other)
             raise InvalidParameter(f"a {made.kind} has {', '.join(names)}; {wrong[:200]}") from None
+
+
+def _price(answer: Mapping[str, Any]) -> str:
+    """What a failed check did to later intervals: by how much they are wider, where the answer has the number."""
+    widening = answer.get("widening")
+    return f"Later intervals are {'a little' if widening is None else f'{widening:.0%}'} wider"

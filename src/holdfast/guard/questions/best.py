@@ -31,7 +31,10 @@ def candidate_rows(
 ) -> dict[str, Spelled]:
     """The expressions of several candidates, checked: labels, and one range for all of them."""
     if not isinstance(candidates, Mapping) or not least <= len(candidates) <= MOST_CANDIDATES:
-        raise InvalidParameter(f"candidates must be a mapping of {least} to {MOST_CANDIDATES} labels to expressions")
+        given = f"{len(candidates)} labels" if isinstance(candidates, Mapping) else f"a {type(candidates).__name__}"
+        raise InvalidParameter(
+            f"candidates must be a mapping of {least} to {MOST_CANDIDATES} labels to expressions, got {given}"
+        )
     if not all(isinstance(label, str) and 0 < len(label) <= 200 and label.isprintable() for label in candidates):
         raise InvalidParameter("candidates must have printable labels of at most 200 characters")
     rows: dict[str, Spelled] = {}

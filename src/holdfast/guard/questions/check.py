@@ -34,6 +34,7 @@ from holdfast.guard.questions.fields import (
 )
 from holdfast.guard.questions.noiseless import Look, look, stored_guess, stored_rows, weighed
 from holdfast.guard.questions.noisy import unit_interval
+from holdfast.guard.questions.planned import PlannedLook, answers_of, require_plain
 from holdfast.guard.questions.words import guess_sentence, number, rows_text
 from holdfast.holdout.questions import Guess as CheckedGuess
 from holdfast.holdout.questions import MeanQuestion
@@ -240,7 +241,7 @@ class Check(Question):
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
-        rules = run_of(policy, n)
+        rules, planned = run_of(policy, n), policy.answers == "means"
         rows = spelled(
             self.expression,
             schema,
@@ -248,12 +249,15 @@ class Check(Question):
             self.high,
             self.default,
             self.where_present,
-            ratios=rules is None,
+            ratios=rules is None and not planned,
             where=self.where,
             columns=policy.columns,
         )
         question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
         asked = question.guess(self.guess, self.tolerance, self.show, None, self.side, self.guess_rows)
+        if planned:
+            require_plain(self.risk, self.stake)
+            return PlannedLook(self.kind, (rows,), question, asked, answers_of(policy, n))
         share = self._where_share()
         if rules is None and share is not None:
             return self._look_among(rows, asked, n, share, schema, policy)

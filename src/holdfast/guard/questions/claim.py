@@ -22,6 +22,7 @@ from holdfast.guard.questions.fields import (
     WherePresent,
 )
 from holdfast.guard.questions.noiseless import look, stored_rows, weighed
+from holdfast.guard.questions.planned import PlannedLook, answers_of, require_plain
 from holdfast.guard.questions.words import claim_sentence, number, rows_text
 from holdfast.holdout.questions import MeanQuestion
 
@@ -83,12 +84,16 @@ class Claim(Question):
             self.high,
             self.default,
             self.where_present,
+            ratios=policy.answers != "means",
             where=self.where,
             columns=policy.columns,
         )
         question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
         name = "at_least" if self.at_least is not None else "at_most"
         asked = question.claim(name, getattr(self, name))
+        if policy.answers == "means":
+            require_plain(self.risk, self.stake)
+            return PlannedLook(self.kind, (rows,), question, asked, answers_of(policy, n))
         return look(self.kind, (rows,), question, asked, schema).weighed(*weighed(self.risk, self.stake, policy))
 
     @classmethod

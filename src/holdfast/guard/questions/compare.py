@@ -23,6 +23,7 @@ from holdfast.guard.questions.fields import (
     WherePresent,
 )
 from holdfast.guard.questions.noiseless import look, stored_guess, stored_rows, weighed
+from holdfast.guard.questions.planned import PlannedLook, answers_of, require_plain
 from holdfast.guard.questions.words import claim_sentence, guess_sentence, number, rows_text
 from holdfast.holdout.questions import Guess, MeanQuestion, OneSided
 
@@ -92,8 +93,10 @@ class Compare(Question):
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
+        ratios = policy.answers != "means"
         second, first = (
-            spelled(one, schema, self.low, self.high, self.default, self.where_present) for one in (self.b, self.a)
+            spelled(one, schema, self.low, self.high, self.default, self.where_present, ratios=ratios)
+            for one in (self.b, self.a)
         )
         if (first.low, first.high) != (second.low, second.high):
             raise InvalidParameter("a and b must have one range: two conditions, or two numbers")
@@ -106,6 +109,9 @@ class Compare(Question):
             if self.guess is None
             else question.guess(self.guess, self.tolerance, self.show, None)
         )
+        if policy.answers == "means":
+            require_plain(self.risk, self.stake)
+            return PlannedLook(self.kind, (second, first), question, asked, answers_of(policy, n))
         found = look(self.kind, (second, first), question, asked, schema)
         return found.weighed(*weighed(self.risk, self.stake, policy))
 

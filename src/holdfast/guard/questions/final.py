@@ -24,7 +24,7 @@ from holdfast.guard.questions.reveal import Ending, revealed_words
 from holdfast.guard.questions.words import number
 from holdfast.holdout.final import Finalists, decide_final, split_of
 from holdfast.holdout.intervals.mean import MeanInterval
-from holdfast.holdout.ranks import Ranks
+from holdfast.holdout.ranks import Ranks, sign_statistics, weights_from
 from holdfast.holdout.transcript import THEOREM
 
 if TYPE_CHECKING:
@@ -139,9 +139,17 @@ class Finale(Ending):
             one.fixed_sum.plan(schema)
 
     def gather(self, sample: Sample) -> Any:
-        """The columns of earlier questions, and those of the finalists on the rows that the final is about."""
+        """The columns of earlier questions, those of the finalists on the rows that the final is about, and weights.
+
+        Where reserved rows are ranked, the explored ones say which pairs are likely to be told apart.
+        """
         rows = sample.reserves[self._finals] if self._policy.reserve_parts else sample
-        return super().gather(sample), self._finalists(self._sums(rows), rows.n)
+        likely = None
+        if self._policy.reserve_parts and self._claims == "ranks" and len(self._rows) > 1:
+            explored = self._finalists(self._sums(sample), sample.n)
+            assert explored.wins is not None
+            likely = sign_statistics(explored.wins, sample.n), sample.n
+        return super().gather(sample), self._finalists(self._sums(rows), rows.n), likely
 
     def _sums(self, sample: Sample) -> Any:
         """The sums of the finalists, and on how many rows each beats each other where that is claimed."""
@@ -156,14 +164,32 @@ class Finale(Ending):
         wins = sample.measure([Count(tree.And((nodes[i], tree.Not(nodes[j])))) for i, j in pairs])
         return (*sums, tuple(pairs), tuple(count for (count,) in wins))
 
-    def settle(self, prepared: Any, situation: Situation) -> Settled:
-        """Exact values, claims and every earlier answer."""
-        past, finalists = prepared
+    def half_width(self, situation: Situation) -> float | None:
+        """Of a condition that half of the rows fulfil, where it is the winner if that is claimed.
+
+        None for ranks, for numbers, and where the final is about reserved rows.
+        """
+        if self._claims == "ranks" or not self._binary or self._policy.reserve_parts:
+            return None
+        count, each = len(self._rows), np.full(len(self._rows), situation.n // 2, dtype=np.int64)
+        even = Finalists(situation.n, 0.0, 1.0, True, each, np.zeros((count, count), dtype=np.int64))
+        claims = {name: part for name, part in split_of(self._claims).items() if name != "loss"}
+        log_level = self._log_level(situation)
+        found = decide_final(even, self._labels, log_level, claims, situation.guarantee(THEOREM))
+        assert found.winner_interval is not None
+        return (found.winner_interval[1] - found.winner_interval[0]) / 2
+
+    def _log_level(self, situation: Situation) -> float:
+        """`ln` of the level of the final."""
         budget = situation.budget
         if self._policy.reserve_parts:
-            log_level = budget.budget.log_beta + math.log(budget.budget.reserve_spending) - 1e-12
-        else:
-            log_level = budget.require(budget.final_log_share(situation.course, situation.spent))
+            return budget.budget.log_beta + math.log(budget.budget.reserve_spending) - 1e-12
+        return budget.require(budget.final_log_share(situation.course, situation.spent))
+
+    def settle(self, prepared: Any, situation: Situation) -> Settled:
+        """Exact values, claims and every earlier answer."""
+        past, finalists, likely = prepared
+        log_level = self._log_level(situation)
         guarantee = situation.guarantee(THEOREM, log_share=round(log_level, 6), interval="final")
         found = decide_final(
             finalists,
@@ -172,6 +198,7 @@ class Finale(Ending):
             split_of(self._claims),
             guarantee,
             greater_is_better=not self._smaller,
+            weights=None if likely is None else weights_from(likely[0], finalists.n, likely[1], log_level),
         )
         plain = found.to_dict()
         details = {name: plain[name] for name in ("winner", "winner_interval", "loss_at_most", "ranks", "better", "n")}

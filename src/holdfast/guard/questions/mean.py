@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from holdfast.accounting import GDP, Cost
-from holdfast.core.guarantee import Guarantee
+from holdfast.accounting import Cost
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
-from holdfast.guard.questions.base import MIXED, Bound, Measured, Question, Settled, Situation
+from holdfast.errors import InvalidParameter
+from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.expressions import Spelled, spelled
 from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, Where, WherePresent
 from holdfast.guard.questions.noisy import about_rows, count_interval, noise_for, ratio_ends, spend_of, unit_interval
+from holdfast.guard.questions.planned import PlannedMean, answers_of
 from holdfast.guard.questions.words import ends, rows_text
 from holdfast.holdout.intervals.conditional import conditional_counts, conditional_interval
-from holdfast.holdout.intervals.mean import MeanInterval, deviations
-from holdfast.inference.answers.noisy import GaussianAnswers
+from holdfast.holdout.intervals.mean import MeanInterval
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
@@ -95,7 +93,11 @@ class Mean(Question):
             columns=policy.columns,
         )
         if planned:
-            return PlannedMean(rows, planned_answers(n, policy.questions or 1, policy.confidence, policy.plan))
+            if self.spend is not None:
+                raise InvalidParameter(
+                    "spend must be left out here: the guard's plan has fixed the noise of every answer"
+                )
+            return PlannedMean(rows, answers_of(policy, n))
         made = NoisyPresentMean if rows.where_present else NoisyMean
         return made(rows, spend_of(self.spend, policy), n)
 
@@ -209,49 +211,3 @@ class NoisyPresentMean(Bound):
         first, second = ((n * (mean - room), n * (mean + room)) for mean in (above, below))
         interval = conditional_counts if self.rows.binary else conditional_interval
         return interval(first, second, n, situation.log_share)
-
-
-class PlannedMean(Bound):
-    """A mean under a policy of means alone: the noise and the width are those of the plan."""
-
-    def __init__(self, rows: Spelled, answers: GaussianAnswers) -> None:
-        self.rows = rows
-        self.cost = None
-        self.question = {"kind": "mean", **rows.to_dict()}
-        self.statistics = (rows.fixed_sum,)
-        self._answers = answers
-
-    def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The planned noise of this question's number."""
-        turn = situation.progress.answered + 1
-        answers = self._answers
-        if situation.source is not None:  # a test's noise; plans are cheap beside the rows
-            answers = GaussianAnswers.from_state(answers.state(), source=situation.source)
-        exact = Fraction(prepared[0][0], situation.n * UNIT)
-        answer = answers.answer_to(turn, exact, self.rows.low, self.rows.high)
-        guarantee = Guarantee(answer.guarantee.theorem, answer.guarantee.parameters, MIXED)
-        cost = answer.cost if isinstance(answer.cost, GDP) else GDP(0.0)
-        # Clipping a noisy value to the range brings it nearer to the exact mean, so the noise bounds its distance too.
-        width = deviations(math.log(situation.rows_share)) * answers.sigma(turn) + float(answers.grid.step)
-        length = self.rows.high - self.rows.low
-        rows = [max(self.rows.low, answer.value - length * width), min(self.rows.high, answer.value + length * width)]
-        details = {"privacy": cost.to_dict(), "about_rows": about_rows(situation, rows, "mean")}
-        return Settled(answer.value, answer.interval, guarantee, details=details)
-
-    def half_width(self, situation: Situation) -> float:
-        """The plan's, in the unit of the answer."""
-        return (self.rows.high - self.rows.low) * self._answers.half_width
-
-
-@lru_cache(maxsize=64)
-def planned_answers(n: int, questions: int, confidence: float, plan: str) -> GaussianAnswers:
-    """The answerer of a policy of means; a guard from before Theorem D keeps the plan it began with.
-
-    Examples
-    --------
-    >>> planned_answers(1000, 100, 0.95, "identical").method, planned_answers(1000, 100, 0.95, "earlier").method
-    ('interval.sign-comparison', 'interval.scheduled')
-    """
-    if plan == "earlier":
-        return GaussianAnswers(n, questions, confidence, method="earlier")
-    return GaussianAnswers(n, questions, confidence, rows="independent" if plan == "independent" else "identical")

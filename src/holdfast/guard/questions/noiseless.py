@@ -75,6 +75,7 @@ class Look(Bound):
 
     risk: float | None = None
     stake: float | None = None
+    pools = True
 
     def __init__(self, kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided) -> None:
         self.cost = None
@@ -132,6 +133,8 @@ class PresentLook(Look):
     whose rows all have a value: with fewer of them the interval is wider, and a guess passes less easily.
     """
 
+    pools = False  # the mean among those present is not the mean of the epochs' means
+
     def __init__(
         self,
         kind: str,
@@ -168,6 +171,8 @@ class PairLook(Look):
     difference it is mixture bets, which need no order: the counts do not know that of the rows, and one that is made up
     for them misses far too often.
     """
+
+    pools = False  # the sign test is for rows that are alike
 
     def __init__(
         self, kind: str, rows: tuple[Spelled, ...], question: MeanQuestion, asked: Guess | OneSided, schema: Schema

@@ -299,6 +299,30 @@ class PrivateQuantile(Bound):
         """Not known before: it depends on how dense the values are around the quantile."""
         return None
 
+    def likely_half_width(self, situation: Situation) -> float:
+        """For values that are spread evenly over the range."""
+        off = situation.n * (self._noise.half_width(situation.noise_share / self._releases) + 1e-12)
+        slack = off if self._rows.where_present else None
+        return even_half_width(situation.n, self._q, situation.log_share, self._edges, off, slack)
+
+
+def even_half_width(
+    n: int, q: float, share: float, edges: Sequence[float], off: float, slack: float | None, rows: int | None = None
+) -> float:
+    """Half of the interval of a private quantile of `rows` values that lie evenly over the range; for plans.
+
+    Examples
+    --------
+    >>> edges = grid_edges(0.0, 256.0)
+    >>> [even_half_width(10_000, 0.5, -5.0, edges, off, None) for off in (0.0, 500.0)]
+    [4.0, 17.0]
+    """
+    many = n if rows is None else rows
+    counts = {edge: many * step // _STEPS for step, edge in enumerate(edges)}
+    total = None if slack is None else float(many)
+    ends = search_quantile(counts, total, (off, off), q, share, n, edges, float)[1]
+    return (ends[1] - ends[0]) / 2
+
 
 def grid_edges(low: float, high: float) -> list[float]:
     """The edges of the equal steps that a private quantile is searched on."""

@@ -97,8 +97,11 @@ class Ending(Bound):
     def _same_procedure(self, body: Mapping[str, Any]) -> bool:
         """Whether the question would be decided now by what decided it then: the share pays for one procedure.
 
-        Earlier versions decided comparisons of two conditions by another interval. Such an answer stays as it was.
+        Earlier versions decided comparisons of two conditions by another interval. Such an answer stays as it was, and
+        so does one about several epochs.
         """
+        if "epochs" in body["question"]:  # the rows of one epoch do not say
+            return False
         return "format" in body or body["question"]["kind"] != "compare"
 
     def gather(self, sample: Sample) -> Any:

@@ -1,8 +1,12 @@
 """The kind `score`: predictions scored without noise against hidden labels, on a board that the policy declares.
 
-Two rules decide what is shown (`holdfast.guard.scoring.board`). By "intervals" a guess of the score is checked, as a
+Three rules decide what is shown (`holdfast.guard.scoring.board`). By "intervals" a guess of the score is checked, as a
 `Check` is. By "ladder" the score that a first submission claims is checked too; after it, a submission that does not
-beat the best score so far shows nothing else.
+beat the best score so far shows nothing else. By "open" the plain score on the explored rows is shown, which is
+weighed as what it tells and certifies nothing.
+
+In a contest predictions are kept for the final on reserved rows. Where there is no room to show anything more, a
+submission is taken for the final all the same.
 """
 
 from __future__ import annotations
@@ -16,15 +20,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from holdfast.core import arguments
 from holdfast.core.strict_json import to_canonical_json
+from holdfast.data.files import CHANGED
 from holdfast.data.fingerprint import Batch
-from holdfast.data.sample import CHANGED, Sample
+from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter, QuestionRefused, SampleUnavailable
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.fields import DataInput, NumberInput, TextInput, Tolerance
 from holdfast.guard.questions.words import ends, guess_sentence, number
-from holdfast.guard.scoring import ladder
+from holdfast.guard.scoring import kept, ladder
 from holdfast.guard.scoring.metrics import HiddenScore, metric_of
 from holdfast.guard.scoring.tally import Making, Tally, tally
 from holdfast.holdout.error_budget import Message
@@ -38,10 +43,19 @@ ASSUMPTION = (
     "at except through this guard"
 )
 """What a board's intervals assume. Rows that are independent and identically distributed are a special case."""
+ASSUMES_DRAWN = (
+    "rows drawn independently from one population, with predictions that were fixed without them; labels not looked at "
+    "except through this guard"
+)
+"""What the intervals of metrics of classes and of R2 assume."""
 UNFINISHED = "; the model could not be evaluated on all rows, so that there is no score and nothing is certified"
 """What is added to it for a model whose evaluation could not be finished."""
 ONE_IN = 1000
 """Of what a failed model could have shown, one part in so many stands for an evaluation that could not be finished."""
+NOT_CERTIFIED = "; the plain score on the explored rows, which certifies nothing: the final on reserved rows does"
+"""What is added for a score that is shown as it is."""
+PLAIN_PLACES = 10_000
+"""At how many places a plain score that is no count is shown."""
 _LONGEST_NAME = 100
 
 
@@ -58,9 +72,10 @@ class Score(Question):
         one called `prediction`. A row without a prediction counts as the worst; a key that no row has, as nothing.
         A server takes a model in their place (docs/onnx.md).
     guess : float, optional
-        The score on the analyst's own validation rows, which is checked. Needed on a board of intervals. The first
-        submission to a ladder should have one: without it a place is shown, which costs later intervals more. It is
-        left out on a ladder that has a score to beat.
+        The score on the analyst's own validation rows, which is checked. Needed on a board of intervals that has no
+        `baseline`. The first submission to a ladder should have one: without it, and without a `baseline`, a place is
+        shown, which costs later intervals more. It is left out on a ladder that has a score to beat, and on an open
+        board.
     tolerance : float, optional
         With a guess: a pass certifies the score within this of the guess.
     name : str
@@ -106,15 +121,22 @@ class Score(Question):
         if not isinstance(self.name, str) or len(self.name) > _LONGEST_NAME or not (self.name + " ").isprintable():
             raise InvalidParameter(f"name must be a printable text of at most {_LONGEST_NAME} characters")
         low, high = board.range
-        if self.guess is None and (board.rule == "intervals" or self.tolerance is not None):
+        if board.rule == "open" and (self.guess is not None or self.tolerance is not None):
+            raise InvalidParameter("guess and tolerance must be left out on an open board: it shows the score itself")
+        claimed = self.guess
+        if claimed is None and board.rule == "intervals":
+            claimed = board.baseline
+        if claimed is None and (board.rule == "intervals" or self.tolerance is not None):
             raise InvalidParameter("guess must be given: the score on rows of your own, which is checked here")
-        guess = None if self.guess is None else arguments.real("guess", self.guess, at_least=low, at_most=high)
+        guess = None if claimed is None else arguments.real("guess", claimed, at_least=low, at_most=high)
         tolerance = None if self.tolerance is None else arguments.real("tolerance", self.tolerance, above=0)
         making = self.predictions if isinstance(self.predictions, Making) else None
         if making is not None and not board.models:
             raise QuestionRefused(f"models may not be submitted to the board {board.name!r}; send predictions")
         scored = self.predictions if making is None else making.stand_in(board, schema)
-        return Scored(tally(board, schema, scored), n, guess, tolerance, self.name, making)
+        counted = tally(board, schema, scored)
+        keeps = policy.has_contest and making is None
+        return Scored(counted, n, guess, tolerance, self.name, making, contest=policy.has_contest, keeps=keeps)
 
     @classmethod
     def question_words(cls, asked: Mapping[str, Any]) -> str:
@@ -127,13 +149,18 @@ class Score(Question):
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
         """What became of the submission by the rule of its board."""
         details, value, interval = answer["details"], answer["value"], answer["interval"]
+        if details.get("shown") is False:
+            return "It takes part in the final. No score is shown: there is no room left to show one."
         if details.get("finished") is False:
             return f"{whose} model could not be evaluated on all rows. There is no score."
+        if asked["rule"] == "open":
+            return f"{whose} score on the explored rows is {number(value)}. It is not certified: the final decides."
         claims = asked["rule"] != "ladder" or details.get("first", False)
+        claimed = details.get("claimed", asked["guess"])
         if claims and (answer["passed"] or interval is None):
-            return guess_sentence(asked, answer, whose, "score")
+            return guess_sentence({**asked, "guess": claimed}, answer, whose, "score")
         if claims:
-            return f"{whose} score of {number(asked['guess'])} does not stand: it is between {ends(interval)}."
+            return f"{whose} score of {number(claimed)} does not stand: it is between {ends(interval)}."
         if details.get("beaten"):
             was = f"A new best when it was first submitted: {number(value)}, between {ends(interval)}."
             return f"{was} It was beaten since."
@@ -146,6 +173,8 @@ class Score(Question):
     @classmethod
     def effect_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
         """What a ladder shows costs later questions; other boards are as checks."""
+        if asked["rule"] == "open" or answer["details"].get("shown") is False:
+            return ""
         if asked["rule"] != "ladder" or answer["details"].get("first"):
             return super().effect_words(asked, answer)
         if answer["passed"]:
@@ -172,6 +201,9 @@ class Scored(Bound):
         tolerance: float | None,
         name: str,
         making: Making | None = None,
+        *,
+        contest: bool = False,
+        keeps: bool = False,
     ) -> None:
         board = counted.board
         self.cost = None
@@ -191,6 +223,8 @@ class Scored(Bound):
         self._metric = metric_of(board, n)
         self._guess, self._tolerance = guess, tolerance
         self._analyst = ""
+        self._contest, self._kept = contest, kept.pack(counted.given) if keeps else None
+        self.counts = board.rule != "open"  # a plain score claims nothing, so it spends nothing
 
     def by(self, analyst: str) -> Bound:
         """The same predictions of another analyst are another submission: it has a place on the board of its own."""
@@ -198,6 +232,14 @@ class Scored(Bound):
         mine.question = {**self.question, "analyst": analyst}
         mine._analyst = analyst
         return mine
+
+    def without_score(self) -> Bound | None:
+        """In a contest, the same submission without a score; it takes part in the final."""
+        if not self._contest or not self.shows_rows:
+            return None
+        entered = copy(self)
+        entered.counts = entered.shows_rows = False
+        return entered
 
     @property
     def digest(self) -> str:
@@ -232,6 +274,8 @@ class Scored(Bound):
     def gather(self, sample: Sample) -> Measured:
         """One reading of the key's and the label's column; nothing where predictions could not be made."""
         board, counted = self._board, self._tally
+        if not self.shows_rows:
+            return ()
         if self._making is not None:
             predictions = self._making.make(sample, board)
             if predictions is None:
@@ -251,12 +295,47 @@ class Scored(Bound):
         """The score of the rows, with an interval at any share; None where predictions could not be made. Secret."""
         return self._metric.read(measured[0]) if measured else None
 
+    def _keep(self, situation: Situation) -> None:
+        """Keep the predictions for the final."""
+        if self._kept is not None:
+            assert situation.hidden is not None
+            transaction, name = situation.hidden.transaction, kept.name_of(self._tally.given.digest)
+            if transaction.secret(name) is None:
+                transaction.put_secret(name, self._kept)
+
+    def _without_score(self, situation: Situation, details: dict[str, Any]) -> Settled:
+        """Nothing that depends on the rows."""
+        guarantee = replace(situation.guarantee(THEOREM, interval="none"), certified=False)
+        return Settled(None, None, guarantee, None, Message(None, 0.0), details | {"shown": False}, asked=0)
+
+    def _plain(self, prepared: HiddenScore | None, situation: Situation, details: dict[str, Any]) -> Settled:
+        """The score itself, rounded unless it is a count. What it could have been is what it costs later intervals."""
+        low, high = self._board.range
+        places = situation.n if self._board.counts else PLAIN_PLACES
+        weight = -math.log(places + 1)
+        if self._making is not None:
+            weight = -math.log(ONE_IN) if prepared is None else weight + math.log1p(-1 / ONE_IN)
+        value = None
+        if prepared is None:
+            details["finished"] = False
+        else:
+            step = (high - low) / places
+            value = min(high, max(low, low + step * round((prepared.value - low) / step)))
+        guarantee = situation.guarantee(THEOREM, interval="none")
+        guarantee = replace(guarantee, assumption=ASSUMPTION + NOT_CERTIFIED, certified=False)
+        return Settled(value, None, guarantee, None, Message(None, weight), details, asked=0)
+
     def settle(self, prepared: HiddenScore | None, situation: Situation) -> Settled:
         """What the board's rule shows of the score; for a model that could not be evaluated on all rows, only that."""
+        details: dict[str, Any] = {"board": self._board.name, "metric": self._board.metric}
+        self._keep(situation)
+        if not self.shows_rows:
+            return self._without_score(situation, details)
+        if self._board.rule == "open":
+            return self._plain(prepared, situation, details)
         share = self._metric.share(situation.log_share)
         most = situation.budget.policy.failures
         ended = most is not None and situation.progress.failed >= most
-        details: dict[str, Any] = {"board": self._board.name, "metric": self._board.metric}
         unclaimed = False
         if prepared is None:
             outcome = self._unfinished(share)
@@ -269,11 +348,14 @@ class Scored(Bound):
             name = ladder.account(self._board, self._analyst)
             assert situation.hidden is not None
             before = ladder.place(situation.hidden.transaction, name)
-            unclaimed = before is None and self._guess is None
-            if before is None and self._guess is not None:
-                outcome = self._metric.check(prepared, self._guess, self._tolerance, share)
+            claimed = self._board.baseline if self._guess is None else self._guess
+            unclaimed = before is None and claimed is None
+            if before is None and claimed is not None:
+                outcome = self._metric.check(prepared, claimed, self._tolerance, share)
                 place: int | None = ladder.first_place(rungs, self._metric, outcome)
                 details |= {"improved": True, "first": True}
+                if self._guess is None:
+                    details["claimed"] = claimed
             else:
                 outcome, place = ladder.climb(rungs, before, self._metric, prepared, share)
                 details["improved"] = not outcome.passed
@@ -282,7 +364,7 @@ class Scored(Bound):
                 situation.hidden.transaction.put_account(name, {"place": place})
                 details["place"] = place
         guarantee = situation.guarantee(THEOREM, log_share=round(share, 6), interval=outcome.family)
-        assumption = ASSUMPTION + (UNFINISHED if prepared is None else "")
+        assumption = (ASSUMES_DRAWN if self._metric.drawn else ASSUMPTION) + (UNFINISHED if prepared is None else "")
         guarantee = replace(guarantee, assumption=assumption, certified=guarantee.certified and prepared is not None)
         if ended and not outcome.passed:  # the failure after the last planned one shows nothing more than that
             outcome = replace(outcome, value=None, interval=None, log_weight=0.0)
@@ -308,6 +390,8 @@ class Scored(Bound):
 
     def half_width(self, situation: Situation) -> float | None:
         """How far the truth can be from a guess that stands; without one, from a score in the middle of the range."""
+        if not self.shows_rows or self._board.rule == "open":
+            return None
         share = self._metric.share(situation.log_share)
         if self._guess is None:
             return self._metric.half_width(None, share)
@@ -315,6 +399,6 @@ class Scored(Bound):
 
     def least_tolerance(self, situation: Situation) -> float | None:
         """The least tolerance that a guess could pass with; for AUC and F1 with classes of ordinary sizes."""
-        if self._guess is None:
+        if self._guess is None or not self.shows_rows:
             return None
         return self._metric.half_width(self._guess, self._metric.share(situation.log_share))

@@ -56,7 +56,7 @@ from holdfast.guard.questions.fields import (
 from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of
 from holdfast.guard.questions.noiseless import shown
 from holdfast.guard.questions.noisy import about_rows, count_interval, noise_for, ratio_ends, spend_of
-from holdfast.guard.questions.quantile import DEPTH, grid_edges, search_quantile
+from holdfast.guard.questions.quantile import DEPTH, even_half_width, grid_edges, search_quantile
 from holdfast.guard.questions.words import expression_text
 from holdfast.holdout.intervals.conditional import conditional_counts, conditional_interval, conditional_mean
 from holdfast.holdout.questions import Guess, MeanQuestion, check_procedure
@@ -431,6 +431,12 @@ class QuantileTable(_GroupTable):
     def half_width(self, situation: Situation) -> None:
         """Not known before: it depends on how dense the values are around the quantile."""
         return None
+
+    def likely_half_width(self, situation: Situation) -> float:
+        """For values that are spread evenly over the range, in a group of an even split."""
+        n, many = situation.n, self._many
+        off = n * (self._noise.half_width(situation.noise_share / (self._releases * many)) + 1e-12)
+        return even_half_width(n, self._q, self._share(situation, many), self._edges, off, off, n // many)
 
 
 _SMALL = math.log(0.25)

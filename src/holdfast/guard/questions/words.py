@@ -75,8 +75,9 @@ def guess_sentence(asked: Mapping[str, Any], answer: Mapping[str, Any], whose: s
 
 
 def claim_sentence(answer: Mapping[str, Any]) -> str:
-    """What became of a claim."""
-    return "The claim holds." if answer["passed"] else "The claim is not shown to hold. That says nothing against it."
+    """What became of a claim, and the interval where noise has paid for it."""
+    said = "The claim holds." if answer["passed"] else "The claim is not shown to hold. That says nothing against it."
+    return said if answer["value"] is None else f"{said} The truth is between {ends(answer['interval'])}."
 
 
 def _tidy(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -15,15 +15,39 @@ from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 
-Metric = Literal["accuracy", "log-loss", "brier", "mae", "auc", "f1"]
-Rule = Literal["intervals", "ladder"]
+Metric = Literal[
+    "accuracy",
+    "log-loss",
+    "brier",
+    "mae",
+    "auc",
+    "f1",
+    "balanced-accuracy",
+    "macro-f1",
+    "kappa",
+    "top-k",
+    "rmse",
+    "r2",
+    "mean",
+    "ratio",
+]
+Rule = Literal["intervals", "ladder", "open"]
 Best = Literal["analyst", "board"]
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
-RISING = ("accuracy", "auc", "f1")
-"""Metrics of which more is better; of the others less is."""
-MEANS = ("accuracy", "log-loss", "brier", "mae")
+RISING = ("accuracy", "auc", "f1", "balanced-accuracy", "macro-f1", "kappa", "top-k", "r2")
+"""Metrics of which more is better; of "mean" and "ratio" the board says it, and of the others less is."""
+MEANS = ("accuracy", "top-k", "log-loss", "brier", "mae", "mean")
 """Metrics that are a mean over the rows."""
+COUNTS = ("accuracy", "top-k")
+"""Metrics that count rows."""
+OF_CLASSES = ("balanced-accuracy", "macro-f1", "kappa")
+"""Metrics of several declared classes."""
+WITH_RANGE = ("mae", "rmse", "r2")
+"""Metrics of a number whose range must be declared."""
+OF_EXPRESSIONS = ("mean", "ratio")
+"""Metrics of one's own."""
+MOST_CLASSES = 200
 _BINARY = ("log-loss", "brier", "auc", "f1")
 _LONGEST_NAME = 100
 _MOST_STEPS = 10_000
@@ -44,11 +68,14 @@ class Board:
     metric : str
         "accuracy" (share of rows whose prediction is the label), "log-loss" (nats, probabilities clipped to
         `[eps, 1 - eps]`), "brier" (mean squared error of a probability), "mae" (mean absolute error, label and
-        prediction clipped to `[low, high]`), "auc", or "f1". scikit-learn's names of these, such as "accuracy_score" or
-        "neg_log_loss", are understood; a loss is not negated.
+        prediction clipped to `[low, high]`), "auc", "f1", "balanced-accuracy", "macro-f1" and "kappa" (Cohen's) over
+        `classes`, "top-k" (share of rows whose label is among the `k` that were predicted), "rmse" and "r2" (labels and
+        predictions clipped to `[low, high]`), "mean" (of an expression) or "ratio" (of two). scikit-learn's names of
+        these, such as "accuracy_score" or "neg_log_loss", are understood; a loss is not negated.
     rule : str
-        "intervals": a submission states a guess of its score, which is checked. "ladder": only improvements show a
-        score (Blum and Hardt 2015).
+        "intervals": a submission claims its score, which is checked ("checked" means the same). "ladder": only
+        improvements show a score (Blum and Hardt 2015). "open": every submission shows its plain score on the explored
+        rows, which is not certified; it needs `reserve` in the policy, whose rows decide at the end.
     step : float, optional
         For the ladder: scores are rounded to steps of this length, or a little less so that a whole number of them
         is the metric's range. One is shown if, so rounded, it beats the best so far by a step or more; a score that
@@ -62,7 +89,21 @@ class Board:
     eps : float
         For log-loss: probabilities are clipped to `[eps, 1 - eps]`, so that a loss is at most `-ln(eps)`.
     low, high : float, optional
-        For the mean absolute error: the range of the label.
+        For "mae", "rmse" and "r2": the range of the label. For "mean" and "ratio": the range of the score, to which
+        every row's value is clipped.
+    classes : sequence, optional
+        For "balanced-accuracy", "macro-f1" and "kappa": the labels that there are, at least two.
+    k : int, optional
+        For "top-k": how many labels a prediction may name, as a text with `|` between them. By default 5.
+    expression, denominator : str, optional
+        For "mean": a row expression over `prediction` and the label's column, such as "abs(prediction - y)". For
+        "ratio": its mean divided by that of the denominator, which is clipped to `[0, max_denominator]`.
+    max_denominator : float, optional
+        For "ratio": the largest value of the denominator.
+    greater_is_better : bool
+        For "mean" and "ratio": whether more is better.
+    also : sequence of str
+        Further metrics of the same predictions that the final of a contest shows next to the main one.
     models : bool
         Whether a model may be submitted in the place of predictions, to a server that evaluates it on the hidden rows
         (docs/onnx.md).
@@ -70,6 +111,14 @@ class Board:
         Whether analysts may know which keys there are, because they have the rows without their labels. Then a
         submission that names none of them is refused, and nothing is spent. By default keys are secret, and such a
         submission is scored: to refuse it would tell that these keys are not there.
+
+    baseline : float, optional
+        The public score of a baseline. It stands for the claimed score of a submission that claims none, where one is
+        needed: of every submission by "intervals", and of the first one on a ladder.
+    known_rows : bool
+        Whether submitters may know the rows, so that only the labels are left to chance. By default the final of a
+        contest assumes that rows are drawn independently from one population, and compares submissions by exact sign
+        tests. With this it assumes less, and its comparisons are wider.
 
     Examples
     --------
@@ -93,6 +142,15 @@ class Board:
     high: float | None = None
     models: bool = False
     public_keys: bool = False
+    baseline: float | None = None
+    known_rows: bool = False
+    classes: Sequence[Any] | None = None
+    k: int | None = None
+    expression: str | None = None
+    denominator: str | None = None
+    max_denominator: float | None = None
+    greater_is_better: bool = False
+    also: Sequence[Metric] = ()
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -102,47 +160,135 @@ class Board:
                 raise InvalidParameter(f"{name} of a board must be a printable text of at most {_LONGEST_NAME} letters")
         if ":" in self.name:
             raise InvalidParameter("name of a board must have no colon")
-        for name in ("models", "public_keys"):
+        for name in ("models", "public_keys", "known_rows", "greater_is_better"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidParameter(f"{name} must be true or false")
         if self.key == self.label:
             raise InvalidParameter("key and label of a board must be two columns")
         put(self, "metric", arguments.metric(self.metric, METRICS))
+        put(self, "rule", "intervals" if self.rule == "checked" else self.rule)  # type: ignore[comparison-overlap]
         arguments.choice("rule", self.rule, get_args(Rule))
         arguments.choice("best", self.best, get_args(Best))
         if self.positive is not None and not isinstance(self.positive, (str, int, float)):
             raise InvalidParameter("positive must be a text, a number or a truth value")
         put(self, "eps", arguments.real("eps", self.eps, at_least=1e-12, below=0.5))
-        if self.metric == "mae":
-            if self.low is None or self.high is None:
-                raise InvalidParameter("low and high must be given for mae: labels and predictions are clipped to them")
-            low, high = arguments.value_range(self.low, self.high)
-            put(self, "low", low)
-            put(self, "high", high)
-        elif self.low is not None or self.high is not None:
-            raise InvalidParameter("low and high must be left out unless metric is mae")
+        also = self.also
+        if isinstance(also, str) or not isinstance(also, Sequence):
+            raise InvalidParameter("also must be a list of metrics")
+        put(self, "also", tuple(dict.fromkeys(arguments.metric(one, METRICS) for one in also)))
+        if self.metric in self.also:
+            raise InvalidParameter(f"also must name other metrics than the main one, {self.metric}")
+        self._check_range()
+        self._check_classes()
+        self._check_expressions()
         if self.rule == "ladder":
             length = self.range[1] - self.range[0]
             step = length / 100 if self.step is None else self.step
             put(self, "step", arguments.real("step", step, at_least=length / _MOST_STEPS, at_most=length))
         elif self.step is not None:
             raise InvalidParameter("step must be left out unless rule is ladder")
+        if self.baseline is not None:
+            low, high = self.range
+            put(self, "baseline", arguments.real("baseline", self.baseline, at_least=low, at_most=high))
+            if self.rule == "open":
+                raise InvalidParameter("baseline must be left out where rule is open: no score is claimed there")
+
+    def _asks(self, *metrics: str) -> str | None:
+        """The first of the board's metrics that is one of these."""
+        return next((one for one in (self.metric, *self.also) if one in metrics), None)
+
+    def _check_range(self) -> None:
+        asks = self._asks(*WITH_RANGE, *OF_EXPRESSIONS)
+        if asks is None:
+            if self.low is not None or self.high is not None:
+                raise InvalidParameter(
+                    f"low and high must be left out unless metric is one of {', '.join((*WITH_RANGE, *OF_EXPRESSIONS))}"
+                )
+            return
+        if self.low is None or self.high is None:
+            raise InvalidParameter(f"low and high must be given for {asks}: values are clipped to them")
+        low, high = arguments.value_range(self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    def _check_classes(self) -> None:
+        asks, given = self._asks(*OF_CLASSES), self.classes
+        if asks is None and given is not None:
+            raise InvalidParameter(f"classes must be left out unless metric is one of {', '.join(OF_CLASSES)}")
+        if asks is not None:
+            if given is None or isinstance(given, str) or not isinstance(given, Sequence):
+                raise InvalidParameter(f"classes must be given for {asks}: the labels that there are")
+            known = {(type(one), one) for one in given if isinstance(one, (str, int, bool))}
+            if len(known) < len(given) or not 2 <= len(given) <= MOST_CLASSES:
+                raise InvalidParameter(
+                    f"classes must be 2 to {MOST_CLASSES} different texts, whole numbers or truth values"
+                )
+            object.__setattr__(self, "classes", tuple(given))
+        if self._asks("top-k") is not None:
+            k = 5 if self.k is None else arguments.whole("k", self.k, at_least=1, at_most=1000)
+            object.__setattr__(self, "k", k)
+        elif self.k is not None:
+            raise InvalidParameter("k must be left out unless metric is top-k")
+
+    def _check_expressions(self) -> None:
+        for name, metrics in (
+            ("expression", OF_EXPRESSIONS),
+            ("denominator", ("ratio",)),
+            ("max_denominator", ("ratio",)),
+        ):
+            asks, given = self._asks(*metrics), getattr(self, name)
+            if asks is None and given is not None:
+                raise InvalidParameter(f"{name} must be left out unless metric is {' or '.join(metrics)}")
+            if asks is not None and given is None:
+                raise InvalidParameter(f"{name} must be given for {asks}")
+        if self._asks("mean") and self._asks("ratio"):
+            raise InvalidParameter("also must not name a mean and a ratio of expressions: a board has one expression")
+        if self.max_denominator is not None:
+            most = arguments.real("max_denominator", self.max_denominator, above=0, at_most=1e100)
+            object.__setattr__(self, "max_denominator", most)
+        for name in ("expression", "denominator"):
+            text = getattr(self, name)
+            if text is not None and (not isinstance(text, str) or not 0 < len(text) <= 1000):
+                raise InvalidParameter(f"{name} must be a text of at most 1,000 letters")
+
+    def of(self, metric: Metric) -> Board:
+        """The same board scored by one of its other metrics."""
+        return replace(self, metric=metric, also=(), **self._without(metric))
+
+    def _without(self, metric: str) -> dict[str, Any]:
+        """What the other metric does not take."""
+        takes = {
+            ("low", "high"): (*WITH_RANGE, *OF_EXPRESSIONS),
+            ("classes",): OF_CLASSES,
+            ("k",): ("top-k",),
+            ("expression",): OF_EXPRESSIONS,
+            ("denominator", "max_denominator"): ("ratio",),
+        }
+        unused = {name: None for names, metrics in takes.items() if metric not in metrics for name in names}
+        return unused | {"rule": "intervals", "step": None, "baseline": None}
 
     @property
     def range(self) -> tuple[float, float]:
         """The least and the greatest score."""
         if self.metric == "log-loss":
             return 0.0, -math.log(self.eps)
-        if self.metric == "mae":
+        if self.metric in ("kappa", "r2"):
+            return -1.0, 1.0
+        if self.metric in ("mae", "rmse", *OF_EXPRESSIONS):
             assert self.low is not None
             assert self.high is not None
-            return 0.0, self.high - self.low
+            return (self.low, self.high) if self.metric in OF_EXPRESSIONS else (0.0, self.high - self.low)
         return 0.0, 1.0
 
     @property
     def rising(self) -> bool:
         """Whether more is better."""
-        return self.metric in RISING
+        return self.greater_is_better if self.metric in OF_EXPRESSIONS else self.metric in RISING
+
+    @property
+    def counts(self) -> bool:
+        """Whether the score is a count of rows."""
+        return self.metric in COUNTS
 
     def check_schema(self, schema: Schema) -> None:
         """Refuse a board whose columns are not there, or not of a kind that it can score."""
@@ -162,10 +308,19 @@ class Board:
             raise InvalidParameter(
                 f"label of board {self.name!r} must be a number, a truth value or a text, got a {kind}"
             )
-        if self.metric == "mae" and kind not in ("integer", "number"):
-            raise InvalidParameter(f"label of board {self.name!r} must be a column of numbers for mae")
-        if self.metric in _BINARY:
+        numeric = self._asks(*WITH_RANGE)
+        if numeric is not None and kind not in ("integer", "number"):
+            raise InvalidParameter(f"label of board {self.name!r} must be a column of numbers for {numeric}")
+        if self._asks(*_BINARY) is not None:
             self.positive_as(kind)
+        takes = {one: _takes(one, kind) for one in (self.metric, *self.also)}
+        if len(set(takes.values())) > 1:
+            told = ", ".join(f"{one} takes a {what}" for one, what in takes.items())
+            raise InvalidParameter(f"also of board {self.name!r} must name metrics of the same predictions: {told}")
+        fits: Any = {"boolean": bool, "integer": int, "text": str}.get(kind)
+        for one in self.classes or ():
+            if fits is None or not isinstance(one, fits) or (isinstance(one, bool) and kind != "boolean"):
+                raise InvalidParameter(f"classes of board {self.name!r} must be values of its label, a {kind}")
 
     def check_sample(self, sample: Sample) -> None:
         """Refuse a board that does not fit the columns, or whose label has more classes than it says what to do with.
@@ -191,7 +346,7 @@ class Board:
     def lacks_positive(self, schema: Schema) -> bool:
         """Whether the positive label is 1 by default, and the columns do not say that labels are 0 and 1."""
         column = schema[self.label]
-        if self.metric not in _BINARY or self.positive is not None or column.kind not in ("integer", "number"):
+        if self._asks(*_BINARY) is None or self.positive is not None or column.kind not in ("integer", "number"):
             return False
         return column.values is None or not set(column.values) <= {0, 1}
 
@@ -207,7 +362,8 @@ class Board:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back exactly."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return plain | {"classes": None if self.classes is None else list(self.classes), "also": list(self.also)}
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
@@ -219,6 +375,15 @@ class Board:
         if missing:
             raise InvalidParameter(f"a board must have {', '.join(missing)}")
         return cls(**plain)
+
+
+def _takes(metric: str, label: str) -> str:
+    """What kind of value a metric takes as a prediction, by what a label is."""
+    if metric in ("log-loss", "brier"):
+        return "probability"
+    if metric in ("auc", *WITH_RANGE) or (metric in OF_EXPRESSIONS and label == "integer"):
+        return "number"
+    return "text of labels" if metric == "top-k" else label
 
 
 def checked_boards(given: Any) -> tuple[Board, ...] | None:

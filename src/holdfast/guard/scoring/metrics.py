@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.bounds.one_question.known_predictions import auc_known_scores, f1_known_predictions, unlike_rows
-from holdfast.bounds.one_question.means import MEAN_FAMILIES, Side, clopper_pearson, two_sample_u
+from holdfast.bounds.one_question.means import MEAN_FAMILIES, Side, clopper_pearson, kl, two_sample_u
 from holdfast.core.copying import NoCopy
 from holdfast.data.statistics import UNIT
 from holdfast.data.values import Summary
@@ -20,6 +20,7 @@ from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard.scoring.board import MEANS, Board
 from holdfast.holdout.intervals.mean import ROOM, MeanInterval
 from holdfast.holdout.intervals.procedure import OnRows
+from holdfast.holdout.metrics.means import ratio_of_means
 from holdfast.holdout.questions import Guess, MeanQuestion, check_procedure
 from holdfast.holdout.transcript import Outcome
 
@@ -47,6 +48,8 @@ class Metric(ABC):
     """What is public about a board's metric on `n` rows."""
 
     description: str = ""
+    drawn: bool = False
+    """Whether its interval holds for rows that are drawn from one population only, and not for known rows."""
 
     def share(self, log_share: float) -> float:
         """The share that an interval is computed at."""
@@ -82,7 +85,7 @@ class MeanMetric(Metric):
 
     def __init__(self, board: Board, n: int) -> None:
         super().__init__(board, n)
-        self.binary = board.metric == "accuracy"
+        self.binary = board.counts
         self.description = "clopper-pearson" if self.binary else "kl"
         self._question = MeanQuestion("score", "auto", None, self.low, self.high, self.binary, n)
 
@@ -101,7 +104,8 @@ class MeanMetric(Metric):
         if self.binary:
             sums = Summary(self.n, 0.0, 1.0, float(total), float(total), True)
         else:
-            sums = Summary(self.n, self.low, self.high, self.high * (total / UNIT), math.nan, False)
+            value = self.n * self.low + (self.high - self.low) * (total / UNIT)
+            sums = Summary(self.n, self.low, self.high, value, math.nan, False)
         return HiddenScore(sums.mean, lambda share: self.interval.of(sums, share), sums)
 
     def check(self, found: HiddenScore, guess: float, tolerance: float | None, log_share: float) -> Outcome:
@@ -145,8 +149,13 @@ class PairMetric(Metric):
 
     def read(self, measured: Measured) -> HiddenScore:
         """The score and its interval."""
-        limits = OnRows(self.low, self.high, self.n, self.description, self.limits(measured))
-        return HiddenScore(self.score(measured), limits.interval)
+        rows = self.procedure(measured)
+        return HiddenScore(self.score(measured), rows.interval)
+
+    def procedure(self, measured: Measured) -> OnRows:
+        """The score with its interval at any share. Secret."""
+        limits, value = self.limits(measured), self.score(measured)
+        return OnRows(self.low, self.high, self.n, self.description, limits, value)
 
     def check(self, found: HiddenScore, guess: float, tolerance: float | None, log_share: float) -> Outcome:
         """A pass shows the guess, a failure both ends, rounded outward."""
@@ -245,6 +254,222 @@ class F1(PairMetric):
         return self.limits((predicted, hits, missed))(log_share, "both")
 
 
+class RootError(PairMetric):
+    """The root of the mean squared error: that of the ends of the mean's interval."""
+
+    description = "RMSE (root of a KL interval)"
+
+    def score(self, measured: Measured) -> float:
+        """The root of the mean."""
+        return self.high * math.sqrt(measured[0] / (UNIT * self.n))
+
+    def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
+        """The root is monotone."""
+        mean = measured[0] / (UNIT * self.n)
+
+        def ends(log_share: float, side: Side) -> tuple[float, float]:
+            found = kl(mean, self.n, log_share, side=side)
+            hair = 1e-9 * self.high
+            return self.high * math.sqrt(found.low) - hair, self.high * math.sqrt(found.high) + hair
+
+        return ends
+
+    def likely(self, guess: float, log_share: float) -> tuple[float, float]:
+        """Of a mean squared error that is the guess squared."""
+        return self.limits((round(UNIT * self.n * (guess / self.high) ** 2),))(log_share, "both")
+
+
+class Determined(PairMetric):
+    """The coefficient of determination by its parts: squared error, mean and second moment, a third of the share each.
+
+    Below -1 it counts as -1, so that it is bounded.
+    """
+
+    description = "R2 (its parts by KL intervals)"
+    drawn = True
+
+    def score(self, measured: Measured) -> float:
+        """One less the squared error as a part of the variance."""
+        error, mean, second = (one / (UNIT * self.n) for one in measured)
+        variance = second - (2 * mean - 1) ** 2  # in units of a quarter of the squared range
+        return max(-1.0, 1 - 4 * error / variance) if variance > 0 else -1.0
+
+    def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
+        """From an interval of each part; nothing is said where the variance may be 0."""
+        parts = [one / (UNIT * self.n) for one in measured]
+
+        def ends(log_share: float, _: Side) -> tuple[float, float]:
+            third = log_share - math.log(3)
+            error, mean, second = (kl(min(1.0, one), self.n, third) for one in parts)
+            off = sorted((abs(2 * mean.low - 1), abs(2 * mean.high - 1)))
+            nearest = 0.0 if mean.low <= 0.5 <= mean.high else off[0]
+            least, most = second.low - off[1] ** 2, second.high - nearest**2
+            lower = -1.0 if least <= 0 else max(-1.0, 1 - 4 * error.high / least)
+            upper = 1.0 if most <= 0 else max(-1.0, 1 - 4 * error.low / most)
+            return max(-1.0, lower - 1e-8), min(1.0, upper + 1e-8)
+
+        return ends
+
+    def likely(self, guess: float, log_share: float) -> tuple[float, float]:
+        """Labels that are spread evenly over the range."""
+        parts = min(1.0, (1 - guess) / 12), 0.5, 1 / 3
+        made = tuple(round(UNIT * self.n * one) for one in parts)
+        return self.limits(made)(log_share, "both")
+
+
+class Quotients(PairMetric):
+    """The ratio of two means of expressions."""
+
+    description = "ratio of means (KL)"
+
+    def score(self, measured: Measured) -> float:
+        """The ratio of the sums; the least score where the denominator is 0."""
+        over, below = measured
+        return self.low + (self.high - self.low) * over / below if below else self.low
+
+    def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
+        """Those of `holdfast.holdout.metrics.ratio`, which needs the two means alone."""
+        over, below = measured
+        return ratio_of_means(over / (UNIT * self.n), below / (UNIT * self.n), self.n, self.low, self.high)
+
+    def likely(self, guess: float, log_share: float) -> tuple[float, float]:
+        """Denominators of half their largest value."""
+        part = (guess - self.low) / (self.high - self.low)
+        made = round(UNIT * self.n * part / 2), round(UNIT * self.n / 2)
+        return self.limits(made)(log_share, "both")
+
+
+class OfClasses(PairMetric):
+    """A metric of the square of counts: rows of each class that are predicted as each; the last are other labels."""
+
+    drawn = True
+
+    @property
+    def count(self) -> int:
+        """How many classes are declared."""
+        return len(self.board.classes or ())
+
+    def square(self, measured: Measured) -> NDArray[np.int64]:
+        """The counts, one line an actual class."""
+        return np.array(measured, dtype=np.int64).reshape(self.count + 1, self.count + 1)
+
+    def likely(self, guess: float, log_share: float) -> tuple[float, float]:
+        """Classes of one size, and errors that go evenly to all others."""
+        many = self.count
+        right = guess + (1 - guess) / many if self.low < 0 else guess
+        rows = max(1, self.n // many)
+        square = np.zeros((many + 1, many + 1), dtype=np.int64)
+        for i in range(many):
+            square[i, i] = round(right * rows)
+            square[i, (i + 1) % many] += rows - square[i, i]
+        return self.limits(tuple(square.ravel().tolist()))(log_share, "both")
+
+
+class BalancedAccuracy(OfClasses):
+    """The mean of the classes' recalls: the narrower of two intervals, each at half of the share.
+
+    Given the actual classes of the rows, the score is a sum of independent terms, those of class `k` in
+    `[0, 1/(K n_k)]` (Hoeffding 1963, Theorem 2); and each recall is a share of its class's rows (Clopper-Pearson). A
+    class without rows may have any recall.
+    """
+
+    description = "balanced accuracy (Hoeffding and Clopper-Pearson, given the classes)"
+
+    def score(self, measured: Measured) -> float:
+        """The mean over the classes that have rows."""
+        square = self.square(measured)
+        rows = square[:-1].sum(axis=1)
+        right = np.diag(square)[:-1]
+        some = rows > 0
+        return float((right[some] / rows[some]).mean()) if some.any() else 0.0
+
+    def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
+        """Both, intersected."""
+        square, many = self.square(measured), self.count
+        pairs = [(int(square[i, i]), int(square[i].sum())) for i in range(many)]
+        some = [(right, rows) for right, rows in pairs if rows]
+        middle = math.fsum(right / rows for right, rows in some) / many
+        spread = math.sqrt(math.fsum(1 / rows for _, rows in some)) / many
+        absent = (many - len(some)) / many
+
+        def ends(log_share: float, side: Side) -> tuple[float, float]:
+            half = log_share - math.log(2)
+            tail = half - (math.log(2) if side == "both" else 0.0)
+            away = spread * math.sqrt(-tail / 2) * (1 + 1e-12)
+            each = [clopper_pearson(right, rows, half - math.log(many), side) for right, rows in some]
+            low = max(middle - away, math.fsum(one.low for one in each) / many - 1e-12)
+            high = min(middle + away, math.fsum(one.high for one in each) / many + 1e-12) + absent
+            return 0.0 if side == "upper" else max(0.0, low), 1.0 if side == "lower" else min(1.0, high)
+
+        return ends
+
+
+class MacroF1(OfClasses):
+    """The mean of the classes' F1: each is a function of a share of the rows that are of the class or predicted so."""
+
+    description = "macro F1 (Clopper-Pearson for each class, given the rows that count)"
+
+    def _counts(self, measured: Measured) -> list[tuple[int, int]]:
+        square = self.square(measured)
+        right, rows, named = np.diag(square), square.sum(axis=1), square.sum(axis=0)
+        return [(int(right[i]), int(rows[i] + named[i] - right[i])) for i in range(self.count)]
+
+    def score(self, measured: Measured) -> float:
+        """The mean of `2 J / (1 + J)`; 0 for a class that is nowhere."""
+        shares = [right / counted if counted else 0.0 for right, counted in self._counts(measured)]
+        return math.fsum(2 * share / (1 + share) for share in shares) / self.count
+
+    def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
+        """All classes at once, each at its part of the share."""
+        counts, many = self._counts(measured), self.count
+
+        def ends(log_share: float, side: Side) -> tuple[float, float]:
+            each = log_share - math.log(many)
+            shares = [clopper_pearson(*pair, each, side)[:2] if pair[1] else (0.0, 1.0) for pair in counts]
+            low, high = (math.fsum(2 * one[end] / (1 + one[end]) for one in shares) / many for end in (0, 1))
+            return max(0.0, low - 1e-12), min(1.0, high + 1e-12)
+
+        return ends
+
+
+class Kappa(OfClasses):
+    """Cohen's kappa by its parts, half of the share each: agreement, and agreement by chance.
+
+    That label and prediction of two different rows agree is a U-statistic of order two with values in [0, 1], so
+    Hoeffding's bound (1963, section 5b) holds with half as many rows. Kappa rises in the first part and falls in the
+    second.
+    """
+
+    description = "kappa (Clopper-Pearson, and Hoeffding's bound of a U-statistic)"
+
+    def _parts(self, measured: Measured) -> tuple[int, float]:
+        square = self.square(measured)
+        agree = int(np.diag(square)[:-1].sum())
+        rows, named = square.sum(axis=1)[:-1], square.sum(axis=0)[:-1]
+        pairs = int((rows.astype(object) * named.astype(object)).sum()) - agree
+        return agree, pairs / max(1, self.n * (self.n - 1))
+
+    def score(self, measured: Measured) -> float:
+        """By its two parts; 0 where chance alone would agree everywhere."""
+        agree, chance = self._parts(measured)
+        return max(-1.0, 1 - (1 - agree / self.n) / (1 - chance)) if chance < 1 else 0.0
+
+    def limits(self, measured: Measured) -> Callable[[float, Side], tuple[float, float]]:
+        """From both parts."""
+        agree, chance = self._parts(measured)
+
+        def ends(log_share: float, _: Side) -> tuple[float, float]:
+            half = log_share - math.log(2)
+            near = clopper_pearson(agree, self.n, half)
+            away = math.sqrt((math.log(2) - half) / (2 * max(1, self.n // 2))) * (1 + 1e-12)
+            low, high = max(0.0, chance - away), min(1.0, chance + away)
+            upper = 1.0 if low >= 1 else 1 - (1 - near.high) / (1 - low)
+            lower = -1.0 if high >= 1 else 1 - (1 - near.low) / (1 - high)
+            return max(-1.0, lower), max(-1.0, min(1.0, upper))
+
+        return ends
+
+
 def _classes(measured: Measured) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows of either class at each score, scores rising."""
     half = len(measured) // 2
@@ -276,4 +501,14 @@ def metric_of(board: Board, n: int) -> Metric:
     """
     if board.metric in MEANS:
         return MeanMetric(board, n)
-    return Area(board, n) if board.metric == "auc" else F1(board, n)
+    pairs: dict[str, type[PairMetric]] = {
+        "auc": Area,
+        "f1": F1,
+        "rmse": RootError,
+        "r2": Determined,
+        "ratio": Quotients,
+        "balanced-accuracy": BalancedAccuracy,
+        "macro-f1": MacroF1,
+        "kappa": Kappa,
+    }
+    return pairs[board.metric](board, n)

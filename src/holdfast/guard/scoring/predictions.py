@@ -143,7 +143,7 @@ def columns_of(given: Any, keys: Any, key: str) -> Mapping[Any, Any]:
     if hasattr(given, "index") and hasattr(given, "to_numpy"):  # a series of pandas, whose index are the keys
         return {"keys": _column(given.index), "predictions": _column(given)}
     raise InvalidParameter(
-        "predictions must be a mapping of row keys to predictions, a frame, the path of a file, or a list beside keys="
+        "predictions must be a mapping of row keys to predictions, a frame, the path of a file, or a list with keys="
     )
 
 

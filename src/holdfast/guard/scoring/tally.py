@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.data.expressions import Expression, expression, numpy_columns
 from holdfast.data.fingerprint import Held, Texts
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Column, Kind, Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
-from holdfast.guard.scoring.board import Board
+from holdfast.guard.scoring.board import OF_CLASSES, Board
 from holdfast.guard.scoring.predictions import Predictions, predictions
+
+PREDICTION = "prediction"
+"""What an expression calls the prediction."""
 
 # --- Tally ------------------------------------------------------------------------------------------------------------
 
@@ -59,11 +63,25 @@ class Tally(ABC):
     def _add(self, sums: NDArray[np.int64], places: NDArray[np.intp], labels: Held) -> None: ...
 
 
-class Hits(Tally):
-    """Rows whose prediction is their label; a row without a prediction or a label is none."""
+class RowTally(Tally):
+    """A metric that is a mean of one whole number a row: 0 or 1 for a count, steps of `2**-30` for a loss."""
 
     def _add(self, sums: NDArray[np.int64], places: NDArray[np.intp], labels: Held) -> None:
-        sums[0] += int(np.count_nonzero(same(self.given, places, labels)))
+        sums[0] += int(self._values(places, labels).sum(dtype=np.int64))
+
+    def values(self, keys: Held, labels: Held) -> NDArray[np.int64]:
+        """The number of each row of a batch. Secret."""
+        return self._values(self.given.places(keys), labels)
+
+    @abstractmethod
+    def _values(self, places: NDArray[np.intp], labels: Held) -> NDArray[np.int64]: ...
+
+
+class Hits(RowTally):
+    """Rows whose prediction is their label; a row without a prediction or a label is none."""
+
+    def _values(self, places: NDArray[np.intp], labels: Held) -> NDArray[np.int64]:
+        return same(self.given, places, labels).astype(np.int64)
 
 
 class Positives(Tally):
@@ -86,7 +104,7 @@ class Positives(Tally):
         sums[2] += int(np.count_nonzero(~predicted & positive))
 
 
-class ProbabilityLoss(Tally):
+class ProbabilityLoss(RowTally):
     """A loss of a probability: one table of whole steps for positive labels and one for the others."""
 
     @staticmethod
@@ -110,13 +128,13 @@ class ProbabilityLoss(Tally):
             if_zero = np.array([-math.log1p(-share) / most for share in clipped])
         self._table = np.stack([_steps(if_zero), _steps(if_one)])
 
-    def _add(self, sums: NDArray[np.int64], places: NDArray[np.intp], labels: Held) -> None:
+    def _values(self, places: NDArray[np.intp], labels: Held) -> NDArray[np.int64]:
         steps = self._table[equal(labels, self._positive).astype(np.intp), places]
         missing = _missing(labels)
-        sums[0] += int((steps if missing is None else np.where(missing, UNIT, steps)).sum(dtype=np.int64))
+        return np.asarray(steps if missing is None else np.where(missing, UNIT, steps), dtype=np.int64)
 
 
-class AbsoluteError(Tally):
+class AbsoluteError(RowTally):
     """The distance of prediction and label, both clipped to the declared range."""
 
     @staticmethod
@@ -132,14 +150,158 @@ class AbsoluteError(Tally):
         self._scale = UNIT / (self._high - self._low)
         self._clipped = np.append(np.clip(self.given.values, self._low, self._high), 0.0)
 
-    def _add(self, sums: NDArray[np.int64], places: NDArray[np.intp], labels: Held) -> None:
+    def _values(self, places: NDArray[np.intp], labels: Held) -> NDArray[np.int64]:
         missing = _missing(labels)
         values = np.asarray(labels[0]).astype(np.float64)
         values = np.clip(values if missing is None else np.where(missing, self._low, values), self._low, self._high)
         steps = np.minimum(np.floor(np.abs(self._clipped[places] - values) * self._scale), UNIT).astype(np.int64)
         worst = places == len(self.given)
         steps[worst if missing is None else worst | missing] = UNIT
-        sums[0] += int(steps.sum(dtype=np.int64))
+        return steps
+
+
+class SquaredError(AbsoluteError):
+    """The squared distance of prediction and label, both clipped to the declared range."""
+
+    def _values(self, places: NDArray[np.intp], labels: Held) -> NDArray[np.int64]:
+        part = super()._values(places, labels) / UNIT
+        return np.minimum(np.floor(part * part * UNIT), UNIT).astype(np.int64)
+
+
+class Parts(SquaredError):
+    """For R²: squared errors, labels, and squared distances of labels from the middle, each in steps of its range."""
+
+    @property
+    def places(self) -> int:
+        """Three sums."""
+        return 3
+
+    def _add(self, sums: NDArray[np.int64], places: NDArray[np.intp], labels: Held) -> None:
+        values = np.clip(np.asarray(labels[0]).astype(np.float64), self._low, self._high)
+        part = (values - self._low) / (self._high - self._low)
+        sums[0] += int(self._values(places, labels).sum(dtype=np.int64))
+        sums[1] += int(np.floor(part * UNIT).astype(np.int64).sum())
+        sums[2] += int(np.floor((2 * part - 1) ** 2 * UNIT).astype(np.int64).sum())
+
+
+class Classes(Tally):
+    """How many rows of each declared class are predicted as each; the last line and column are all other labels."""
+
+    def __init__(self, board: Board, schema: Schema, given: Any) -> None:
+        super().__init__(board, schema, given)
+        self._classes = list(board.classes or ())
+        predicted = np.full(len(self.given.values) + 1, len(self._classes), dtype=np.int64)
+        for place, one in enumerate(self._classes):
+            predicted[:-1][self.given.values == one] = place
+        self._predicted = predicted
+
+    @property
+    def places(self) -> int:
+        """A square of counts."""
+        return (len(self._classes) + 1) ** 2
+
+    def _add(self, sums: NDArray[np.int64], places: NDArray[np.intp], labels: Held) -> None:
+        count = len(self._classes) + 1
+        actual = np.full(len(places), count - 1, dtype=np.int64)
+        for place, one in enumerate(self._classes):
+            actual[equal(labels, one)] = place
+        sums[:-1] += np.bincount(actual * count + self._predicted[places], minlength=count * count)
+
+
+class Among(RowTally):
+    """Rows whose label is one of the few that were predicted, a text such as `cat|dog`."""
+
+    @staticmethod
+    def kind(board: Board, label: Kind) -> Kind:
+        """A text."""
+        return "text"
+
+    def __init__(self, board: Board, schema: Schema, given: Any) -> None:
+        super().__init__(board, schema, given)
+        named = [text.split("|") for text in self.given.values]
+        most = board.k or 1
+        if max(map(len, named)) > most:
+            raise InvalidParameter(f"predictions must name at most {most} labels each, with | between them")
+        self._named = np.full((len(named) + 1, most), None, dtype=object)
+        for place, labels in enumerate(named):
+            self._named[place, : len(labels)] = labels
+
+    def _values(self, places: NDArray[np.intp], labels: Held) -> NDArray[np.int64]:
+        values, missing = labels
+        texts = values.distinct if isinstance(values, Texts) else values.tolist()
+        spelled = [str(one).lower() if isinstance(one, bool) else str(one) for one in texts]
+        column = np.array(spelled, dtype=object)
+        column = column[values.codes] if isinstance(values, Texts) else column
+        hit = (self._named[places] == column[:, None]).any(axis=1)
+        return np.asarray(hit if missing is None else hit & ~missing, dtype=np.int64)
+
+
+class Expressed(RowTally):
+    """The value of an expression over prediction and label, clipped to the declared range; null is the worst."""
+
+    def __init__(self, board: Board, schema: Schema, given: Any) -> None:
+        super().__init__(board, schema, given)
+        assert board.low is not None
+        assert board.high is not None
+        self._low, self._high = board.low, board.high
+        kind = self.kind(board, self.label.kind)
+        self._columns = Schema([replace(self.label, nullable=False), Column(PREDICTION, kind, nullable=True)])
+        self._expression = self._read("expression")
+
+    @staticmethod
+    def kind(board: Board, label: Kind) -> Kind:
+        """A number where labels are numbers."""
+        return "number" if label in ("integer", "number") else label
+
+    def _read(self, name: str) -> Expression:
+        made = expression(getattr(self.board, name), self._columns)
+        if made.kind not in ("number", "integer", "boolean"):
+            raise InvalidParameter(f"{name} of board {self.board.name!r} must be a number or a condition")
+        return made
+
+    def _worst(self) -> float:
+        return self._low if self.board.greater_is_better else self._high
+
+    def _evaluated(self, made: Expression, places: NDArray[np.intp], labels: Held, null: float) -> NDArray[np.float64]:
+        values, missing = labels
+        held = np.array(values.distinct, dtype=object)[values.codes] if isinstance(values, Texts) else values
+        absent = places == len(self.given)
+        predicted = self.given.values[np.where(absent, 0, places)]
+        columns = {
+            self.label.name: numpy_columns.read(self._columns[self.label.name], held, missing),
+            PREDICTION: numpy_columns.read(self._columns[PREDICTION], predicted, absent),
+        }
+        found = numpy_columns.evaluate(made, columns, len(places))
+        numbers = found.array.astype(np.float64)
+        return numbers if found.null is None else np.where(found.null, null, numbers)
+
+    def _values(self, places: NDArray[np.intp], labels: Held) -> NDArray[np.int64]:
+        values = np.clip(self._evaluated(self._expression, places, labels, self._worst()), self._low, self._high)
+        return np.floor((values - self._low) / (self._high - self._low) * UNIT).astype(np.int64)
+
+
+class Quotient(Expressed):
+    """Two expressions: the denominator in steps of its largest value, and the numerator above its least likewise."""
+
+    @property
+    def places(self) -> int:
+        """Two sums."""
+        return 2
+
+    def __init__(self, board: Board, schema: Schema, given: Any) -> None:
+        super().__init__(board, schema, given)
+        assert board.max_denominator is not None
+        self._most = board.max_denominator
+        self._denominator = self._read("denominator")
+
+    def _add(self, sums: NDArray[np.int64], places: NDArray[np.intp], labels: Held) -> None:
+        den = np.clip(self._evaluated(self._denominator, places, labels, self._most), 0.0, self._most)
+        num = self._evaluated(self._expression, places, labels, math.nan)
+        num = np.clip(np.where(np.isnan(num), self._worst() * den, num), self._low * den, self._high * den)
+        over = (num - self._low * den) / (self._high - self._low)
+        below = np.floor(den / self._most * UNIT).astype(np.int64)
+        sums[0] += int(np.minimum(np.floor(over / self._most * UNIT).astype(np.int64), below).sum())
+        sums[1] += int(below.sum())
 
 
 class Ranks(Tally):
@@ -179,7 +341,18 @@ def prediction_kind(board: Board, label: Kind) -> Kind:
 
 
 def _tally_of(board: Board) -> type[Tally]:
-    made: dict[str, type[Tally]] = {"accuracy": Hits, "f1": Positives, "auc": Ranks, "mae": AbsoluteError}
+    made: dict[str, type[Tally]] = {
+        "accuracy": Hits,
+        "f1": Positives,
+        "auc": Ranks,
+        "mae": AbsoluteError,
+        "rmse": SquaredError,
+        "r2": Parts,
+        "top-k": Among,
+        "mean": Expressed,
+        "ratio": Quotient,
+        **dict.fromkeys(OF_CLASSES, Classes),
+    }
     return made.get(board.metric, ProbabilityLoss)
 
 

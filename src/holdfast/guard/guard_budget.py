@@ -19,8 +19,8 @@ from holdfast.bounds.numerics.exact import down
 from holdfast.core import arguments
 from holdfast.errors import GuaranteeUnavailable
 from holdfast.guard.policy import Policy
-from holdfast.guard.questions.mean import planned_answers
-from holdfast.guard.state import GuardState
+from holdfast.guard.questions.planned import answers_of
+from holdfast.guard.state import GuardState, PooledState
 from holdfast.holdout.error_budget import Course, ErrorBudget
 from holdfast.inference.after_looking.record import AfterLooking
 
@@ -37,7 +37,9 @@ _LEAST = -660.0
 class GuardBudget:
     """Shares of the failure probability for a guard over `n` rows; public, a function of policy and course.
 
-    `analyst` is whose history it is where histories are separate; then the budget is that analyst's part.
+    `analyst` is whose history it is where histories are separate; then the budget is that analyst's part. `others` is
+    what was shown of the epochs after the first, where the budget is that of a question about all of them
+    (docs/epochs.md): their prior weights are multiplied.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class GuardBudget:
     n: int
     policy: Policy
     analyst: str | None = None
+    others: tuple[Course, ...] = ()
 
     @cached_property
     def budget(self) -> ErrorBudget:
@@ -82,7 +85,7 @@ class GuardBudget:
         """`ln Q`, the prior weight of all that noiseless questions have shown; with its class where that is needed."""
         if not self.policy.has_looks:
             return 0.0
-        log_prior = self.budget.log_prior(course)
+        log_prior = self.budget.log_prior(course) + sum(map(self.budget.log_prior, self.others))
         if not self.by_class:
             return log_prior
         power = math.ceil(-log_prior / math.log(2) - 1e-12) if log_prior < 0 else 0
@@ -105,7 +108,7 @@ class GuardBudget:
         if part <= 0:
             return -math.inf
         log_share = self.budget.log_beta + math.log(part) + self.log_prior(course if prior is None else prior) - 1e-12
-        if self.policy.privacy is None:
+        if self.policy.privacy is None or self.policy.answers == "means":  # a plan has intervals of its own
             return log_share
         place, log_weight = self._cap_place(spent)
         return self._after_privacy(log_share + math.log1p(-NOISE_PART) + log_weight - 1e-12, place)
@@ -187,7 +190,7 @@ class GuardBudget:
 
     def _cap(self, place: int) -> Cost:
         if self.policy.answers == "means":
-            return GDP(planned_answers(self.n, self.policy.questions or 1, self.policy.confidence, self.policy.plan).mu)
+            return GDP(answers_of(self.policy, self.n).mu)
         match self.policy.quota(self.analyst):
             case PureDP(epsilon):
                 return PureDP(math.ldexp(epsilon, place))
@@ -228,6 +231,11 @@ class GuardBudget:
 
     def require(self, log_share: float) -> float:
         """The share itself, or an error where nothing is left of it."""
+        if log_share == -math.inf and not self.budget.explore:
+            raise GuaranteeUnavailable(
+                "no interval before the final: the policy keeps all of the failure probability for it (final=1); ask "
+                "`best` for a name alone, or the final"
+            )
         if log_share == -math.inf:
             raise GuaranteeUnavailable(
                 "no interval is left at this point of the run: the failed checks and the privacy cap together leave no "
@@ -258,6 +266,8 @@ def budget_of(state: GuardState, analyst: str | None = None) -> GuardBudget:
 
     Where histories are together it is the same for every analyst.
     """
+    if isinstance(state, PooledState):  # it changes with every answer
+        return GuardBudget(state.explored, state.policy, None, state.others)
     whose = analyst if state.policy.histories == "separate" else None
     name = state.explored, state.policy_name, whose
     budget = _budgets.get(name)  # looked up once: another thread may clear them meanwhile

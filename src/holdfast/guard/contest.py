@@ -1,0 +1,517 @@
+"""A contest on a board: where it stands, what the host should know in time, and the result of each final.
+
+A contest has an exploring phase, in which its board shows scores by its rule, and finals on reserved rows, one for each
+phase. All of it is in the ledger, so everything here is read from there and is public to whoever reaches the guard.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Self
+
+from holdfast.errors import InvalidParameter
+from holdfast.guard.guard_budget import budget_of
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.receipts import Receipt
+from holdfast.guard.ledger.transaction import View
+from holdfast.guard.questions.contest_final import finalists
+from holdfast.guard.questions.words import number
+from holdfast.guard.scoring.board import Board, chosen
+from holdfast.guard.scoring.metrics import metric_of
+from holdfast.guard.state import GuardState, read_account
+from holdfast.holdout.error_budget import Course
+
+WARN_BELOW = 0.2
+"""The host is warned where no more than this part of the questions or of the failures is left, or one."""
+WARN_WIDER = 2.0
+"""The host is warned where a score is as much less sharp than at the beginning."""
+
+# --- Results ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ContestPlace:
+    """One submission in the result of a final.
+
+    Attributes
+    ----------
+    label, analyst, name, sequence
+        What it is called in the result, whose it is, its own name and its entry.
+    value, interval
+        Its exact score on the reserved rows, and the interval that holds together with all others.
+    rank : (int, int)
+        The best and the worst rank that it can have.
+    better_than : int
+        How many others it is certainly better than.
+    shown : float or None
+        The score that was shown for it before the final.
+    """
+
+    label: str
+    analyst: str
+    name: str
+    sequence: int
+    value: float | None
+    interval: tuple[float, float]
+    rank: tuple[int, int]
+    better_than: int
+    shown: float | None
+
+    @property
+    def rank_text(self) -> str:
+        """The ranks that it can have, in words."""
+        return "–".join(str(end) for end in dict.fromkeys(self.rank))
+
+
+@dataclass(frozen=True)
+class ContestResult:
+    """The result of one final of a contest. Everything that it claims holds at once with its confidence.
+
+    Attributes
+    ----------
+    board, metric, rising
+        The board, what it scores by, and whether more is better.
+    phase, phases
+        Which final it was, and how many there are.
+    n, confidence
+        The reserved rows that it was decided on, and the confidence of the whole guard.
+    places : tuple of ContestPlace
+        Best score first.
+    better : tuple of (str, str)
+        Pairs of labels of which the first is certainly better than the second.
+    certified : bool
+        False after a steward's override, or where another guard has some of the same rows.
+    assumption : str
+        What it assumes.
+    also : mapping
+        By further metrics of the board: exact values and intervals by label, which hold with all the rest.
+    time, dataset, sequence, hash
+        When it was made, and the ledger's entry that holds it.
+    receipt : mapping or None
+        The server's signature over that entry, where the ledger is signed. `holdfast verify` checks it.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> rows = {"id": list(range(4000)), "rich": [i % 4 == 0 for i in range(4000)]}
+    >>> board = hf.guard.Board("income", key="id", label="rich", metric="accuracy", rule="open")
+    >>> guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(boards=[board], reserve=0.5, final=1.0))
+    >>> for who, says in (("ann", False), ("bob", True)):
+    ...     _ = guard.ask(hf.guard.score("income", dict.fromkeys(range(4000), says)), analyst=who)
+    >>> _ = guard.ask(hf.guard.contest_final("income"), analyst="host")
+    >>> (result,) = guard.contest("income").results
+    >>> [(place.label, place.rank) for place in result.places], result.better
+    ([('ann', (1, 1)), ('bob', (2, 2))], (('ann', 'bob'),))
+    """
+
+    board: str
+    metric: str
+    rising: bool
+    phase: int
+    phases: int
+    n: int
+    confidence: float
+    places: tuple[ContestPlace, ...]
+    better: tuple[tuple[str, str], ...]
+    certified: bool
+    assumption: str
+    time: str
+    dataset: str
+    sequence: int
+    hash: str
+    also: Mapping[str, Any] = field(default_factory=dict)
+    receipt: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of submissions there are."""
+        return len(self.places) * (len(self.places) - 1) // 2
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        for place in self.places:
+            value = "no score" if place.value is None else number(place.value)
+            low, high = place.interval
+            lines.append(f"{place.rank_text:>7}  {value} in [{low:.4g}, {high:.4g}]  {place.label}")
+        return "\n".join(lines)
+
+    @property
+    def summary(self) -> str:
+        """The result in one or two sentences."""
+        first = self.places[0]
+        rivals = [place for place in self.places[1:] if (first.label, place.label) not in set(self.better)]
+        lead = f"{first.label} has the best score on {self.n:,} reserved rows"
+        if len(self.places) == 1:
+            return f"{lead}, and is alone."
+        if not rivals:
+            return f"{lead} and is certainly better than all others."
+        names = ", ".join(place.label for place in rivals[:3]) + (" and others" if len(rivals) > 3 else "")
+        told = f"{len(self.better)} of {self.pairs} pairs are told apart"
+        return f"{lead}. It cannot be told apart from {names}. {told}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back exactly."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain["places"] = [
+            {name: getattr(place, name) for name in place.__dataclass_fields__}
+            | {"interval": list(place.interval), "rank": list(place.rank)}
+            for place in self.places
+        ]
+        plain["better"] = [list(pair) for pair in self.better]
+        plain["receipt"] = None if self.receipt is None else dict(self.receipt)
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Read a result back."""
+        try:
+            places = tuple(
+                ContestPlace(**{**one, "interval": tuple(one["interval"]), "rank": tuple(one["rank"])})
+                for one in plain["places"]
+            )
+            better = tuple((str(first), str(second)) for first, second in plain["better"])
+            return cls(**{**plain, "places": places, "better": better})
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidParameter("a contest's result must be what `to_dict` wrote") from error
+
+    def to_html(self) -> str:
+        """One page that needs nothing else: the places, who is certainly better than whom, and the signature."""
+        return _page(self)
+
+
+def result_of(entry: Entry, state: GuardState, ledger: Ledger) -> ContestResult:
+    """The result that an answered final holds."""
+    answer, details = entry.body["answer"], entry.body["answer"]["details"]
+    winners = Counter(first for first, _ in details["better"])
+    rising, values = details["rising"], answer["value"]
+    places = [
+        ContestPlace(
+            one["label"],
+            one["analyst"],
+            one["name"],
+            one["sequence"],
+            values[one["label"]],
+            tuple(answer["interval"][one["label"]]),
+            tuple(details["ranks"][one["label"]]),
+            winners[one["label"]],
+            one["shown"],
+        )
+        for one in details["finalists"]
+    ]
+
+    def order(place: ContestPlace) -> tuple[bool, float, int]:
+        value = place.value
+        return value is None, 0.0 if value is None else -value if rising else value, place.sequence
+
+    return ContestResult(
+        details["board"],
+        details["metric"],
+        rising,
+        details["phase"],
+        details["phases"],
+        details["n"],
+        state.policy.confidence,
+        tuple(sorted(places, key=order)),
+        tuple((first, second) for first, second in details["better"]),
+        answer["guarantee"]["certified"] and not state.doubt(entry.sequence),
+        answer["guarantee"]["assumption"],
+        entry.time,
+        entry.dataset,
+        entry.sequence,
+        entry.hash,
+        details["also"],
+        None if ledger.key is None else Receipt.of(entry, ledger.key).to_dict(),
+    )
+
+
+# --- Where a contest stands -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Where a contest stands.
+
+    Attributes
+    ----------
+    board : Board
+        The board.
+    phase, phases : int
+        The phase that is on, counted from 1, and how many finals there are; `phase` is `phases + 1` after the last.
+    explored, reserved : int and tuple of int
+        The rows that scores are shown of, and those of each final.
+    submissions, participants : int
+        How many submissions there were, and of how many participants.
+    without_score : int
+        How many of them were taken without showing a score, because there was no room.
+    finalists : tuple of str
+        The labels of what would take part in a final now.
+    half_width : float or None
+        How sharp a score in the middle of the range would be now; None where none is shown, or none is certified.
+    questions_left, failures_left : int or None
+        What is left until scores are not shown any more, where that is limited.
+    warnings : tuple of str
+        What the host should know while there is room.
+    results : tuple of ContestResult
+        The finals so far.
+    """
+
+    board: Board
+    phase: int
+    phases: int
+    explored: int
+    reserved: tuple[int, ...]
+    submissions: int
+    participants: int
+    without_score: int
+    finalists: tuple[str, ...]
+    half_width: float | None
+    questions_left: int | None
+    failures_left: int | None
+    warnings: tuple[str, ...]
+    results: tuple[ContestResult, ...]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last final was held."""
+        return self.phase > self.phases
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back exactly."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        lists = {name: list(plain[name]) for name in ("reserved", "finalists", "warnings")}
+        return plain | lists | {"board": self.board.to_dict(), "results": [one.to_dict() for one in self.results]}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Read it back."""
+        try:
+            lists = {name: tuple(plain[name]) for name in ("reserved", "finalists", "warnings")}
+            results = tuple(ContestResult.from_dict(one) for one in plain["results"])
+            return cls(**{**plain, **lists, "board": Board.from_dict(plain["board"]), "results": results})
+        except (KeyError, TypeError) as error:
+            raise InvalidParameter("a contest must be what `to_dict` wrote") from error
+
+
+def contest(ledger: Ledger, board: str | None = None) -> Contest:
+    """Read where a contest stands off its ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        `guard.ledger`.
+    board : str, optional
+        The name of its board; may be left out where there is one.
+
+    Returns
+    -------
+    Contest
+        Time: one reading of the ledger.
+
+    Raises
+    ------
+    InvalidParameter
+        There is no such board, or no rows are reserved for its final.
+    """
+    state = ledger.look(GuardState.of)
+    named = chosen(state.policy.boards, board)
+    if not state.policy.has_contest:
+        raise InvalidParameter(
+            f"board must be one with a final, and {named.name!r} has none: open a guard with reserve for a contest"
+        )
+    entries = [entry for entry in ledger.entries(1) if entry.kind == "answered"]
+    finals = [entry for entry in entries if entry.body["question"]["kind"] == "contest_final"]
+    mine = [entry for entry in finals if entry.body["question"]["board"] == named.name]
+    asked = [entry for entry in entries if entry.body["question"]["kind"] == "score"]
+    sent = [entry for entry in asked if entry.body["question"]["board"] == named.name]
+    return ledger.look(lambda view: _stands(view, state, named, entries, sent, mine, ledger))
+
+
+def _stands(
+    view: View,
+    state: GuardState,
+    board: Board,
+    entries: list[Entry],
+    sent: list[Entry],
+    finals: list[Entry],
+    ledger: Ledger,
+) -> Contest:
+    policy, whole = state.policy, read_account(view.account, state.policy)[1]
+    progress, most = whole.progress, policy.most_questions()
+    phases = len(policy.reserve_parts)
+    questions = None if most is None or board.rule == "open" else max(0, most - progress.admitted)
+    failures = None if policy.failures is None else max(0, policy.failures - progress.failed)
+    now, then = (_half_width(state, board, course) for course in (progress.course, Course()))
+    ended = progress.finals >= phases
+    over = progress.finals > 0 or (policy.failures is not None and progress.failed > policy.failures)
+    warnings = [] if ended else _warnings(state, board, questions, failures, now, then, over)
+    return Contest(
+        board,
+        progress.finals + 1,
+        phases,
+        state.explored,
+        tuple(state.sizes[1:]),
+        len(sent),
+        len({entry.analyst for entry in sent}),
+        sum(entry.body["answer"]["details"].get("shown") is False for entry in sent),
+        tuple(one.label for one in finalists(view, entries, board)),
+        None if over or ended else now,
+        questions,
+        failures,
+        tuple(warnings),
+        tuple(result_of(entry, state, ledger) for entry in finals),
+    )
+
+
+def _half_width(state: GuardState, board: Board, course: Course) -> float | None:
+    """How sharp a score in the middle of the range is; None where none is shown or certified."""
+    share = budget_of(state).log_share(course)
+    if board.rule == "open" or share == -math.inf:
+        return None
+    metric = metric_of(board, state.explored)
+    return metric.half_width(None, metric.share(share))
+
+
+def _warnings(
+    state: GuardState,
+    board: Board,
+    questions: int | None,
+    failures: int | None,
+    now: float | None,
+    then: float | None,
+    over: bool,
+) -> list[str]:
+    """What the host should know, most urgent first."""
+    still = "Submissions are still taken for the final."
+    if over or (board.rule != "open" and (questions == 0 or now is None)):
+        return [f"Scores are not shown any more: there is no room left to show one. {still}"]
+    said = []
+    most, planned = state.policy.failures, state.policy.most_questions()
+    if failures is not None and most is not None and failures <= max(1, WARN_BELOW * most):
+        said.append(
+            f"{failures} of {most} failed claims are left. After that no score is shown. {still} Hold the final, or "
+            "publish a baseline that first submissions can claim."
+        )
+    if questions is not None and planned is not None and questions <= max(1, WARN_BELOW * planned):
+        said.append(f"{questions} of {planned} scores are left to show. {still}")
+    if now is not None and then is not None and now > WARN_WIDER * then:
+        said.append(
+            f"A score is good to ±{number(now)} now, and was to ±{number(then)} at the beginning: what was shown costs "
+            "later intervals. The final on reserved rows is as sharp as it was."
+        )
+    return said
+
+
+# --- The page of a result ---------------------------------------------------------------------------------------------
+
+STYLE = """
+:root{color-scheme:light dark;--ink:#1c1f26;--soft:#5b6472;--line:#d6dae1;--back:#fff;--in:#1f5fa8}
+@media (prefers-color-scheme:dark){:root{--ink:#e8eaee;--soft:#a3abb8;--line:#3a404b;--back:#15181d;--in:#7db3ee}}
+body{margin:0 auto;max-width:960px;padding:24px 16px 48px;background:var(--back);color:var(--ink);
+font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:32px}.soft{color:var(--soft);font-size:.9rem}
+table{border-collapse:collapse;width:100%;font-size:.92rem}th,td{text-align:left;padding:5px 8px;
+border-bottom:1px solid var(--line)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
+.wide{overflow-x:auto}svg{max-width:100%;height:auto}svg text{fill:var(--ink);font:11px system-ui,sans-serif}
+.cell{fill:var(--in)}.frame{fill:none;stroke:var(--line)}pre{white-space:pre-wrap;font-size:.75rem}
+"""
+"""The style of the page: readable in light, dark and on a phone; it loads nothing."""
+_MOST_DRAWN = 60
+
+
+def _page(result: ContestResult) -> str:
+    rows = "\n".join(
+        f"<tr><td>{place.rank_text}</td><th scope=row>{escape(place.label)}</th>"
+        f"<td class=n>{'' if place.value is None else number(place.value)}</td>"
+        f"<td class=n>{number(place.interval[0])} to {number(place.interval[1])}</td>"
+        f"<td class=n>{place.better_than}</td>"
+        f"<td class=n>{'' if place.shown is None else number(place.shown)}</td></tr>"
+        for place in result.places
+    )
+    phase = f", phase {result.phase} of {result.phases}" if result.phases > 1 else ""
+    certified = "" if result.certified else " <strong>It is not certified.</strong>"
+    signed = "" if result.receipt is None else _signature(result.receipt)
+    more = "More is better." if result.rising else "Less is better."
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Result of {escape(result.board)}</title><style>{STYLE}</style></head><body>
+<h1>Result of {escape(result.board)}{phase}</h1>
+<p>{escape(result.summary)}{certified}</p>
+<p class=soft>{escape(result.metric)} on {result.n:,} rows that no submission was scored on before. {more} Scores are
+exact for these rows. Intervals, ranks and comparisons hold all at once with probability {number(result.confidence)}.
+Assumes: {escape(result.assumption)}.</p>
+<div class=wide><table><thead><tr><th>Rank</th><th>Who</th><th class=n>Score</th><th class=n>True score</th>
+<th class=n>Certainly better than</th><th class=n>Shown before</th></tr></thead><tbody>
+{rows}
+</tbody></table></div>
+{_also(result)}<h2>Who is certainly better than whom</h2>
+{_graph(result)}
+<h2>Where this comes from</h2>
+<p class=soft>Entry {result.sequence} of the ledger <code>{escape(result.dataset)}</code>, hash
+<code>{escape(result.hash)}</code>, {escape(result.time)}.</p>
+{signed}</body></html>
+"""
+
+
+def _also(result: ContestResult) -> str:
+    """The further metrics, one table each."""
+    tables = []
+    head = "<thead><tr><th>Who</th><th class=n>Score</th><th class=n>True score</th></tr></thead>"
+    for metric, found in result.also.items():
+        lines = []
+        for place in result.places:
+            low, high = found["interval"][place.label]
+            ends = f"{number(low)} to {number(high)}"
+            cells = f"<td class=n>{number(found['values'][place.label])}</td><td class=n>{ends}</td>"
+            lines.append(f"<tr><th scope=row>{escape(place.label)}</th>{cells}</tr>")
+        table = f"<table>{head}<tbody>{''.join(lines)}</tbody></table>"
+        tables.append(f"<h2>By {escape(metric)}</h2><div class=wide>{table}</div>\n")
+    return "".join(tables)
+
+
+def _signature(receipt: Mapping[str, Any]) -> str:
+    return (
+        "<p class=soft>Signed with the key <code>"
+        f"{escape(str(receipt['public_key']))}</code>. Save the receipt and check it with <code>holdfast verify</code>."
+        f"</p><details><summary>The receipt</summary><pre>{escape(json.dumps(receipt, indent=1))}</pre></details>"
+    )
+
+
+def _graph(result: ContestResult) -> str:
+    """A square for each pair: filled where the submission of the line is certainly better than that of the column."""
+    labels = [place.label for place in result.places]
+    if len(labels) < 2:
+        return "<p>There is one submission.</p>"
+    count = f"<p>{len(result.better)} of {result.pairs} pairs are told apart.</p>"
+    if len(labels) > _MOST_DRAWN:
+        return count
+    place, size, left = {label: at for at, label in enumerate(labels)}, 14, 170
+    width, height = left + size * len(labels) + 4, size * (len(labels) + 1) + 4
+    names = "".join(
+        f'<text x="{left - 6}" y="{size * (at + 1) + 11}" text-anchor="end">{escape(label[:24])}</text>'
+        f'<text x="{left + size * at + 7}" y="11" text-anchor="middle">{at + 1}</text>'
+        for label, at in place.items()
+    )
+    cells = "".join(
+        _cell(left + size * place[second], size * (place[first] + 1), size, first, second)
+        for first, second in result.better
+    )
+    frame = f'<rect class="frame" x="{left}" y="{size}" width="{size * len(labels)}" height="{size * len(labels)}"/>'
+    said = "Lines and columns are in the order of the scores. A filled square says that the line is certainly better."
+    title = "Who is certainly better than whom"
+    picture = (
+        f'<svg role="img" aria-label="{title}" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+        f"{frame}{names}{cells}</svg>"
+    )
+    return f"{count}<p class=soft>{said}</p><div class=wide>{picture}</div>"
+
+
+def _cell(x: int, y: int, size: int, first: str, second: str) -> str:
+    title = f"{escape(first)} is certainly better than {escape(second)}"
+    ends = f'x="{x + 1}" y="{y + 1}" width="{size - 2}" height="{size - 2}"'
+    return f'<rect class="cell" {ends}><title>{title}</title></rect>'

@@ -1,0 +1,125 @@
+"""The kind `choose`: which of one's submissions take part in the final of a contest. No row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from holdfast.core import arguments
+from holdfast.data.schema import Schema
+from holdfast.errors import InvalidParameter, QuestionRefused
+from holdfast.guard.ledger.transaction import View
+from holdfast.guard.questions.base import Bound, Question, Settled, Situation
+from holdfast.guard.questions.fields import NumbersInput, TextInput
+from holdfast.guard.scoring.kept import is_kept
+from holdfast.holdout.error_budget import Message
+from holdfast.holdout.transcript import THEOREM
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
+MOST_CHOSEN = 10
+"""Submissions of one participant that may take part in a final."""
+
+
+@dataclass(frozen=True)
+class Choose(Question):
+    """Choose which of your submissions take part in the final of a contest. The latest choice before it counts.
+
+    Parameters
+    ----------
+    board : str
+        The name of the contest's board.
+    submissions : sequence of int
+        The entries of your own submissions, at most ten. Without a choice the final takes one: that with the best score
+        shown, or the latest, as the host says.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> rows = {"id": list(range(4000)), "rich": [i % 4 == 0 for i in range(4000)]}
+    >>> board = hf.guard.Board("income", key="id", label="rich", metric="accuracy", rule="open")
+    >>> guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(boards=[board], reserve=0.5))
+    >>> sent = guard.ask(hf.guard.score("income", {i: False for i in range(4000)}), analyst="ann")
+    >>> guard.ask(hf.guard.choose("income", [sent.sequence]), analyst="ann").value
+    [2]
+    """
+
+    kind: ClassVar[str] = "choose"
+    title: ClassVar[str] = "Choose submissions"
+    purpose: ClassVar[str] = "Which of your submissions take part in the final? The latest choice counts."
+    place: ClassVar[int] = 20
+    needs_contest: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {"kind": "choose", "board": "income", "submissions": [2]}
+
+    board: Annotated[str, TextInput(label="Board", help="The name of the contest's board.", argument=True)]
+    submissions: Annotated[
+        Any, NumbersInput(label="Submissions", help="The entries of your submissions, with commas.", argument=True)
+    ]
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the policy; whose the submissions are is looked up on the ledger."""
+        if not policy.has_contest:
+            raise QuestionRefused("no rows are reserved for a final of boards here, so there is nothing to choose for")
+        given = self.submissions
+        if isinstance(given, (str, bytes)) or not isinstance(given, (list, tuple)) or not 0 < len(given) <= MOST_CHOSEN:
+            raise InvalidParameter(f"submissions must be a list of 1 to {MOST_CHOSEN} entries of your own submissions")
+        entries = [arguments.whole("submissions", one, at_least=1) for one in given]
+        return Choosing(policy.board(self.board).name, list(dict.fromkeys(entries)))
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The submissions."""
+        return f"choose {', '.join(f'entry {one}' for one in asked['submissions'])} for the final of {asked['board']}"
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """What was chosen."""
+        return f"{', '.join(f'Entry {one}' for one in answer['value'])} will take part in the final."
+
+
+class Choosing(Bound):
+    """A choice: public, and free. A choice that was made before and replaced may be made again."""
+
+    counts = False
+    shows_rows = False
+    is_act = True
+
+    def __init__(self, board: str, submissions: list[int]) -> None:
+        self.cost = None
+        self.statistics = ()
+        self.question = {"kind": "choose", "board": board, "submissions": submissions}
+        self._analyst = ""
+
+    def by(self, analyst: str) -> Bound:
+        """Each participant chooses for themselves."""
+        self._analyst = analyst
+        return self
+
+    def require(self, view: View) -> None:
+        """Refuse submissions that are not this participant's own on this board, or whose predictions are not kept."""
+        for number in self.question["submissions"]:
+            entry = view.entry(number)
+            asked = {} if entry is None or entry.kind != "answered" else entry.body["question"]
+            mine = entry is not None and entry.analyst == self._analyst
+            if not mine or asked.get("kind") != "score" or asked.get("board") != self.question["board"]:
+                raise InvalidParameter(
+                    f"submissions must be entries of your own on the board {self.question['board']!r}, and {number} is "
+                    "none"
+                )
+            if not is_kept(view, asked["predictions"]):
+                raise InvalidParameter(
+                    f"submissions must be predictions: entry {number} is a model, which takes no part in a final; send "
+                    "its predictions"
+                )
+
+    def settle(self, prepared: Any, situation: Situation) -> Settled:
+        """The choice itself."""
+        guarantee = situation.guarantee(THEOREM, interval="none")
+        chosen = list(self.question["submissions"])
+        return Settled(chosen, None, guarantee, None, Message(None, 0.0), {"board": self.question["board"]}, asked=0)
+
+    def half_width(self, situation: Situation) -> float | None:
+        """None: nothing is claimed."""
+        return None

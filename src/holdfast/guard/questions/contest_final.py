@@ -1,0 +1,412 @@
+"""The kind `contest_final`: all participants' chosen submissions, compared on rows that none of them was scored on.
+
+The host asks it at the end of a phase. Which submissions take part was fixed by what was shown on the explored rows and
+by what participants chose, so on the reserved rows classical procedures are valid as they stand, at the constant part
+of the failure probability that was kept for this phase (Theorem E, condition 6). Weights of the comparisons are
+computed from the explored rows, which may be used in full for that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.bounds.one_question.means import Side
+from holdfast.core import arguments
+from holdfast.data.files import CHANGED
+from holdfast.data.fingerprint import Batch
+from holdfast.data.sample import Sample
+from holdfast.data.schema import Schema
+from holdfast.data.statistics import UNIT
+from holdfast.errors import InvalidParameter, QuestionRefused, SampleUnavailable
+from holdfast.guard.ledger.entry import Entry
+from holdfast.guard.ledger.ledger import Ledger
+from holdfast.guard.ledger.transaction import View
+from holdfast.guard.questions.base import Bound, Question, Settled, Situation
+from holdfast.guard.questions.fields import ChoiceInput, NumberInput, TextInput
+from holdfast.guard.questions.reveal import Ending, revealed_words
+from holdfast.guard.questions.score import ASSUMPTION
+from holdfast.guard.questions.words import ends, number
+from holdfast.guard.scoring.board import Board, Metric
+from holdfast.guard.scoring.kept import is_kept, kept_in
+from holdfast.guard.scoring.metrics import PairMetric, metric_of
+from holdfast.guard.scoring.tally import RowTally, Tally, tally
+from holdfast.holdout.final import (
+    CONTEST_SPLIT,
+    MOST_FINALISTS,
+    Finalists,
+    MetricFinalists,
+    decide_final,
+    pair_weights,
+)
+from holdfast.holdout.transcript import THEOREM
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+    from holdfast.guard.state import Progress
+
+MOST_WEIGHED = 20_000
+"""Explored rows that weights are computed from."""
+MOST_CELLS = 400_000_000
+"""Submissions times reserved rows that are compared value by value; 0/1 values are only counted."""
+DRAWN = (
+    "reserved rows drawn independently from one population, and read by nothing before this final; what was submitted "
+    "was fixed without them"
+)
+"""What a final assumes where rows are drawn."""
+
+Column = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """One submission that takes part in a final.
+
+    Attributes
+    ----------
+    label : str
+        The participant's name, with the submission's where several take part.
+    analyst, name, sequence
+        Whose it is, what it is called, and its entry.
+    predictions : str
+        The digest of its predictions.
+    shown : float or None
+        The score that was shown for it before the final.
+    """
+
+    label: str
+    analyst: str
+    name: str
+    sequence: int
+    predictions: str
+    shown: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, without the digest, which its entry has."""
+        return {
+            "label": self.label,
+            "analyst": self.analyst,
+            "name": self.name,
+            "sequence": self.sequence,
+            "shown": self.shown,
+        }
+
+
+@dataclass(frozen=True)
+class ContestFinal(Question):
+    """Compare all participants' chosen submissions on reserved rows: exact scores, intervals, ranks. Ends a phase.
+
+    Every participant takes part with the submissions that they chose last (`choose`), or with one by default. All
+    submissions are fixed before the first of the reserved rows is read. It shows the exact score of each with an
+    interval, who is certainly better than whom, and the ranks that each can have; everything holds at once. Every
+    earlier answer is revealed. A steward asks it.
+
+    Parameters
+    ----------
+    board : str
+        The name of the board.
+    default : str
+        What a participant who chose nothing takes part with: "best", the submission with the best score shown, or
+        their latest where none is shown; or "latest".
+    phase : int
+        Which final it is, counted from 1: each has a reserve of its own.
+
+    Examples
+    --------
+    >>> import holdfast as hf
+    >>> rows = {"id": list(range(4000)), "rich": [i % 4 == 0 for i in range(4000)]}
+    >>> board = hf.guard.Board("income", key="id", label="rich", metric="accuracy", rule="open")
+    >>> guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(boards=[board], reserve=0.5, final=1.0))
+    >>> for who, says in (("ann", False), ("bob", True)):
+    ...     _ = guard.ask(hf.guard.score("income", dict.fromkeys(range(4000), says)), analyst=who)
+    >>> result = guard.ask(hf.guard.contest_final("income"), analyst="host")
+    >>> result.details["winner"], result.details["ranks"]
+    ('ann', {'ann': [1, 1], 'bob': [2, 2]})
+    """
+
+    kind: ClassVar[str] = "contest_final"
+    title: ClassVar[str] = "Final of a contest"
+    purpose: ClassVar[str] = "Compare everybody's submissions on the reserved rows. Ends the phase."
+    place: ClassVar[int] = 21
+    needs_contest: ClassVar[bool] = True
+    ends_run: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {"kind": "contest_final", "board": "income"}
+
+    board: Annotated[str, TextInput(label="Board", help="The name of the contest's board.", argument=True)]
+    default: Annotated[
+        Literal["best", "latest"],
+        ChoiceInput(
+            label="Who chose nothing takes part with",
+            help="What a participant who chose nothing takes part with: the best score shown, or the latest.",
+            choices={"best": "the submission with the best score shown", "latest": "the latest submission"},
+        ),
+    ] = "best"
+    phase: Annotated[
+        int, NumberInput(label="Phase", help="Which final it is, counted from 1: each has rows of its own.", at_least=1)
+    ] = 1
+
+    def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
+        """Check against the policy."""
+        if not policy.has_contest:
+            raise QuestionRefused("no rows are reserved for a final of boards here: open a guard with reserve")
+        if self.default not in ("best", "latest"):
+            raise InvalidParameter(f"default must be one of best, latest, got {str(self.default)[:60]!r}")
+        phase = arguments.whole("phase", self.phase, at_least=1, at_most=len(policy.reserve_parts))
+        return ContestFinale(policy.board(self.board), self.default, phase, schema, n, policy)
+
+    @classmethod
+    def question_words(cls, asked: Mapping[str, Any]) -> str:
+        """The board."""
+        return f"final of {asked['board']}"
+
+    @classmethod
+    def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
+        """The winner, and how many pairs are told apart."""
+        details, winner = answer["details"], answer["details"]["winner"]
+        said = (
+            f"“{winner}” is best with {number(answer['value'][winner])}, between {ends(answer['interval'][winner])}. "
+        )
+        count = len(details["finalists"])
+        said += f"{len(details['better'])} of {count * (count - 1) // 2} pairs are told apart. "
+        return said + revealed_words(details["revealed"])
+
+
+class ContestFinale(Ending):
+    """The final of a board, ready to be read."""
+
+    def __init__(self, board: Board, default: str, phase: int, schema: Schema, n: int, policy: Policy) -> None:
+        super().__init__(schema, n, policy)
+        self._board, self._default, self._phase = board, default, phase
+        self._finalists: tuple[Finalist, ...] = ()
+        self._tallies: list[Tally] = []
+        self._others: dict[Metric, list[Tally]] = {}
+        self.question = {"kind": "contest_final", "board": board.name, "default": default, "phase": phase}
+
+    def read_history(self, ledger: Ledger, progress: Progress) -> None:
+        """Find who takes part with what, and the predictions that were kept."""
+        super().read_history(ledger, progress)
+        if self._phase != self._finals + 1:
+            raise QuestionRefused(
+                f"phase must be that of the next final, {self._finals + 1}, got {self._phase}; nothing was spent"
+            )
+        self._finalists = ledger.look(lambda view: finalists(view, ledger.entries(1), self._board, self._default))
+        if not self._finalists:
+            raise QuestionRefused(f"nobody submitted predictions to the board {self._board.name!r}; nothing was spent")
+        if len(self._finalists) > MOST_FINALISTS:
+            raise QuestionRefused(
+                f"at most {MOST_FINALISTS} submissions can take part in a final, got {len(self._finalists)}: nothing "
+                "was spent"
+            )
+        self._tallies, self._others = [], {}
+        for one in self._finalists:
+            predictions = ledger.look(partial(kept_in, digest=one.predictions))
+            self._tallies.append(tally(self._board, self._schema, predictions))
+            for metric in self._board.also:
+                self._others.setdefault(metric, []).append(tally(self._board.of(metric), self._schema, predictions))
+
+    def gather(self, sample: Sample) -> Any:
+        """The columns of earlier questions, and those of the finalists on the reserved and on the explored rows."""
+        reserve = sample.reserves[self._finals]
+        also = {metric: self._sums(reserve, tallies) for metric, tallies in self._others.items()}
+        return super().gather(sample), self._compared(reserve), self._explored(sample), also, reserve.n
+
+    def _compared(self, rows: Sample) -> Finalists:
+        """The finalists on the rows that decide."""
+        board, count = self._board, len(self._finalists)
+        low, high = board.range
+        metric = metric_of(board, rows.n)
+        if isinstance(metric, PairMetric) and board.metric != "rmse":
+            return MetricFinalists.of([metric.procedure(one) for one in self._sums(rows, self._tallies)])
+        if not board.counts:
+            if count * rows.n > MOST_CELLS:
+                raise QuestionRefused(
+                    f"at most {MOST_CELLS // rows.n} submissions with losses can be compared on {rows.n:,} reserved "
+                    f"rows, got {count}; reserve fewer rows"
+                )
+            losses = self._columns(rows, rows.n) / UNIT
+            if board.metric == "rmse":
+                return RootFinalists(rows.n, 0.0, high**2, False, columns=losses * high**2)
+            return Finalists.of_columns(losses * (high - low) + low, low, high, False)
+
+        def start() -> list[Any]:
+            return [0, np.zeros(count, dtype=np.int64), np.zeros((count, count), dtype=np.int64)]
+
+        def add(before: list[Any], batch: Batch) -> list[Any]:
+            read, ones, wins = before
+            right = self._block(batch).astype(np.float32)  # a batch has too few rows for a sum to be rounded
+            ones += right.sum(axis=1, dtype=np.float64).astype(np.int64)
+            wins += np.rint(right @ (1 - right).T).astype(np.int64)
+            return [read + right.shape[1], ones, wins]
+
+        read, ones, wins = rows.fold((board.key, board.label), start, add)
+        _require_rows(read, rows.n)
+        return Finalists(rows.n, 0.0, 1.0, True, ones, wins)
+
+    def _explored(self, rows: Sample) -> Column | None:
+        """The finalists' columns on some explored rows; None for metrics that are compared by their intervals."""
+        if len(self._tallies) < 2 or not all(isinstance(one, RowTally) for one in self._tallies):
+            return None
+        return self._columns(rows, MOST_WEIGHED)
+
+    def _sums(self, rows: Sample, tallies: Sequence[Tally]) -> list[tuple[int, ...]]:
+        """What each finalist's rows add up to."""
+        board = self._board
+
+        def add(before: list[Any], batch: Batch) -> list[Any]:
+            pairs = zip(tallies, before, strict=True)
+            return [one.add(sums, batch[board.key], batch[board.label]) for one, sums in pairs]
+
+        found = rows.fold((board.key, board.label), lambda: [one.start() for one in tallies], add)
+        _require_rows(int(found[0][-1]), rows.n)
+        return [tuple(one.tolist()[:-1]) for one in found]
+
+    def _columns(self, rows: Sample, most: int) -> Column:
+        """One line a finalist with the whole number of each row, of at most so many rows."""
+
+        def add(before: tuple[int, list[Column]], batch: Batch) -> tuple[int, list[Column]]:
+            (read, blocks), block = before, self._block(batch)
+            if read < most:
+                blocks.append(block[:, : most - read].astype(np.float64))
+            return read + block.shape[1], blocks
+
+        read, blocks = rows.fold((self._board.key, self._board.label), lambda: (0, []), add)
+        _require_rows(read, rows.n)
+        return np.concatenate(blocks, axis=1)
+
+    def _block(self, batch: Batch) -> npt.NDArray[np.int64]:
+        """The whole numbers of one batch, one line a finalist."""
+        keys, labels = batch[self._board.key], batch[self._board.label]
+        return np.stack([one.values(keys, labels) for one in self._tallies if isinstance(one, RowTally)])
+
+    def settle(self, prepared: Any, situation: Situation) -> Settled:
+        """Exact scores, intervals, comparisons and ranks, and every earlier answer."""
+        past, compared, explored, also, n = prepared
+        board, plan = self._board, situation.budget.budget
+        log_level = plan.log_beta + math.log(plan.reserve_spending) - 1e-12
+        guarantee = situation.guarantee(THEOREM, log_share=round(log_level, 6), interval="final")
+        guarantee = replace(guarantee, assumption=ASSUMPTION if board.known_rows else DRAWN)
+        weights = None if explored is None else pair_weights(explored, n, log_level + math.log(CONTEST_SPLIT["ranks"]))
+        labels = [one.label for one in self._finalists]
+        parts = 1 + len(also)  # the intervals of every metric have an equal part of what is for intervals
+        split = CONTEST_SPLIT | {"intervals": CONTEST_SPLIT["intervals"] / parts}
+        found = decide_final(
+            compared,
+            labels,
+            log_level,
+            split,
+            guarantee,
+            greater_is_better=board.rising,
+            alike=not board.known_rows,
+            weights=weights,
+        )
+        each = log_level + math.log(split["intervals"]) - math.log(len(labels)) - 1e-12
+        plain = found.to_dict()
+        details = {name: plain[name] for name in ("winner", "ranks", "better", "n", "claims")}
+        details |= {
+            "board": board.name,
+            "metric": board.metric,
+            "rising": board.rising,
+            "phase": self._phase,
+            "phases": len(self._policy.reserve_parts),
+            "finalists": [one.to_dict() for one in self._finalists],
+            "against_winner": _against(compared, labels, labels.index(found.winner)),
+            "also": {metric: self._other(metric, sums, labels, n, each) for metric, sums in also.items()},
+            "revealed": self.revealed(past, situation),
+        }
+        return Settled(plain["values"], plain["interval"], guarantee, None, None, details, asked=0, finishes=True)
+
+    def _other(
+        self, metric: Metric, sums: Sequence[tuple[int, ...]], labels: Sequence[str], n: int, log_share: float
+    ) -> dict[str, Any]:
+        """The score of each finalist by another metric of the board, and its interval at a share."""
+        made = metric_of(self._board.of(metric), n)
+        read = {label: made.read(one) for label, one in zip(labels, sums, strict=True)}
+        return {
+            "values": {label: found.value for label, found in read.items()},
+            "interval": {label: list(found.ends(made.share(log_share))) for label, found in read.items()},
+        }
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RootFinalists(Finalists):
+    """Squared errors, compared as they are; scores and limits are their roots."""
+
+    @property
+    def means(self) -> Column:
+        """The roots of the means."""
+        return np.asarray(np.sqrt(super().means))
+
+    def limits(self, index: int, log_share: float, side: Side, alike: bool) -> tuple[float, float]:
+        """The roots of the limits."""
+        low, high = super().limits(index, log_share, side, alike)
+        return math.sqrt(max(0.0, low)), math.sqrt(high)
+
+
+def _against(compared: Finalists, labels: Sequence[str], winner: int) -> dict[str, list[int]] | None:
+    """On how many rows the winner is right and each other wrong, and the other way round; None for other metrics."""
+    if compared.wins is None:
+        return None
+    wins = compared.wins
+    return {
+        label: [int(wins[winner, place]), int(wins[place, winner])]
+        for place, label in enumerate(labels)
+        if place != winner
+    }
+
+
+def _require_rows(read: int, n: int) -> None:
+    if read != n:
+        raise SampleUnavailable(CHANGED)
+
+
+def finalists(view: View, entries: Any, board: Board, default: str = "best") -> tuple[Finalist, ...]:
+    """Who takes part in the next final of a board with which submissions, by what was chosen so far. Public.
+
+    A submission of predictions takes part; a model does not, because its predictions are not kept.
+    """
+    sent: dict[str, dict[int, Entry]] = {}
+    chosen: dict[str, list[int]] = {}
+    for entry in entries:
+        question = entry.body["question"] if entry.kind == "answered" else {}
+        if question.get("board") != board.name or entry.analyst is None:
+            continue
+        if question["kind"] == "choose":
+            chosen[entry.analyst] = list(question["submissions"])
+        elif question["kind"] == "score" and is_kept(view, question["predictions"]):
+            sent.setdefault(entry.analyst, {})[entry.sequence] = entry
+    found: list[Finalist] = []
+    for analyst, own in sorted(sent.items()):
+        numbers = chosen.get(analyst) or [_default(own, board, default)]
+        for number_ in numbers:
+            question, shown = own[number_].body["question"], own[number_].body["answer"]["value"]
+            called = question["name"] or f"entry {number_}"
+            label = analyst if len(numbers) == 1 else f"{analyst}: {called}"
+            found.append(Finalist(label, analyst, question["name"], number_, question["predictions"], shown))
+    return tuple(_with_own_labels(found))
+
+
+def _with_own_labels(found: Sequence[Finalist]) -> list[Finalist]:
+    """Labels that no two finalists share."""
+    seen: set[str] = set()
+    named: list[Finalist] = []
+    for one in found:
+        label = one.label if one.label not in seen else f"{one.label} (entry {one.sequence})"
+        seen.add(label)
+        named.append(replace(one, label=label))
+    return named
+
+
+def _default(own: Mapping[int, Entry], board: Board, default: str) -> int:
+    """The submission with the best score shown, the earliest of equals; the latest where none is shown."""
+    values = {number: entry.body["answer"]["value"] for number, entry in own.items()}
+    shown = {number: value for number, value in values.items() if value is not None}
+    if default == "latest" or not shown:
+        return max(own)
+    sign = -1.0 if board.rising else 1.0
+    return min(shown, key=lambda number: (sign * shown[number], number))
