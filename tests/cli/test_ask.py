@@ -83,7 +83,9 @@ def test_every_kind(place: list[str], capsys: Any, kind: str, words: list[str]) 
     assert first["receipt"]["sequence"] == first["sequence"] == 2
     assert first["guarantee"]["theorem"]
     assert run(whole) == 0
-    assert "Stored answer, free" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Stored answer, free" in printed
+    assert "left (" not in printed, "what was left when it was stored is not what is left now"
     assert run([*whole, "--estimate"]) == 0
 
 

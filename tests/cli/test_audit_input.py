@@ -1,4 +1,4 @@
-"""What `holdfast audit` is told: a wrong value ends with 64 and a line that names its option; right ones are kept."""
+"""What `holdfast audit` is told: a wrong value ends with 2 and a line that names its option; right ones are kept."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _refused(people: Path, capsys: pytest.CaptureFixture[str], words: list[str])
     """The one line said; nothing was written."""
     status, page = _audit(people, *words)
     errors = capsys.readouterr().err
-    assert (status, errors.count("\n")) == (64, 1), errors
+    assert (status, errors.count("\n")) == (2, 1), errors
     assert not page.parent.exists()
     assert "unforeseen" not in errors
     return errors
@@ -205,7 +205,7 @@ def test_a_release_made_before_needs_its_columns_and_its_rows(people: Path, caps
         assert said in _refused(people, capsys, words)
     folder = people.with_name("report.html")
     folder.mkdir()
-    assert run(["audit", str(people), "--out", str(folder)]) == 64
+    assert run(["audit", str(people), "--out", str(folder)]) == 2
     assert "--out must be a file that ends in .html" in capsys.readouterr().err
     assert list(folder.iterdir()) == []
 

@@ -127,7 +127,12 @@ def test_narrow_and_wide_listings_keep_ids_whole(
         monkeypatch.setenv("COLUMNS", columns)
         assert run(["bound"]) == 0
         said = capsys.readouterr().out
-        assert all(id in said for id in CONTRACT)
+        assert all(id.split(".")[0] in said for id in CONTRACT)
+        for area in {id.split(".")[0] for id in CONTRACT}:
+            assert run(["bound", area]) == 0
+            listed = capsys.readouterr().out
+            assert all(id in listed for id in CONTRACT if id.startswith(area + "."))
+            said += listed
         assert max(len(line) for line in said.splitlines()) <= int(columns)
         assert not any(line != line.rstrip() for line in said.splitlines())
 
@@ -152,3 +157,12 @@ def test_a_defect_is_one_line_and_status_one(
     monkeypatch.setenv("HOLDFAST_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         run(["bound", "filter.rounds"])
+
+
+def test_defaults_are_listed_beside_the_tightest_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bound", "--defaults", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["forms"]
+    assert all(row["excess"] == 0 for row in listed)
+    (row, _) = (row for row in listed if row["theorem"] == "max-information.pure-dp")
+    assert row["value"] == row["forms"]["best"] < row["forms"]["plus"] < row["forms"]["paper"]
+    assert run(["bound", "--defaults", "interval.best"]) == 2

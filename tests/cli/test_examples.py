@@ -18,8 +18,8 @@ from holdfast_papers.registry import select
 ROOT = Path(__file__).parent.parent.parent
 ELSEWHERE = {"demo", "mcp", "reproduce", "serve"}
 """They run until they are stopped, or for long; tests of their own run them."""
-ENDS = {"ask close": "close.db", "ask final": "final.db"}
-"""They end a run: each has a ledger of its own here."""
+ENDS = {"ask close": "close.db", "ask final": "final.db", "guard extend": "extend.db"}
+"""They end a run, or its latest epoch: each has a ledger of its own here."""
 
 
 def _every() -> dict[str, object]:
@@ -28,7 +28,7 @@ def _every() -> dict[str, object]:
     while waiting:
         words, command = waiting.pop()
         below = getattr(command, "commands", {})
-        waiting += [(f"{words} {name}".strip(), one) for name, one in below.items()]
+        waiting += [(f"{words} {name}".strip(), one) for name, one in below.items() if not one.hidden]
         if not below:
             found[words] = command
     return found
@@ -50,6 +50,11 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         rows.writerow(["id", "age", "income", "arm", "y"])
         for i in range(3000):
             rows.writerow([i, draw.randint(18, 89), draw.randint(0, 99_999), draw.choice(["drug", "none"]), i % 2])
+    with (tmp_path / "december.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "age", "income", "arm", "y"])
+        for i in range(3000, 4000):
+            rows.writerow([i, draw.randint(18, 89), draw.randint(0, 99_999), draw.choice(["drug", "none"]), i % 2])
     with (tmp_path / "predictions.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["id", "prediction"], *([i, i % 2] for i in range(3000))])
     with (tmp_path / "people.csv").open("w", newline="") as file:
@@ -63,6 +68,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "categories.json").write_text(json.dumps({"arm": ["drug", "none"], "y": ["0", "1"]}))
     board = {"name": "final", "key": "id", "label": "y", "metric": "accuracy"}
     (tmp_path / "board.json").write_text(json.dumps({"questions": 100, "failures": 9, "boards": [board]}))
+    climb = board | {"name": "climb", "rule": "open"}
+    (tmp_path / "contest.json").write_text(json.dumps({"boards": [climb], "reserve": 0.5}))
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -79,6 +86,8 @@ def test_examples_run(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(shlex.split(f'ask check {ledger} rows.csv "age < 50" --guess 0.4')) == 0
     assert run(shlex.split("guard open board.db rows.csv --policy board.json")) == 0
     assert run(shlex.split("submit board.db rows.csv predictions.csv --guess 1")) == 0
+    assert run(shlex.split("guard open contest.db rows.csv --policy contest.json")) == 0
+    assert run(shlex.split("submit contest.db rows.csv predictions.csv")) == 0
     last = ["guard pause", "guard resume", "guard override", "guard close"]
     order = [words for words in sorted(_every()) if words not in last] + last
     for words in order:

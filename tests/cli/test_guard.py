@@ -52,6 +52,39 @@ def test_open_says_what_is_guarded(tmp_path: Path, rows: Path, capsys: Any) -> N
     assert "opened under another policy" in capsys.readouterr().err
 
 
+def test_a_contest_is_opened_played_and_ended_by_options_alone(tmp_path: Path, capsys: Any) -> None:
+    """What `holdfast plan --workflow contest` recommends, and what is left after the end."""
+    rows, rng = tmp_path / "teams.parquet", np.random.default_rng(4)
+    columns = {"a": rng.random(3000) < 0.9, "b": rng.random(3000) < 0.6}
+    pl.DataFrame({"id": [f"row {k:x}" for k in range(3000)], **columns}).write_parquet(rows)
+    path = str(tmp_path / "contest.db")
+    words = ["guard", "open", path, str(rows), "--row-key", "id", "--questions", "9", "--final", "1"]
+    assert run([*words, "--reserve", "0.3", "--reserve", "0.2"]) == 0
+    printed = capsys.readouterr().out
+    assert "100% of the failure probability" in printed
+    assert "30% and 20% of the rows" in printed
+    assert run(["ask", "check", path, str(rows), "a", "--guess", "0.9"]) == 3
+    assert "keeps all of the failure probability" in capsys.readouterr().err
+    pair = ["--candidate", "a=a", "--candidate", "b=b"]
+    assert run(["ask", "best", path, str(rows), *pair, "--json"]) == 0
+    assert said(capsys)["value"] == "a"
+    for claims in ("ranks", "winner"):
+        assert run(["ask", "final", path, str(rows), *pair, "--claims", claims]) == 0
+    capsys.readouterr()
+    assert run(["guard", "show", path, "--json"]) == 0
+    shown = said(capsys)
+    assert (shown["status"], shown["remaining"]["questions"]) == ("ended", 0)
+    assert shown["analysts"]["analyst"]["questions"] == 0
+
+
+def test_separate_histories_are_opened_by_an_option(tmp_path: Path, rows: Path, capsys: Any) -> None:
+    words = ["guard", "open", str(tmp_path / "l.db"), str(rows), "--questions", "20", "--histories", "separate"]
+    assert run(words) == 2
+    assert "analysts must be named where histories are separate" in capsys.readouterr().err
+    assert run([*words, "--analyst", "ann=0.5", "--analyst", "bo=0.5"]) == 0
+    assert "separate: analysts do not share answers" in capsys.readouterr().out
+
+
 def test_a_policy_file_and_options_on_top(tmp_path: Path, rows: Path, capsys: Any) -> None:
     policy = tmp_path / "policy.json"
     policy.write_text(json.dumps({"questions": 20, "confidence": 0.99}))
@@ -75,7 +108,7 @@ def test_a_wrong_share_of_an_analyst_opens_nothing(tmp_path: Path, rows: Path, c
 def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "none.db"
     assert run(["guard", "show", str(path)]) != 0
-    assert "`holdfast guard open LEDGER SAMPLE` begins one" in capsys.readouterr().err
+    assert "`holdfast guard open LEDGER DATA` begins one" in capsys.readouterr().err
     assert not path.exists()
 
 
@@ -187,11 +220,11 @@ def test_what_is_not_there(tmp_path: Path, rows: Path, capsys: Any) -> None:
         assert run(["guard", *words, str(tmp_path / "none.db")]) == 1
         said = capsys.readouterr().err
         assert "there is no ledger at" in said
-        assert "`holdfast guard open LEDGER SAMPLE` begins one" in said
+        assert "`holdfast guard open LEDGER DATA` begins one" in said
     assert not (tmp_path / "none.db").exists()
     (tmp_path / "empty.db").touch()
     assert run(["guard", "show", str(tmp_path / "empty.db")]) == 1
-    assert "`holdfast guard open LEDGER SAMPLE` begins one" in capsys.readouterr().err
+    assert "`holdfast guard open LEDGER DATA` begins one" in capsys.readouterr().err
     assert (tmp_path / "empty.db").stat().st_size == 0
     assert run(["guard", "open", str(tmp_path / "l.db"), str(tmp_path / "no.parquet"), "--questions", "5"]) == 1
     assert "no.parquet" in capsys.readouterr().err

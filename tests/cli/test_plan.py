@@ -32,7 +32,7 @@ def test_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*ISSUE.split(), "--half-width", "0.1"]) == 0
     text = capsys.readouterr().out
     assert "10,000 rows, 1,000 questions, 10 failures" in text
-    assert "The paper's Thresholdout says nothing at this size: it would need 17 million rows for 0.1." in text
+    assert "The paper's Thresholdout gives no guarantee at this size: it would need 17 million rows for 0.1." in text
     assert "recommended" in text
 
 
@@ -122,12 +122,13 @@ def test_a_workflow_has_the_json_of_the_contract(name: str, capsys: pytest.Captu
     assert said["ratio"] == pytest.approx(said["half_width"] / said["alternative"]["half_width"])
     assert said["ratio"] <= 1
     assert said["policy"]["confidence"] == 0.95
-    assert said["verbs"][-1] == "final"
+    last = "contest_final" if name == "contest" else "final"
+    assert said["verbs"][-1] == last
     assert run(["plan", "--workflow", name, "--n", "10000"]) == 0
     text = capsys.readouterr().out
     assert f"{said['half_width']:.4g}" in text
     assert f"{said['alternative']['half_width']:.4g}, by {said['alternative']['name']}" in " ".join(text.split())
-    assert f'final(claims="{said["claims"]}")' in text
+    assert (last if name == "contest" else f'{last}(claims="{said["claims"]}")') in text
     assert said["says"] in " ".join(text.split())
 
 
@@ -226,7 +227,7 @@ def test_a_contest_is_planned_as_it_comes_out(capsys: pytest.CaptureFixture[str]
     sides = np.frombuffer(bytes.fromhex(holdout.state()["reserve"]["sides"]), dtype=np.uint8)
     column = np.zeros(809, dtype=bool)
     column[np.flatnonzero(sides == 1)[: round(0.5 * (sides == 1).sum())]] = True
-    found = holdout.final({str(team): column for team in range(43)}, "intervals")
+    found = holdout.final({str(team): column for team in range(43)}, {"ranks": 0.9, "intervals": 0.1})
     assert said["half_width"] == pytest.approx(_half(found.interval["0"]), rel=1e-6)
     assert said["more"]["rows_explored"] == (sides == 0).sum()
     # More submissions show more, so that a final on all rows is worth less and a reserve no less.
@@ -236,6 +237,13 @@ def test_a_contest_is_planned_as_it_comes_out(capsys: pytest.CaptureFixture[str]
     larger = _workflow("contest --n 809 --teams 43 --guess 0.5 --reserve 0.7", capsys)
     assert larger["half_width"] < said["half_width"]
     assert larger["more"]["gap_shown"] < said["more"]["gap_shown"]
+    checked = _workflow("contest --n 809 --teams 43 --submissions 152 --guess 0.5 --rule checked", capsys)
+    assert checked["policy"] == {"questions": 152, "final": 0.9, "reserve": [0.5], "confidence": 0.95}
+    assert checked["half_width"] == pytest.approx(said["half_width"], rel=0.02), (
+        "scores before the final cost it little"
+    )
+    shown = checked["more"]["a_score_before_the_final"], checked["more"]["after_one_failed_claim_of_each_team"]
+    assert said["half_width"] < shown[0] < shown[1], "failed claims are what makes scores before the final wide"
 
 
 def test_pairs_are_planned_by_what_their_tests_show(capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,6 +268,8 @@ def test_pairs_are_planned_by_what_their_tests_show(capsys: pytest.CaptureFixtur
         ("--workflow fixed --n 100 --candidates 0", "candidates must be a whole number, at least 1"),
         ("--workflow pairs --n 100 --candidates 1", "candidates must be a whole number, at least 2"),
         ("--workflow rounds --n 100 --rounds 0", "rounds must be a whole number, at least 1"),
+        ("--workflow contest --n 100 --rule closed", "rule must be one of open, ladder, checked"),
+        ("--workflow pairs --n 100 --rule open", "rule must not be given for the workflow pairs"),
         ("--workflow contest --n 100 --teams 1", "teams must be a whole number, at least 2"),
         ("--workflow contest --n 100 --submissions 0", "submissions must be a whole number, at least 1"),
         ("--workflow contest --n 100 --reserve 0", "reserve must be above 0 for a contest"),
@@ -305,3 +315,53 @@ def test_the_page_shows_what_the_command_prints(
         command, _, shown = block.split("```")[0].partition("\n")
         assert run(command.removeprefix("$ holdfast ").split()) == 0
         assert capsys.readouterr().out.split() == shown.split(), command
+
+
+STUDY = """
+n = 20000
+failures = 1
+[columns.age]
+low = 0
+high = 120
+[[questions]]
+kind = "check"
+expression = "age < 40"
+guess = 0.4
+count = 30
+[[questions]]
+kind = "mean"
+expression = "age"
+guess = 40
+"""
+
+
+def test_a_study_is_planned_and_its_policy_opens_a_guard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, policy, rows = tmp_path / "plan.toml", tmp_path / "policy.json", tmp_path / "rows.csv"
+    file.write_text(STUDY)
+    rows.write_text("age\n" + "\n".join(str(20 + i % 60) for i in range(2000)) + "\n")
+    assert run(["plan", "--study", str(file), "--save", str(policy)]) == 0
+    said = capsys.readouterr().out
+    assert "checks of guesses" in said
+    assert "one wrong guess more" in said
+    assert run(["plan", "--study", str(file), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["count"] for one in found["widths"]] == [30, 1]
+    assert found["policy"] == json.loads(policy.read_text())
+    assert run(["guard", "open", str(tmp_path / "ledger.db"), str(rows), "--policy", str(policy)]) == 0
+
+
+def test_a_study_that_says_nothing_has_status_3_and_other_options_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(STUDY.replace("n = 20000", "n = 3"))
+    assert run(["plan", "--study", str(file)]) == 3
+    for words, said in (
+        (["--study", str(file), "--n", "100"], "--n must not be given with --study"),
+        (["--study", str(file), "--workflow", "fixed"], "--workflow must not be given with --study"),
+        (["--study", str(file), "--save", str(tmp_path / "no" / "x")], "--save must be a file that can be written"),
+        (["--n", "100", "--save", "policy.json"], "--save needs --study"),
+    ):
+        capsys.readouterr()
+        assert run(["plan", *words]) == 2
+        assert said in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from holdfast.cli.main import run
 from holdfast.guard.scoring.files import SMALL
+from tests.server.live import free_port
 
 N = 3000
 BOARDS = [
@@ -125,7 +127,7 @@ def test_what_goes_wrong_spends_nothing(place: list[str], nobody: dict[str, str]
         assert run(["submit", *place, file, *how]) == status, (file, how)
         assert words in capsys.readouterr().err
     assert run(["submit", str(tmp_path / "none.db"), place[1], nobody["csv"], *income]) == 1
-    assert "`holdfast guard open LEDGER SAMPLE` begins one" in capsys.readouterr().err
+    assert "`holdfast guard open LEDGER DATA` begins one" in capsys.readouterr().err
     assert run(["guard", "show", place[0], "--json"]) == 0
     assert said(capsys)["remaining"]["questions"] == 50
     assert run(["leaderboard", place[0]]) == 2
@@ -138,3 +140,36 @@ def test_help(command: str, capsys: Any) -> None:
     shown = capsys.readouterr().out
     assert "LEDGER" in shown.splitlines()[0]
     assert "--json" in shown
+
+
+def test_a_comment_for_a_pull_request(
+    place: list[str], nobody: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    how, comment = ["--board", "income", "--guess", "0.75"], tmp_path / "comment.md"
+    assert run(["submit", *place, nobody["csv"], *how, "--analyst", "ann", "--name", "<b>|x| @all"]) == 0
+    assert run(["submit", *place, nobody["csv"], *how, "--analyst", "bo", "--comment-file", str(comment)]) == 0
+    capsys.readouterr()
+    text = comment.read_text()
+    assert text.startswith("### income")
+    assert "| accuracy | 0.75 |" in text
+    (own,) = [line for line in text.splitlines() if "this submission" in line]
+    assert "| bo |" in own
+    assert "<b>" not in text, "names come from others, and must not become markup"
+    assert "@all" not in text
+    rows = [line for line in text.splitlines() if line.startswith("| 1")]
+    assert all(line.count("|") == 7 for line in rows), rows
+    assert run(["submit", *place, nobody["csv"], *how, "--comment-file", str(tmp_path / "none" / "c.md")]) == 2
+    assert "--comment-file" in capsys.readouterr().err
+    assert run(["submit", *place, nobody["csv"], *how, "--wait", "5"]) == 2
+    assert "--wait" in capsys.readouterr().err
+
+
+def test_how_long_to_wait_for_a_server(
+    nobody: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody listens at this address: without waiting that is said at once, and not after two minutes."""
+    monkeypatch.setenv("HOLDFAST_TOKEN", "hf_" + "0" * 16 + "_" + "0" * 64)
+    begun = time.monotonic()
+    assert run(["submit", f"http://127.0.0.1:{free_port()}", "people", nobody["csv"], "--wait", "0"]) != 0
+    assert time.monotonic() - begun < 60
+    assert capsys.readouterr().err

@@ -68,16 +68,17 @@ def test_json(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "signers": [public],
         "findings": [],
         "notes": [],
+        "checkpoints": [],
     }
 
 
-def test_a_changed_answer_is_status_3(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_answer_is_status_1(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     connection = sqlite3.connect(ledger)
     connection.execute("""UPDATE entries SET body = replace(body, '0.01', '0.00') WHERE sequence = 2""")
     connection.commit()
     connection.close()
     status, out, err = said(capsys, ledger)
-    assert status == 3
+    assert status == 1
     assert "Not genuine" in out
     assert "entry 2" in err
     assert err.count("\n") == 1
@@ -91,7 +92,7 @@ def test_a_changed_answer_is_status_3(ledger: Path, capsys: pytest.CaptureFixtur
         (["{ledger}", "--public-key", "abc"], 2, "public_key must be"),
         (["{ledger}", "--receipt", "{ledger}"], 2, "a receipt must be JSON"),
         (["{ledger}", "--receipt", "none.json"], 1, "No such file"),
-        (["{ledger}", "--public-key", "0" * 64], 3, "public key that was given"),
+        (["{ledger}", "--public-key", "0" * 64], 1, "public key that was given"),
         ([], 2, "LEDGER"),
     ],
 )

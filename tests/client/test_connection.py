@@ -47,7 +47,9 @@ def guard(steward: hf.client.Connection, file: Path) -> hf.client.RemoteGuard:
     sample = steward.upload_sample("people of the client", file, row_key="id")
     assert sample["n"] == 2000
     assert sample in steward.samples()
-    return steward.create_guard("people", sample["id"], hf.guard.Policy(**POLICY))
+    with pytest.raises(InvalidParameter, match=r"the name or the id of one on the server: .*people of the client"):
+        steward.create_guard("people", "other people", hf.guard.Policy(**POLICY))
+    return steward.create_guard("people", "people of the client", hf.guard.Policy(**POLICY))
 
 
 @pytest.fixture(scope="module")

@@ -208,7 +208,7 @@ def test_a_key_that_is_none_is_not_pinned(odd: Odd) -> None:
 
 def test_what_a_steward_says_goes_out_as_it_was_said(odd: Odd, ann: hf.client.Connection, tmp_path: Path) -> None:
     odd.say("/guards", GUARD)
-    ann.create_guard("people", "s1", Policy(questions=5), allow_overlap="two studies")
+    ann.create_guard("people", "s_1", Policy(questions=5), allow_overlap="two studies")
     odd.say("/samples/register", {"id": "s2"})
     column = {"name": "age", "kind": "integer"}
     assert ann.register_sample("people", path="people.csv", columns=[column]) == {"id": "s2"}
@@ -218,7 +218,7 @@ def test_what_a_steward_says_goes_out_as_it_was_said(odd: Odd, ann: hf.client.Co
             "/guards",
             {
                 "name": "people",
-                "sample": "s1",
+                "sample": "s_1",
                 "policy": Policy(questions=5).to_dict(),
                 "allow_overlap": "two studies",
             },

@@ -109,7 +109,7 @@ def test_what_is_wrong_is_said_before_anything_is_sent(guard: hf.client.RemoteGu
         ({}, {}, "1 to"),
         ({1: "yes"}, {}, "true or false"),
         ({"one": True}, {}, "whole numbers"),
-        ([True, False], {}, "beside keys="),
+        ([True, False], {}, "a list with keys="),
         ([True, False], {"keys": [1]}, "one for each key"),
         ({"keys": [1, 1], "predictions": [True, False]}, {}, "occur twice"),
         (pd.DataFrame({"id": [1], "guess": [True]}), {}, "'id' and 'prediction'"),

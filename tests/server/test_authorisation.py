@@ -47,6 +47,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", G): Route(ANALYST),
     ("GET", G + "/remaining"): Route(ANALYST),
     ("GET", G + "/boards"): Route(ANALYST),
+    ("GET", G + "/contest"): Route(ANALYST, 422),
     ("GET", G + "/level"): Route(ANALYST),
     ("GET", G + "/adjusted"): Route(ANALYST, query={"p": "0.01"}),
     ("POST", G + "/estimate"): Route(ANALYST, 200, {"question": CHECK}),
@@ -56,10 +57,13 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", G + "/stream"): Route(ANALYST, 200, {"questions": [CHECK]}),
     ("GET", G + "/entries"): Route(ANALYST),
     ("GET", G + "/entries/{sequence}/receipt"): Route(ANALYST),
+    ("GET", G + "/entries/{sequence}/proof"): Route(ANALYST),
+    ("GET", G + "/head"): Route(ANALYST),
     ("POST", G + "/verify"): Route(STEWARD),
     ("POST", G + "/pause"): Route(STEWARD, 200, {"reason": "x"}),
     ("POST", G + "/resume"): Route(STEWARD, 200, {"reason": "x"}),
     ("POST", G + "/override"): Route(STEWARD, 200, {"policy": {"analysts": {"ann": 1.0, "stew": 1.0}}, "reason": "x"}),
+    ("POST", G + "/extend"): Route(STEWARD, 409, {"name": "matrix again", "sample": "{sample}"}),
     ("POST", G + "/close"): Route(STEWARD, 200, {"reason": "x"}),
 }
 ELSEWHERE = ("/submissions", "/leaderboard", "/reports", "/scoring", "/predictions")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.guard.questions.fields import Field
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
+_SAMPLE = typer.Argument(..., help="The rows: a file, or ADDRESS#TABLE; with a server, the guard's name.")
 _FILE = typer.Argument(
     ..., help="A JSON file with one question, or a list of questions asked together; - reads standard input."
 )
@@ -38,7 +38,20 @@ _ESTIMATE = typer.Option(False, "--estimate", help="Only say what it would cost 
 _PRACTICE = typer.Option(
     False, "--practice", help="Answer at no cost on made-up rows of the declared schema; marked, for trying things."
 )
+_EPOCH = typer.Option(
+    None, "--epoch", help="Of a guard that was extended: the number of an epoch, or all; the latest by default."
+)
+_ROWS = typer.Option(
+    [], "--rows", metavar="FILE", help="With a ledger and --epoch all: the file with the rows of another epoch; repeat."
+)
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
+_VERBOSE = typer.Option(
+    False, "--verbose", help="Show all numbers of the guarantee, and with --json the whole receipt."
+)
+
+
+TOTAL = {"whole": "total"}
+"""How what is left for everybody is called; the field of the data keeps its name."""
 
 
 class KindCommands(typer.core.TyperGroup):
@@ -90,6 +103,9 @@ def _command(kind: type[Question]) -> Any:
         _parameter("key", str, _KEY),
         _parameter("estimate", bool, _ESTIMATE),
         _parameter("practice", bool, _PRACTICE),
+        _parameter("verbose", bool, _VERBOSE),
+        _parameter("epoch", str, _EPOCH),
+        _parameter("rows", list[str], _ROWS),
         _parameter("as_json", bool, _JSON),
     ]
 
@@ -160,6 +176,9 @@ def question(
     key: str = _KEY,
     estimate: bool = _ESTIMATE,
     practice: bool = _PRACTICE,
+    verbose: bool = _VERBOSE,
+    epoch: str = _EPOCH,
+    rows: list[str] = _ROWS,
     as_json: bool = _JSON,
 ) -> None:
     """Ask what a file says: a question as plain data, or several at once."""
@@ -168,7 +187,7 @@ def question(
     except (ValueError, UnicodeDecodeError):
         read = "standard input" if str(file) == "-" else file.name
         raise InvalidParameter(f"{read} must hold one JSON object or a list of them") from None
-    _ask(ledger, sample, plain, analyst, key, estimate, practice, as_json)
+    _ask(ledger, sample, plain, analyst, key, estimate, practice, verbose, epoch, rows, as_json)
 
 
 def _ask(
@@ -179,28 +198,52 @@ def _ask(
     key: str | None,
     estimate: bool,
     practice: bool,
+    verbose: bool,
+    epoch: str | None,
+    rows: Sequence[str],
     as_json: bool,
 ) -> None:
     """Ask what `plain` says; a function of the schema says it once the guard is open, which knows the columns."""
+    from holdfast.guard.epochs import check_epoch
+
     found: list[Any]
-    with ledgers.analyst_guard(ledger, sample, analyst, steward=True) as real:
+    named = check_epoch(epoch)
+    with ledgers.analyst_guard(ledger, sample, analyst, steward=True, more=rows) as real:
         guard = real.practice() if practice else real
         questions = _listed(plain, guard)
         if estimate:
-            found = [guard.estimate(question) for question in questions]
+            found = [guard.estimate(question, epoch=named) for question in questions]
         elif len(questions) == 1:
-            found = [guard.ask(questions[0], key=key)]
+            found = [guard.ask(questions[0], key=key, epoch=named)]
         else:
-            found = list(guard.ask_all(questions, key=key))
+            found = list(guard.ask_all(questions, key=key, epoch=named))
     if as_json:
         several = isinstance(plain, list)
-        output.print_json({"answers": [one.to_dict() for one in found]} if several else found[0].to_dict())
+        plain_answers = [_plain_answer(one, verbose) for one in found]
+        output.print_json({"answers": plain_answers} if several else plain_answers[0])
     else:
         for one in found:
-            _show(one, estimate)
+            _show(one, estimate, verbose)
     refused = [one.reason for one in found if estimate and not one.admitted]
     if refused:
         raise BudgetExhausted(refused[0])
+
+
+def _plain_answer(found: Any, verbose: bool) -> dict[str, Any]:
+    """An answer as plain data; without --verbose its receipt leaves out what the answer says already."""
+    plain: dict[str, Any] = found.to_dict()
+    if verbose or "receipt" not in plain:
+        return plain
+    from holdfast.guard.ledger.receipts import without_repetition
+
+    return without_repetition(plain)
+
+
+def guarantee_words(guarantee: Any, verbose: bool) -> str:
+    """A guarantee in one line; the numbers inside it only with --verbose."""
+    if verbose:
+        return str(guarantee)
+    return f"{guarantee.theorem}; {guarantee.assumption}{'' if guarantee.certified else '; not certified'}"
 
 
 def _listed(plain: Any, guard: AnalystGuard) -> list[Any]:
@@ -212,14 +255,17 @@ def _listed(plain: Any, guard: AnalystGuard) -> list[Any]:
     return plain if isinstance(plain, list) else [plain]
 
 
-def _show(found: Any, estimate: bool) -> None:
+def _show(found: Any, estimate: bool, verbose: bool) -> None:
     if estimate:
         rows: list[tuple[str, object]] = [("would be", "admitted" if found.admitted else "refused"), *_costs(found)]
         output.facts("Estimate", rows + test_facts(found.test))
         return
     rows = []
     if found.passed is not None:
-        rows.append(("outcome", "passed" if found.passed else "failed"))
+        from holdfast.mechanisms.answer import CONFIRMED
+
+        is_estimate = found.passed and isinstance(found.value, float) and isinstance(found.interval, list)
+        rows.append(("outcome", f"passed{CONFIRMED}" if is_estimate else "passed" if found.passed else "failed"))
     if isinstance(found.value, dict):
         ends = found.interval or {}
         rows += [
@@ -234,8 +280,11 @@ def _show(found: Any, estimate: bool) -> None:
     rows += [(name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else v) for name, v in _plain(found.details)]
     rows += _ended(found.details)
     if not found.repeated and found.widening is not None and found.widening >= 0.005:
-        rows.append(("later intervals", f"{found.widening:.0%} wider"))
-    rows += [*_costs(found), ("rests on", str(found.guarantee)), ("entry", found.sequence)]
+        why = ", because this check failed and its value was released" if found.passed is False else ""
+        rows.append(("later intervals", f"{found.widening:.0%} wider{why}"))
+    elif found.passed and not found.repeated and found.widening is not None:
+        rows.append(("later intervals", "as they were"))
+    rows += [*_costs(found), ("guarantee", guarantee_words(found.guarantee, verbose)), ("entry", found.sequence)]
     title = "Stored answer, free" if found.repeated else "Answer"
     output.facts(f"PRACTICE {title.lower()}: made-up rows" if found.details.get("practice") else title, rows)
 
@@ -303,9 +352,11 @@ def _costs(found: Any) -> list[tuple[str, object]]:
     least = getattr(found, "least_tolerance", None)
     if least is not None:
         rows.append(("least tolerance", f"{least:.4g}"))
-    for who, left in found.remaining.items():
+    # What was left when an answer was stored is not what is left now.
+    stored = found.repeated and hasattr(found, "sequence")
+    for who, left in () if stored else found.remaining.items():
         if isinstance(left, dict) and left:
-            rows.append((f"left ({who})", ", ".join(f"{v} {k}" for k, v in left.items())))
+            rows.append((f"left ({TOTAL.get(who, who)})", ", ".join(f"{v} {k}" for k, v in left.items())))
     return rows
 
 

@@ -39,9 +39,21 @@ _LEARNER = (
 )
 
 
+_GROUPS = {
+    "Data and target": ("target", "not_applicable", "where_present", "null_as"),
+    "Groups and lenses": ("group", "by", "depth", "bins", "min_size", "lens"),
+    "Release": ("curator", "option", "domain", "epsilon", "time_limit"),
+    "Release already made": ("release", "inside", "predictions"),
+    "Learners": ("learner", "learner_limit"),
+    "Statistics": ("alpha", "beta", "splits", "seed", "workers"),
+    "Output": ("out", "min_cell", "as_json"),
+}
+"""The options in groups, as the help lists them."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("audit")(audit)
+    app.command("audit", cls=output.grouped(_GROUPS))(audit)
 
 
 def audit(
@@ -92,8 +104,8 @@ def audit(
 ) -> None:
     """Measure what a release does to each group.
 
-    Exit status: 0 no evidence, 1 a leak below alpha, 2 incoherent, 3 underpowered, partial or not measured, 64 wrong
-    usage or a failure.
+    Exit status: 0 no evidence, 1 a leak, an incoherent release or a failure, 2 wrong usage, 3 underpowered, partial or
+    not measured. The report and --json have the exact verdict.
     """
     from holdfast.cli import audit as told
     from holdfast.coherence import Audit
@@ -111,7 +123,7 @@ def audit(
     if inside is not None:
         again = {"--curator": curator, "--splits": splits, "--with": option, "--domain": domain, "--epsilon": epsilon}
         for name in (name for name, value in again.items() if value):
-            raise InvalidParameter(f"{name} has no place beside --inside: the release was made, and there is one split")
+            raise InvalidParameter(f"{name} cannot be given with --inside: the release is made already, in one split")
     _can_write(places(out), [path for path in (file, release) if path is not None])
     table = told.read_table(file)
     aimed = told.target_of(target, not_applicable, where_present, null_as)

@@ -14,6 +14,7 @@ import typer
 
 from holdfast.bounds.parameters import parse
 from holdfast.bounds.registry import Evaluation, Theorem, catalogue, lookup, shown
+from holdfast.bounds.tightest import forms
 from holdfast.cli import output
 from holdfast.errors import InvalidParameter
 
@@ -28,20 +29,28 @@ def register(app: typer.Typer) -> None:
 
 
 def bound(context: typer.Context) -> None:
-    """List every theorem; `holdfast bound ID --parameter value ...` evaluates one."""
+    """List the areas and their theorems; `holdfast bound ID --parameter value ...` evaluates one."""
     words = list(context.args)
     as_json = _flag(words, "--json")
+    if _flag(words, "--defaults"):
+        if words:
+            raise InvalidParameter(f"`holdfast bound --defaults` takes --json and nothing else, got {words[0]!r}")
+        _defaults(as_json)
+        return
     wants_help = _flag(words, "--help") or _flag(words, "-h")
     if not words:
-        _list_help() if wants_help else _list(as_json)
+        _list_help() if wants_help else _list(list(catalogue().values()), as_json) if as_json else _list_areas()
+        return
+    if words[0] == "--search":
+        _search(" ".join(words[1:]), as_json)
         return
     name, options = words[0], words[1:]
     if name.startswith("-"):
-        raise InvalidParameter(f"`holdfast bound` takes --json and --help before an id, got {name!r}")
+        raise InvalidParameter(f"`holdfast bound` takes --json, --search and --help before an id, got {name!r}")
     if name in _areas():
         if options:
             raise InvalidParameter(f"{name} is an area, not a theorem; `holdfast bound {name}` lists what is in it")
-        _list(as_json, area=name)
+        _list([entry for entry in catalogue().values() if entry.id.split(".")[0] == name], as_json)
         return
     if "." not in name:
         near = difflib.get_close_matches(name, _areas(), n=1)
@@ -118,8 +127,34 @@ def _read_options(entry: Theorem, words: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _list(as_json: bool, area: str | None = None) -> None:
-    entries = [entry for entry in catalogue().values() if area in (None, entry.id.split(".")[0])]
+def _list_areas() -> None:
+    """One line an area: how many theorems it has, and the first of them."""
+    rows = []
+    for area in _areas():
+        names = [entry.id.partition(".")[2] for entry in catalogue().values() if entry.id.split(".")[0] == area]
+        rows.append((area, len(names), ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")))
+    output.table(f"{len(catalogue())} theorems in {len(rows)} areas", ("area", "theorems", "among them"), rows)
+    output.say("`holdfast bound AREA` lists an area.")
+    output.say("`holdfast bound --search TEXT` finds theorems.")
+    output.say("`holdfast bound ID --help` names a theorem's parameters.")
+
+
+def _search(text: str, as_json: bool) -> None:
+    """List the theorems whose id, statement, source or conditions have every word of a text."""
+    words = text.lower().split()
+    if not words:
+        raise InvalidParameter("--search must be followed by words to look for, such as `--search sparse vector`")
+    found = [entry for entry in catalogue().values() if all(word in _text(entry) for word in words)]
+    if not found:
+        raise InvalidParameter(f"--search must be words of some theorem; none has {text[:60]!r}")
+    _list(found, as_json)
+
+
+def _text(entry: Theorem) -> str:
+    return f"{entry.id} {entry.statement} {entry.source} {entry.conditions}".lower()
+
+
+def _list(entries: Sequence[Theorem], as_json: bool) -> None:
     if as_json:
         output.print_json({"theorems": [entry.to_dict() for entry in entries]})
         return
@@ -134,13 +169,37 @@ def _list(as_json: bool, area: str | None = None) -> None:
     output.say("`holdfast bound ID --help` names a theorem's parameters.")
 
 
+def _defaults(as_json: bool) -> None:
+    """Every theorem that has several forms: its default, the others, and the tightest that is proved."""
+    found = []
+    with output.progress_bar("comparing forms", shown=not as_json) as progress:
+        for each in forms():
+            found.append(each)
+            progress(min(len(found) / 90, 0.99), each.theorem)
+        progress(1.0, "done")
+    if as_json:
+        output.print_json({"forms": [each.to_dict() for each in found]})
+        return
+    output.table(
+        "default against tightest, at typical values",
+        ("theorem", "option", "default", "value", "other proved forms", "tightest"),
+        [each.cells() for each in found],
+    )
+    behind = sum(1 for each in found if each.excess)
+    output.say(f"{behind} of {len(found)} defaults are not the tightest proved form.")
+
+
 def _list_help() -> None:
     lines = [
         "Usage: holdfast bound [AREA] [--json]",
+        "       holdfast bound --search TEXT [--json]",
         "       holdfast bound ID --parameter value ... [--json]",
         "       holdfast bound ID --help",
+        "       holdfast bound --defaults [--json]",
         "",
-        "Lists every theorem, or those of one area such as composition; evaluates one; or names its parameters.",
+        "Lists the areas, the theorems of one area such as composition, or those that have the words of TEXT;",
+        "evaluates one theorem; or names its parameters. Numbers may be written 1e5, 100_000 or 100,000.",
+        "--defaults compares the default of every theorem with its other proved forms.",
         "Example: holdfast bound max-information.pure-dp --epsilon 0.01 --n 1000 --beta 0.05",
     ]
     print("\n".join(lines))

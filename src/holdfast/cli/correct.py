@@ -107,7 +107,7 @@ def _show(found: Correction, spent: list[str], others: dict[str, float], p: floa
     rows.append(("spent, in order", "; ".join(spent) or "nothing"))
     if found.level.bits is not None and not found.level.is_vacuous:
         rows.append(("bits, beta", f"{shown(found.level.bits)}, {shown(found.level.beta or 0.0)}"))
-    rows += [("route", found.route), ("rests on", str(found.guarantee))]
+    rows += [("route", found.route), ("guarantee", str(found.guarantee))]
     if note:
         rows.append(("note", note))
     output.facts("Correction after looking" if spent else "No correction: an ordinary test", rows)

@@ -56,7 +56,7 @@ def epsilon(
 ) -> None:
     """Turn a coherence tolerance into the largest epsilon; exit status 3 when none is allowed."""
     from holdfast.bounds.coherence import MODES
-    from holdfast.coherence.planner import tightest_population
+    from holdfast.bounds.coherence.group_size import tightest_population
     from holdfast.core.arguments import choice, whole
 
     choice("--mode", mode, MODES)
@@ -69,7 +69,7 @@ def epsilon(
         for name, value in {"--n": n, "--rows": rows, "--size": size, "--epsilon": given, "--plot": plot}.items():
             if value is not None:
                 raise InvalidParameter(
-                    f"{name} has no place beside --ledger, which says how many rows and what was spent"
+                    f"{name} cannot be given with --ledger, which has the number of rows and what was spent"
                 )
 
         sizes, count = _listed(group, groups)

@@ -8,17 +8,22 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from holdfast.cli import typed_words
+
 _SERVER = "https://holdfast.example"
 _AT_THE_GUARD = "ledger.db rows.csv"
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "": ("demo --once", "plan --n 10000 --questions 1000", "guard open ledger.db rows.csv --questions 500"),
+    "ask choose": ("ask choose contest.db rows.csv climb 2",),
+    "ask contest_final": ("ask contest_final contest.db rows.csv climb --estimate",),
     "ask question": (f"ask question {_AT_THE_GUARD} question.json --key first-question",),
     "audit": (
         "audit people.csv --target ill=1 --by sex --out report.html",
         'audit people.csv --target ill=1 --by sex --curator "python $PWD/generator.py {train} {release}"',
     ),
     "bound": ("bound max-information.pure-dp --epsilon 0.01 --n 1000 --beta 0.05",),
+    "contest": ("contest contest.db", f"contest {_SERVER} --dataset climb --out result.html"),
     "correct": ("correct --n 1000 --p 0.001 --spent pure-dp:0.02 --candidates 100",),
     "correlated": ("correlated docs/models/meter.toml",),
     "demo": ("demo --once",),
@@ -29,6 +34,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "guard close": ('guard close ledger.db --yes --reason "the study is over"',),
     "guard list": ("guard list ledger.db",),
     "guard log": ("guard log ledger.db --last 5",),
+    "guard extend": (
+        "guard extend ledger.db december.csv",
+        "guard extend ledger.db december.csv --rows rows.csv",
+    ),
     "guard open": (
         "guard open ledger.db rows.csv --questions 500",
         "guard open ledger.db rows.csv --questions 500 --privacy pure-dp:1 --spend pure-dp:0.05",
@@ -40,7 +49,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "guard show": ("guard show ledger.db",),
     "leaderboard": ("leaderboard board.db", f"leaderboard {_SERVER} --dataset contest"),
     "mcp": ("mcp ledger.db rows.csv",),
-    "plan": ("plan --n 10000 --questions 1000", "plan --half-width 0.05 --questions 1000"),
+    "plan": ("plan 10000 1000", "plan --n 10000 --questions 1000", "plan --half-width 0.05 --questions 1000"),
     "report list": (f"report list {_SERVER}",),
     "report upload": (f"report upload {_SERVER} report.json",),
     "reproduce": ("reproduce", "reproduce dwork-figure-2 --quick", "reproduce all --quick"),
@@ -101,11 +110,14 @@ def _quoted(text: str) -> str:
 
 
 def finish(words: str, command: Any) -> None:
-    """Put the examples below a command's help, and call its arguments as help texts call them: LEDGER."""
+    """Put the examples below a command's help, and let its arguments be typed and called as people do: LEDGER."""
     command.epilog = epilog(words)
     for parameter in command.params:
+        if parameter.opts == ["--n"]:
+            parameter.opts.append("--rows")
         if parameter.param_type_name == "argument" and parameter.metavar is None:
-            parameter.metavar = str(parameter.name).upper()
+            parameter.metavar = "DATA" if parameter.name == "sample" else str(parameter.name).upper()
+    typed_words.understand(command)
 
 
 def epilog(words: str) -> str | None:

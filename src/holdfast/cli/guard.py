@@ -1,23 +1,36 @@
-"""`holdfast guard`: guards of a ledger or a server: open, list, show, log, pause, resume, close, override."""
+"""`holdfast guard`: guards of a ledger or a server: open, extend, list, show, log, pause, resume, close, override."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from holdfast.cli import ledgers, output
-from holdfast.cli.ledgers import described, open_sample, policy_of, read_policy, refuse_swapped, stewarded, store_at
+from holdfast.cli.ledgers import (
+    described,
+    has_guard,
+    open_sample,
+    policy_of,
+    read_policy,
+    refuse_swapped,
+    stewarded,
+    store_at,
+)
 from holdfast.core import arguments
 from holdfast.data.schema import column_words
 from holdfast.errors import HoldfastError, InvalidParameter
 
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows.")
+_SAMPLE = typer.Argument(..., help="The rows: a file, a folder, or an address; a table with --table.")
 _DATASET = typer.Option(
     None,
     "--dataset",
@@ -42,6 +55,7 @@ def register(app: typer.Typer) -> None:
     guard = typer.Typer(help=_HELP)
     commands = (
         ("open", open_),
+        ("extend", extend),
         ("list", list_),
         ("show", show),
         ("log", log),
@@ -50,6 +64,8 @@ def register(app: typer.Typer) -> None:
     )
     for name, command in commands:
         guard.command(name)(command)
+    guard.command("create", hidden=True)(open_)
+    guard.command("status", hidden=True)(show)
     guard.command("pause")(_status("paused", "Answer nothing until `resume`."))
     guard.command("resume")(_status("open", "Answer again."))
     app.add_typer(guard, name="guard", no_args_is_help=True)
@@ -66,7 +82,7 @@ def open_(
         None,
         "--privacy",
         help="Cap on private questions, which are answered with noise: pure-dp:EPSILON or zcdp:RHO. Without it they "
-        "are refused, but for --answers means.",
+        "are refused. With --answers means: gdp:MU, a ceiling on what the planned noise costs.",
     ),
     spend: str = typer.Option(
         None, "--spend", help="What a private question costs that names no cost, like --privacy."
@@ -79,7 +95,28 @@ def open_(
         None, "--questions", help="Cap on the number of questions; with one, intervals are narrower."
     ),
     failures: int = typer.Option(
-        None, "--failures", help="Cap on failed checks that show a value; with one, intervals are narrower."
+        None,
+        "--failures",
+        help="Cap on failed checks that show a value. Without one every failure is priced as it comes.",
+    ),
+    final: float = typer.Option(
+        None, "--final", help="Part of the failure probability that is kept for the final; one half if not given."
+    ),
+    reserve: list[float] = typer.Option(  # noqa: B008
+        [],
+        "--reserve",
+        metavar="PART",
+        help="Part of the rows that nothing before the final reads, such as 0.5; repeat for several phases. It needs "
+        "--row-key or --reserve-by.",
+    ),
+    reserve_by: str = typer.Option(
+        None, "--reserve-by", help="The column whose values belong together: rows of one value are reserved as a whole."
+    ),
+    histories: str = typer.Option(
+        None,
+        "--histories",
+        help="together (the default), or separate: the analysts do not share answers, so that nobody's failed checks "
+        "widen another's intervals. It needs --analyst.",
     ),
     analyst: list[str] = typer.Option(  # noqa: B008
         [],
@@ -101,16 +138,35 @@ def open_(
         "--row-key",
         help="The column that names the person behind each row: it finds data sets that share some of their rows.",
     ),
+    engine: str = typer.Option(
+        None,
+        "--engine",
+        help="What reads the rows: polars, duckdb, postgres, spark or ibis; by default what fits them.",
+    ),
+    table: str = typer.Option(
+        None, "--table", help="The table of a database; later commands take it behind the address: ADDRESS#TABLE."
+    ),
+    schema: str = typer.Option(
+        None,
+        "--schema",
+        metavar="COLUMNS",
+        help="The columns that questions may use, with their kinds: 'age integer, pay number not null'.",
+    ),
     allow_overlap: str = typer.Option(
         None,
         "--allow-overlap",
         help="Why a data set that shares rows with another may be opened; then no later answer of either is certified.",
     ),
     name: str = typer.Option(None, "--name", help="With a server: what to call the guard; the file's name by default."),
+    yes: bool = typer.Option(False, "--yes", help="Open with the proposed policy where no policy is given."),
     as_json: bool = _JSON,
 ) -> None:
-    """Put a sample behind a guard. A sample that was opened before keeps its policy and what it has left."""
-    from holdfast.guard import Guard
+    """Put a data set behind a guard. One that was opened before keeps its policy and what it has left.
+
+    LEDGER may be left out: it is then what HOLDFAST_LEDGER names, or a file named after the data that ends in .db.
+    Without a policy, one is proposed.
+    """
+    from holdfast.guard import Guard, Policy
 
     refuse_swapped(ledger, sample)
     given = {
@@ -121,24 +177,101 @@ def open_(
         "answers": answers,
         "questions": questions,
         "failures": failures,
+        "final": final,
+        "reserve": reserve or None,
+        "reserve_by": reserve_by,
+        "histories": histories,
         "expires": expires,
         "repeats": repeats,
     }
     made = policy_of(policy, given, analyst)
     if ledgers.is_address(ledger):
+        if made is None and yes:
+            made = Policy(questions=_QUESTIONS, failures=_FAILURES)
         called = Path(sample).stem if name is None else name
+        if any(option is not None for option in (engine, table, schema)):
+            raise InvalidParameter("--engine, --table and --schema must be left out with a server: it reads the file")
         found, numbered = ledgers.open_guard(ledger, called, sample, row_key, made, allow_overlap)
         _print(found, as_json, _notes(row_key, numbered, found))
         return
     if name is not None:
         raise InvalidParameter("--name must be left out with a ledger: the rows' own fingerprint finds their guard")
-    rows = open_sample(sample, row_key)
+    rows = open_sample(sample, row_key, engine=engine, table=table, schema=ledgers.schema_of(schema))
+    opened = has_guard(ledger, rows)
+    if made is None and not opened:
+        made = _proposed(rows.n, ledger, sample, yes)
     with store_at(ledger, create=True) as store:
         guard = Guard.open(store, rows, made, allow_overlap=allow_overlap)
         found = guard.describe()
-    numbered = row_key is not None and rows.is_numbered(row_key)
+    numbered = row_key in rows.identity().numbered
     rows.close()
     _print(found, as_json, _notes(row_key, numbered, found))
+
+
+_QUESTIONS, _FAILURES = 1000, 10
+"""The policy that is proposed where none is given has what `holdfast plan` assumes."""
+
+
+def _proposed(n: int, ledger: str, sample: str, yes: bool) -> Policy:
+    """The proposed policy, where --yes or the answer at the terminal accepts it."""
+    from holdfast.guard.policy import Policy
+    from holdfast.holdout.planning.plan import plan
+
+    use = plan(n, _QUESTIONS, _FAILURES)["guess-and-check"]
+    words = (
+        f"{_QUESTIONS:,} questions and {_FAILURES} failed checks at confidence 0.95, without "
+        f"noisy answers. With {n:,} rows a pass then certifies a guess to ±{use.before_failures:.3f} before any failed "
+        f"check, and to ±{use.half_width:.3f} after the last"
+    )
+    if not yes and not sys.stdin.isatty():
+        raise InvalidParameter(
+            f"policy must be given: this data set has no guard yet. Proposed: {words}. "
+            f"`holdfast guard open {ledger} {sample} --yes` takes it; --questions, --failures, --privacy or --policy "
+            "give another. Nothing was made",
+            parameter="policy",
+        )
+    output.say(f"Proposed policy: {words}.")
+    if not yes and not typer.confirm("Open the guard with it?", err=True):
+        raise HoldfastError("the guard was not opened: the answer was no")
+    return Policy(questions=_QUESTIONS, failures=_FAILURES)
+
+
+def extend(
+    ledger: str = _LEDGER,
+    new_rows: str = typer.Argument(..., metavar="NEW_ROWS", help="The .csv or .parquet file with the new rows."),
+    dataset: str = _DATASET,
+    rows: list[str] = typer.Option(  # noqa: B008
+        [],
+        "--rows",
+        metavar="FILE",
+        help="The file with the rows of an earlier epoch; repeat. Its row keys are then compared one by one; of other "
+        "epochs the ledger keeps up to 4,096.",
+    ),
+    row_key: str = typer.Option(None, "--row-key", help="The column that names the person behind each row."),
+    name: str = typer.Option(
+        None, "--name", help="With a server: what to call the new rows; the file's name by default."
+    ),
+    as_json: bool = _JSON,
+) -> None:
+    """Open the next epoch of a guard: new rows, the same policy, a fresh budget, one history."""
+    from holdfast.guard import epochs
+
+    refuse_swapped(ledger, new_rows)
+    if ledgers.is_address(ledger):
+        if rows:
+            raise InvalidParameter("--rows must be left out with a server, which has the rows of earlier epochs")
+        called = Path(new_rows).stem if name is None else name
+        _print(ledgers.extend_guard(ledger, dataset, called, new_rows, row_key), as_json)
+        return
+    if name is not None:
+        raise InvalidParameter("--name must be left out with a ledger: the rows' own fingerprint finds their epoch")
+    from holdfast.guard.stewarding import describe
+
+    with store_at(ledger) as store, ExitStack() as samples:
+        latest = epochs.latest(store, dataset)
+        held = [samples.enter_context(open_sample(file, row_key)) for file in rows]
+        opened = epochs.extend(store, latest, samples.enter_context(open_sample(new_rows, row_key)), held)
+        _print(describe(opened), as_json)
 
 
 def _notes(row_key: str | None, numbered: bool, found: dict[str, Any]) -> list[str]:
@@ -282,6 +415,7 @@ def _print(found: dict[str, Any], as_json: bool, notes: Sequence[str] = ()) -> N
         f"Guard {_name(found)}",
         [
             ("status", found["status"]),
+            *([("epoch", _epoch(found))] if _epoch(found) else []),
             ("rows", f"{found['n']:,}"),
             ("columns", ", ".join(map(column_words, found["schema"]["columns"]))),
             ("confidence", policy["confidence"]),
@@ -290,6 +424,7 @@ def _print(found: dict[str, Any], as_json: bool, notes: Sequence[str] = ()) -> N
                 "none" if policy["privacy"] is None else f"{_cost(policy['privacy'])} ({policy['accounting']})",
             ),
             ("questions allowed", ", ".join(policy["kinds"])),
+            *_end_rows(policy),
             *(
                 (f"board {one['name']}", f"{one['metric']} of {one['label']} by {one['key']}, {one['rule']}")
                 for one in policy.get("boards") or ()
@@ -306,6 +441,26 @@ def _print(found: dict[str, Any], as_json: bool, notes: Sequence[str] = ()) -> N
     )
     for note in notes:
         output.say(note)
+
+
+def _end_rows(policy: dict[str, Any]) -> list[tuple[str, object]]:
+    """What is kept for the final, and whose answers make whose intervals wider."""
+    rows: list[tuple[str, object]] = []
+    if policy.get("final"):
+        rows.append(("kept for the final", f"{policy['final']:.0%} of the failure probability"))
+    if policy.get("reserve"):
+        parts = " and ".join(f"{part:.0%}" for part in policy["reserve"])
+        by = policy.get("reserve_by")
+        rows.append(("reserved for the final", f"{parts} of the rows" + (f", by {by}" if by else "")))
+    if policy.get("histories") == "separate":
+        rows.append(("histories", "separate: analysts do not share answers"))
+    return rows
+
+
+def _epoch(found: dict[str, Any]) -> str:
+    """Which epoch of a guard that was extended this is; empty for a guard of one epoch."""
+    number, later = found.get("epoch_number", 1), found.get("successor") is not None
+    return f"{number}, and there is a later one" if later else str(number) if number > 1 else ""
 
 
 def _not_compared(number: int) -> str:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 from holdfast.errors import HoldfastError, InvalidParameter, LedgerUnavailable
 
 if TYPE_CHECKING:
     from holdfast.client import Connection, RemoteGuard
     from holdfast.data.sample import Sample
+    from holdfast.data.schema import Declared, Schema
     from holdfast.guard.analyst import AnalystGuard
+    from holdfast.guard.contest import Contest
     from holdfast.guard.leaderboard import Leaderboard
     from holdfast.guard.ledger.ledger import Ledger
     from holdfast.guard.ledger.store import Store
@@ -24,7 +29,8 @@ if TYPE_CHECKING:
 # --- Guard input ------------------------------------------------------------------------------------------------------
 # What the guard's commands read: policies, samples, stores and questions' options.
 
-_ROWS = (".csv", ".parquet")
+ROWS = (".csv", ".parquet")
+"""What the names of files with rows end in."""
 
 
 def refuse_swapped(ledger: str, sample: str | None) -> None:
@@ -38,7 +44,7 @@ def refuse_swapped(ledger: str, sample: str | None) -> None:
         ...
     holdfast.errors.InvalidParameter: the arguments look swapped: the ledger comes first, then the rows, ...
     """
-    if sample is not None and Path(ledger).suffix.lower() in _ROWS and Path(sample).suffix.lower() not in _ROWS:
+    if sample is not None and Path(ledger).suffix.lower() in ROWS and Path(sample).suffix.lower() not in ROWS:
         raise InvalidParameter(
             f"the arguments look swapped: the ledger comes first, then the rows, as in {sample} {ledger}"
         )
@@ -53,14 +59,120 @@ def store_at(where: str, *, create: bool = False) -> Store:
     except LedgerUnavailable as error:
         if create or "://" in where or (Path(where).exists() and Path(where).stat().st_size):
             raise
-        raise LedgerUnavailable(f"{error}; `holdfast guard open LEDGER SAMPLE` begins one") from None
+        raise LedgerUnavailable(f"{error}; `holdfast guard open LEDGER DATA` begins one") from None
 
 
-def open_sample(where: str, row_key: str | None = None) -> Sample:
-    """Open a file of rows, or say what is missing."""
-    from holdfast.data.tables import table
+def open_sample(
+    where: str,
+    row_key: str | None = None,
+    *,
+    engine: str | None = None,
+    table: str | None = None,
+    schema: Declared = None,
+) -> Sample:
+    """Open rows, or say what is missing; the table of a database may follow its address behind a `#`."""
+    from holdfast.data import tables
 
-    return table(where, row_key=row_key)
+    address, sign, named = where.rpartition("#")
+    if sign and ("://" in address or Path(address).suffix.lower() in tables.DATABASE_FILES):
+        if table not in (None, named):
+            raise InvalidParameter(f"--table must be left out where the address names {named[:60]!r} behind its #")
+        where, table = address, named
+    sample = tables.table(where, engine=engine, table=table, schema=schema, row_key=row_key)  # type: ignore[arg-type]
+    sample.place = _place(where, table)
+    return sample
+
+
+def _place(where: str, table: str | None) -> str | None:
+    """What a ledger may remember of where the rows are: no address that holds a password or a token.
+
+    Examples
+    --------
+    >>> _place("mysql://reader@host/census", "people"), _place("mysql://reader:secret@host/census", "people")
+    ('mysql://reader@host/census#people', None)
+    """
+    if "://" in where:
+        parts = urlsplit(where)
+        if parts.password is not None or parts.query:
+            return None
+        place = where
+    else:
+        place = str(Path(where).resolve())
+    return place if table is None else f"{place}#{table}"
+
+
+def schema_of(text: str | None) -> dict[str, str] | None:
+    """`age integer, income number not null` as a schema: the columns that questions may use, with their kinds.
+
+    Examples
+    --------
+    >>> schema_of("age integer, capital gain number not null")
+    {'age': 'integer', 'capital gain': 'number not null'}
+    >>> schema_of("age")
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.InvalidParameter: --schema must be columns with their kinds such as 'age integer, ...
+    """
+    if text is None:
+        return None
+    from holdfast.data.schema import KINDS
+
+    declared = {}
+    for part in text.split(","):
+        found = re.fullmatch(rf"\s*(.+?)\s+({'|'.join(KINDS)})(\s+(?:not\s+)?null)?\s*", part, re.IGNORECASE)
+        if found is None:
+            raise InvalidParameter(
+                "--schema must be columns with their kinds such as 'age integer, pay number null', got "
+                f"{part.strip()[:60]!r}"
+            )
+        declared[found[1]] = found[2].lower() + (found[3] or "").lower()
+    return declared
+
+
+def _recorded_schema(store: Store) -> Schema | None:
+    """The columns of the one guard of a ledger, so that what was declared for it need not be declared to ask it."""
+    from holdfast.data.schema import Schema
+    from holdfast.guard.stewarding import list_all
+
+    guards = list_all(store)
+    if len(guards) != 1 or "schema" not in guards[0]:
+        return None
+    return Schema([replace(column, nullable=None) for column in Schema.from_dict(guards[0]["schema"])])
+
+
+def _guarded_sample(store: Store, where: str) -> Sample:
+    """The rows of a guard that was opened; as its ledger declares them, where they fit."""
+    schema = _recorded_schema(store)
+    if schema is not None:
+        with suppress(InvalidParameter):
+            return open_sample(where, schema=schema)
+    return open_sample(where)
+
+
+def has_guard(ledger: str, sample: Sample) -> bool:
+    """Whether a ledger has a guard of these rows; no ledger is made to find out."""
+    from holdfast.guard.ledger.opening import open_store
+
+    try:
+        with open_store(ledger, create=False) as store:
+            return store.name_of(sample.fingerprint()) in store.datasets()
+    except LedgerUnavailable:  # there is none, or the opening says what is wrong with it
+        return False
+
+
+def remembered_rows(ledger: str) -> str | None:
+    """The file of rows that a ledger was opened with; None where it has no guard, several, or remembers none."""
+    if is_address(ledger):
+        return None
+    from holdfast.guard.ledger.opening import open_store
+    from holdfast.guard.opening import PLACE
+
+    try:
+        with open_store(ledger, create=False) as store:
+            places = [store.ledger(name).look(lambda view: view.secret(PLACE)) for name in store.datasets()]
+    except HoldfastError:  # the command itself says what is wrong with the ledger
+        return None
+    return str(places[0]["file"]) if len(places) == 1 and places[0] is not None else None
 
 
 def read_policy(path: Path) -> dict[str, Any]:
@@ -144,7 +256,14 @@ def at_server(where: str) -> Connection:
 
 @contextmanager
 def analyst_guard(
-    where: str, sample: str | None, analyst: str | None, public_key: str | None = None, *, steward: bool = False
+    where: str,
+    sample: str | None,
+    analyst: str | None,
+    public_key: str | None = None,
+    *,
+    steward: bool = False,
+    patience: float | None = None,
+    more: Sequence[str] = (),
 ) -> Iterator[AnalystGuard]:
     """Open the guard that an analyst's command means: of a ledger and a file of rows, or of a server.
 
@@ -160,15 +279,24 @@ def analyst_guard(
         With a server: the key that must sign its receipts.
     steward : bool
         With a ledger: whether the run may be ended for everybody, as whoever has the ledger and the rows may.
+    patience : float or None
+        With a server: seconds to try again while it is busy or out of reach; 120 if None.
+    more : sequence of str
+        With a ledger: files with the rows of other epochs.
     """
     if is_address(where):
         if analyst is not None:
             raise InvalidParameter("--analyst must be left out with a server: the token says who asks")
-        from holdfast.client import connect
+        if more:
+            raise InvalidParameter("--rows must be left out with a server, which has the rows of all epochs")
+        from holdfast.client.connection import PATIENCE, connect
 
-        with connect(where, guard=sample, public_key=public_key) as connection:
+        seconds = PATIENCE if patience is None else patience
+        with connect(where, guard=sample, public_key=public_key, patience=seconds) as connection:
             yield connection.guard()
         return
+    if patience is not None:
+        raise InvalidParameter("--wait must be left out with a ledger: it is for a server that is busy")
     if sample is None:
         raise InvalidParameter("the file with the rows must be given after the ledger")
     if public_key is not None:
@@ -176,7 +304,8 @@ def analyst_guard(
     refuse_swapped(where, sample)
     from holdfast.guard.guard import DEFAULT_ANALYST, Guard
 
-    with store_at(where) as store, open_sample(sample) as rows:
+    with store_at(where) as store, ExitStack() as files:
+        rows = [files.enter_context(_guarded_sample(store, file)) for file in (sample, *more)]
         yield Guard.open(store, rows).for_analyst(DEFAULT_ANALYST if analyst is None else analyst, steward=steward)
 
 
@@ -193,6 +322,18 @@ def open_guard(
             guard = connection.create_guard(name, sample["id"], policy, allow_overlap)
             return guard.describe(), bool(sample.get("row_key_numbered"))
         except HoldfastError:  # so that the next attempt finds the name free; rows that a guard has stay
+            with suppress(HoldfastError):
+                connection.remove_sample(sample["id"])
+            raise
+
+
+def extend_guard(where: str, guard: str | None, name: str, file: str, row_key: str | None) -> dict[str, Any]:
+    """Send a file of new rows to a server and open the next epoch of a guard over them; what may be shown of it."""
+    with connected(where, guard) as connection:
+        sample = connection.upload_sample(name, file, row_key=row_key)
+        try:
+            return connection.guard().extend(sample["id"]).describe()
+        except HoldfastError:
             with suppress(HoldfastError):
                 connection.remove_sample(sample["id"])
             raise
@@ -219,6 +360,9 @@ class Stewarded(Protocol):
 
     def leaderboard(self, board: str | None, *, every: bool) -> Leaderboard:
         """Who is where on a board, or the only one; `every` submission, not the best of each analyst."""
+
+    def contest(self, board: str | None) -> Contest:
+        """Where a contest stands, and the results of its finals."""
 
 
 class _Chain:
@@ -253,6 +397,11 @@ class _Chain:
         name = chosen(self._ledger.look(GuardState.of).policy.boards, board).name
         return leaderboard(self._ledger, name, every=every)
 
+    def contest(self, board: str | None) -> Contest:
+        from holdfast.guard.contest import contest
+
+        return contest(self._ledger, board)
+
 
 class _Served:
     """A guard of a server."""
@@ -275,6 +424,9 @@ class _Served:
 
     def leaderboard(self, board: str | None, *, every: bool) -> Leaderboard:
         return self._guard.leaderboard(board, every=every)
+
+    def contest(self, board: str | None) -> Contest:
+        return self._guard.contest(board)
 
 
 @contextmanager

@@ -1,13 +1,14 @@
 """`holdfast`: joins the commands and turns every error into one line and an exit status.
 
-Exit status: 0 success, 1 failure, 2 wrong usage, 3 when the honest answer is "no". `holdfast audit` is a gate whose
-verdicts take 0 to 3, so that wrong usage and failures of it end with 64: neither is ever read as a finding.
+Exit status, for every command: 0 success, 1 a failure or, for `audit` and `verify`, a finding, 2 wrong usage, 3 when
+the honest answer is "no".
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +17,7 @@ from typing import Any
 import typer
 
 from holdfast import __version__
+from holdfast.cli import typed_words
 from holdfast.cli.examples import finish
 from holdfast.errors import (
     BudgetExhausted,
@@ -48,9 +50,6 @@ COMMANDS = (
     "verify",
 )
 
-#: Commands whose exit status is a verdict, and what wrong usage and failures of them end with.
-_NO_VERDICT = {"audit": 64}
-
 # Newer releases of Typer carry their own copy of Click, older ones use the installed one: ask Typer which it raises.
 _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -61,14 +60,13 @@ def build() -> typer.Typer:
         name="holdfast",
         help="Keeps a data set behind a guard and answers adaptively chosen questions so that every answer stays true.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
     @app.callback(invoke_without_command=True)
-    def root(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    def root(version: bool = typer.Option(False, "--version", "-V", help="Print the version and exit.")) -> None:
         if version:
             print(f"holdfast {__version__}")
             raise typer.Exit()
@@ -108,24 +106,22 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         return _fail("interrupted", 1)
     except InvalidParameter as error:
-        return _fail(str(error), _usage_status(arguments))
+        return _fail(str(error), 2)
     except (BudgetExhausted, QuestionRefused, GuaranteeUnavailable, LedgerConflict) as error:
         return _fail(str(error), 3)
     except HoldfastError as error:
-        return _fail(str(error), _failure_status(arguments))
+        return _fail(str(error), 1)
     except BrokenPipeError:  # whoever reads has enough, as `head` does; what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _fail(
-            f"{error.strerror or error}: {error.filename}" if error.filename else str(error), _failure_status(arguments)
-        )
+        return _fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error), 1)
     except Exception as error:
         if os.environ.get("HOLDFAST_TRACEBACK"):
             raise
         # The text of an unforeseen error may hold anything, rows included: only its kind is shown.
         said = f"an unforeseen {type(error).__name__}, which is a defect"
-        return _fail(f"{said}; HOLDFAST_TRACEBACK=1 shows where, please report it", _failure_status(arguments))
+        return _fail(f"{said}; HOLDFAST_TRACEBACK=1 shows where, please report it", 1)
 
 
 def main() -> None:
@@ -138,7 +134,7 @@ def main() -> None:
 
 def _call(arguments: Sequence[str]) -> int:
     try:
-        status = _command()(args=list(arguments), prog_name="holdfast", standalone_mode=False)
+        status = _command()(args=typed_words.without_aliases(arguments), prog_name="holdfast", standalone_mode=False)
         sys.stdout.flush()  # here, where a closed pipe is understood, and not when the interpreter ends
         return status if isinstance(status, int) else 0
     except SystemExit as error:  # what Click makes of a closed pipe
@@ -146,7 +142,7 @@ def _call(arguments: Sequence[str]) -> int:
             raise error.__context__ from None
         raise
     except _CLICK_ERROR as error:
-        return _wrong_usage(error, _usage_status(arguments))
+        return _wrong_usage(error)
 
 
 @cache
@@ -166,27 +162,19 @@ def _command() -> Any:
     return made
 
 
-def _usage_status(arguments: Sequence[str]) -> int:
-    return _NO_VERDICT.get(_named(arguments), 2)
-
-
-def _failure_status(arguments: Sequence[str]) -> int:
-    return _NO_VERDICT.get(_named(arguments), 1)
-
-
-def _named(arguments: Sequence[str]) -> str:
-    return next((word for word in arguments if not word.startswith("-")), "")
-
-
-def _wrong_usage(error: Any, status: int) -> int:
+def _wrong_usage(error: Any) -> int:
     message, context = error.format_message(), getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         print(message)
         return 0
     message += _typed(error, message)
+    unknown = re.match(r"No such command '([\w-]+)'", message)
+    if unknown and (meant := list(typed_words.commands_named(_command(), unknown[1]))):
+        commands = " or ".join(f"`holdfast {words}`" for words in meant)
+        message = f"No such command {unknown[1]!r}. Did you mean {commands}?"
     where = context.command_path if context else "holdfast"
     end = "" if message.endswith(("?", ".")) else "."
-    return _fail(f"{message}{end} Try `{where} --help`.", status)
+    return _fail(f"{message}{end} Try `{where} --help`.", 2)
 
 
 def _typed(error: Exception, message: str) -> str:

@@ -9,7 +9,7 @@ import typer
 from holdfast.cli import ledgers
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(None, help="The .csv or .parquet file with the rows; with a server, the guard's name.")
+_SAMPLE = typer.Argument(None, help="The rows: a file, or ADDRESS#TABLE; with a server, the guard's name.")
 
 
 def register(app: typer.Typer) -> None:

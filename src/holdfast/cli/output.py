@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+import typer.core
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -115,6 +116,26 @@ def facts(title: str, rows: Iterable[tuple[str, object]]) -> None:
     for name, value in rows:
         made.add_row(Text(name), Text(str(value)))
     _print(made)
+
+
+def grouped(groups: Mapping[str, Sequence[str]]) -> type[typer.core.TyperCommand]:
+    """A command whose help lists its options under these headings; those of no group follow under `Options`."""
+
+    class Grouped(typer.core.TyperCommand):
+        def format_options(self, ctx: Any, formatter: Any) -> None:
+            headings = {name: heading for heading, names in groups.items() for name in names}
+            sections: dict[str, list[Any]] = {heading: [] for heading in ("Arguments", *groups, "Options")}
+            for parameter in self.get_params(ctx):
+                record = parameter.get_help_record(ctx)
+                other = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                if record is not None:
+                    sections[headings.get(str(parameter.name), other)].append(record)
+            for heading, records in sections.items():
+                if records:
+                    with formatter.section(heading):
+                        formatter.write_dl(records)
+
+    return Grouped
 
 
 # --- Picture ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 
 from holdfast.cli import output
 from holdfast.cli.output import can_draw, draw, progress_bar
+from holdfast.cli.typed_words import plain_number
 from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 
@@ -20,8 +22,10 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
-    n: int = typer.Option(None, "--n", help="Rows in the holdout; leave out to see how many are needed."),
-    questions: int = typer.Option(
+    rows: str = typer.Argument(None, help="The same as --n.", show_default=False),
+    number: str = typer.Argument(None, metavar="QUESTIONS", help="The same as --questions.", show_default=False),
+    n: int | None = typer.Option(None, "--n", help="Rows in the holdout; leave out to see how many are needed."),
+    questions: int | None = typer.Option(
         None, "--questions", help="Questions in all, fixed in advance.  [default: 1000]", show_default=False
     ),
     failures: int = typer.Option(
@@ -49,20 +53,45 @@ def plan(
     reserve: float = typer.Option(
         None, "--reserve", help="With --workflow rounds, checks or contest: part of the rows kept for the final."
     ),
+    rule: str = typer.Option(
+        None, "--rule", help="With --workflow contest: what its board shows, open, ladder or checked.  [default: open]"
+    ),
+    study: Path = typer.Option(  # noqa: B008
+        None, "--study", help="Plan the guard of a study: a TOML file that lists the intended questions."
+    ),
+    save: Path = typer.Option(  # noqa: B008
+        None, "--save", help="With --study: write the policy there, for `holdfast guard open --policy`."
+    ),
     plot: Path = typer.Option(None, "--plot", help="Draw half-widths against questions: .svg, .png, .html or .json."),  # noqa: B008
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Compare what every kind of holdout certifies, best first; exit status 3 when none does what was asked.
 
-    With --workflow, plan a whole way of working and compare it with the best valid alternative on the same rows.
+    With --workflow, plan a whole way of working and compare it with the best valid alternative on the same rows. With
+    --study, find the policy that answers a list of intended questions with the narrowest intervals.
     """
+    if n is not None and number is None:  # the rows have their option, so the one number counts questions
+        rows, number = None, rows
+    n, questions = _either("n", rows, n), _either("questions", number, questions)
     ways = {
         "candidates": candidates,
         "rounds": rounds,
         "teams": teams,
         "submissions": submissions,
         "reserve": reserve,
+        "rule": rule,
     }
+    if study is not None:
+        given: dict[str, Any] = {"--n": n, "--questions": questions, "--failures": failures, "--workflow": workflow}
+        given |= {"--plot": plot}
+        given |= {"--half-width": half_width, "--guess": guess, "--no-guess": no_guess or None}
+        given |= {"--binary": binary or None, "--range": None if span == (0.0, 1.0) else span}
+        given |= {f"--{option}": value for option, value in ways.items()}
+        given |= {"--confidence": None if confidence == 0.95 else confidence}
+        _plan_study(study, save, given, as_json)
+        return
+    if save is not None:
+        raise InvalidParameter("--save needs --study, whose policy it writes")
     if workflow is not None:
         others = {
             "--half-width": half_width,
@@ -108,13 +137,31 @@ def plan(
     if as_json:
         output.print_json(found.to_dict() | ({} if plot is None else {"plot": str(plot)}))
     else:
+        advice, *others = found.words()
+        if found.feasible:
+            output.say(advice)
         output.table(found.title(), found.columns(), found.cells())
-        for sentence in found.words()[0 if found.feasible else 1 :]:
+        for sentence in (*found.notes(), "", *others):
             output.say(sentence)
         if plot is not None:
             output.say(f"The picture is in {plot}.")
     if not found.feasible:
         raise GuaranteeUnavailable(found.words()[0])
+
+
+def _either(name: str, word: str | None, option: int | None) -> int | None:
+    """A number that was given by its place or by its option, and not by both."""
+    if word is None:
+        return option
+    if option is not None:
+        raise InvalidParameter(f"--{name} and the number {word} exclude each other: give one of them")
+    try:
+        return int(plain_number(word))
+    except ValueError:
+        raise InvalidParameter(
+            f"{name} must be a whole number, got {word[:60]!r}; `holdfast plan 10000 1000` plans 1,000 questions on "
+            "10,000 rows"
+        ) from None
 
 
 def _plan_workflow(
@@ -143,11 +190,58 @@ def _plan_workflow(
         ("best valid alternative", f"{found.alternative_half_width:.4g}, by {found.alternative}"),
         ("ratio", f"{found.ratio:.2f}"),
         ("plan", ", ".join(f"{name}={value}" for name, value in found.policy.items() if value != [])),
-        ("call", f'{_calls(found.verbs)}(claims="{found.claims}")'),
+        ("call", _calls(found.verbs) + ("" if found.workflow == "contest" else f'(claims="{found.claims}")')),
     ]
     rows += [(name.replace("_", " "), f"{value:,.4g}") for name, value in found.more.items()]
     output.facts(f"Workflow: {found.workflow}", rows)
     output.say(found.says)
+
+
+def _plan_study(path: Path, save: Path | None, given: dict[str, Any], as_json: bool) -> None:
+    from holdfast.guard.study import Study, plan_study
+
+    for option, value in given.items():
+        if value is not None:
+            raise InvalidParameter(f"{option} must not be given with --study: the file says it all")
+    study = Study.read(path)
+    with progress_bar("planning", shown=not as_json):
+        found = plan_study(study)
+    if save is not None:
+        try:
+            save.write_text(json.dumps(found.policy.to_dict(), indent=2) + "\n", "utf-8")
+        except OSError:
+            raise InvalidParameter(f"--save must be a file that can be written, got {str(save)[:200]!r}") from None
+    if as_json:
+        output.print_json(found.to_dict() | ({} if save is None else {"saved": str(save)}))
+    else:
+        rows = [
+            (one.words, f"{one.count:,}", one.answered, _half(one.while_asking), _half(one.at_the_end))
+            for one in found.widths
+        ]
+        title = f"Study of {study.n:,} rows: {found.name}"
+        output.table(title, ("questions", "count", "answered", "half-width", "at the end"), rows)
+        facts = [("mean at the end, of the range", f"{found.score:.4f}")]
+        facts += [
+            (f"with {name}" if name[0].isdigit() else name, f"{score:.4f}") for name, score in found.changes.items()
+        ]
+        output.facts("What would change it", facts)
+        output.facts(
+            "Other policies",
+            [(name, f"{why:.4f}" if isinstance(why, float) else why) for name, why in found.others.items()],
+        )
+        for remark in found.remarks:
+            output.say(f"{remark[:1].upper()}{remark[1:]}.")
+        output.say(
+            f"The policy is in {save}: holdfast guard open LEDGER DATA --policy {save}"
+            if save is not None
+            else "--save policy.json writes the policy, for `holdfast guard open LEDGER DATA --policy policy.json`."
+        )
+    if not found.feasible:
+        raise GuaranteeUnavailable("no policy makes intervals that say anything: more rows or fewer questions would")
+
+
+def _half(width: float | None) -> str:
+    return "by the rows" if width is None else f"{width:.4g}"
 
 
 def _calls(verbs: Sequence[str]) -> str:

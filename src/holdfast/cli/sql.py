@@ -7,10 +7,11 @@ from typing import Any
 import typer
 
 from holdfast.cli import ledgers, output
+from holdfast.cli.ask import guarantee_words
 from holdfast.errors import BudgetExhausted
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
+_SAMPLE = typer.Argument(..., help="The rows: a file, or ADDRESS#TABLE; with a server, the guard's name.")
 _STATEMENT = typer.Argument(
     ..., help="One select with avg, count, median, quantile or corr; the table may have any name."
 )
@@ -80,7 +81,7 @@ def _answered(found: Any) -> None:
     if any(answer.details.get("practice") for answer in found.answers):
         output.say("PRACTICE: made-up rows. This says nothing about the guarded rows, and nothing was spent.")
     for answer in found.answers[:1]:
-        output.say(f"Rests on: {answer.guarantee}")
+        output.say(f"Guarantee: {guarantee_words(answer.guarantee, verbose=False)}")
 
 
 def _cell(value: Any, ends: Any, about: Any) -> str:

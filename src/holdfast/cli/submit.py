@@ -1,4 +1,4 @@
-"""`holdfast submit` and `holdfast leaderboard`: having predictions or a model scored, and who is where."""
+"""`holdfast submit`, `holdfast leaderboard` and `holdfast contest`: having predictions scored, and who is where."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from holdfast.cli import ledgers, output
+from holdfast.cli.ask import TOTAL, guarantee_words
 from holdfast.cli.ledgers import stewarded
+from holdfast.core.strict_json import to_json
+from holdfast.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from holdfast.guard.leaderboard import Place
+    from holdfast.guard.contest import Contest, ContestPlace
+    from holdfast.guard.leaderboard import Leaderboard, Place
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The .csv or .parquet file with the rows; with a server, the guard's name.")
+_SAMPLE = typer.Argument(..., help="The rows: a file, or ADDRESS#TABLE; with a server, the guard's name.")
 _FILE = typer.Argument(
     ..., help="Predictions: .csv, .parquet or .json with the row keys and a column `prediction`; or an .onnx model."
 )
@@ -24,6 +28,10 @@ _DATASET = typer.Option(
     "--dataset",
     help="Which one, among several: the beginning of its fingerprint; with a server, the guard's name or id.",
 )
+_MARKED = frozenset("\\`*_{}[]()<>#+!|&~@:/")
+_OUT = typer.Option(
+    None, "--out", help="Write the result of the latest final to this .json or .html file, signature included."
+)
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 
 
@@ -31,6 +39,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("submit")(submit)
     app.command("leaderboard")(leaderboard)
+    app.command("contest")(contest)
 
 
 def submit(
@@ -47,13 +56,23 @@ def submit(
     entry: int = typer.Option(None, "--entry", help="Of a model: which entry of it, where it has several a row."),
     analyst: str = typer.Option(None, "--analyst", help="With a ledger: who submits; analyst by default."),
     key: str = typer.Option(None, "--key", help="Makes a retry the same submission: scored and paid once."),
+    wait: float = typer.Option(
+        None, "--wait", metavar="SECONDS", help="With a server: how long to try again while it is busy or restarting."
+    ),
+    comment_file: Path = typer.Option(  # noqa: B008
+        None, "--comment-file", metavar="FILE", help="Write the score and the leaderboard here as Markdown."
+    ),
     as_json: bool = _JSON,
 ) -> None:
     """Have predictions, or a model, scored against hidden labels. The same submission again is free."""
-    with ledgers.analyst_guard(ledger, sample, analyst) as guard:
+    if comment_file is not None and not comment_file.parent.is_dir():
+        raise InvalidParameter(f"--comment-file must be in a folder that is there; {comment_file.parent} is not")
+    with ledgers.analyst_guard(ledger, sample, analyst, patience=wait) as guard:
         found = guard.submit(
             file, board=board, guess=guess, tolerance=tolerance, name=name, output=output_name, entry=entry, key=key
         )
+        if comment_file is not None:
+            comment_file.write_text(_comment(found, guard.leaderboard(found.details["board"])), "utf-8")
     if as_json:
         output.print_json(found.to_dict())
     else:
@@ -67,7 +86,7 @@ def leaderboard(
     every: bool = typer.Option(False, "--every", help="Every submission, not the best of each analyst."),
     as_json: bool = _JSON,
 ) -> None:
-    """Show who is where on a board, as far as the intervals tell."""
+    """Show a leaderboard; overlapping intervals are ties."""
     with stewarded(ledger, dataset) as guard:
         found = guard.leaderboard(board, every=every)
     if as_json:
@@ -79,7 +98,78 @@ def leaderboard(
     output.table(title, columns, [_row(place) for place in found.places])
 
 
+def _comment(found: Any, board: Leaderboard) -> str:
+    """The score and the board as Markdown, for a comment on a pull request."""
+    facts = [f"| {_cell(name)} | {_cell(value)} |" for name, value in _facts(found)]
+    lines = [f"### {_cell(board.board.name)}: {_cell(board.board.metric)}", "", "| | |", "|---|---|", *facts, ""]
+    lines += ["| rank | score | interval | analyst | submission | |", "|---|---|---|---|---|---|"]
+    for place in board.places:
+        rank, score, ends, analyst, name, sequence = map(_cell, _row(place))
+        mark = "this submission" if sequence == str(found.sequence) else ""
+        lines.append(f"| {rank} | {score} | {ends} | {analyst} | {name} | {mark} |")
+    many = f"{board.submissions} submission{'' if board.submissions == 1 else 's'}"
+    return "\n".join([*lines, "", f"{many}. Intervals hold together with {board.confidence:.0%} confidence.", ""])
+
+
+def _cell(value: object) -> str:
+    """A text that Markdown and HTML show as it is: names come from other participants."""
+    return "".join(f"&#{ord(letter)};" if letter in _MARKED else letter for letter in " ".join(str(value).split()))
+
+
+def contest(
+    ledger: str = _LEDGER,
+    dataset: str = _DATASET,
+    board: str = _BOARD,
+    out: Path = _OUT,
+    as_json: bool = _JSON,
+) -> None:
+    """Show where a contest stands, what its host should know while there is room, and the results of its finals."""
+    with stewarded(ledger, dataset) as guard:
+        found = guard.contest(board)
+    if out is not None:
+        _write(found, out)
+    if as_json:
+        output.print_json(found.to_dict())
+        return
+    state = "ended" if found.ended else f"phase {found.phase} of {found.phases}"
+    facts: list[tuple[str, object]] = [
+        ("phase", state),
+        ("rows", f"{found.explored:,} explored, {', '.join(f'{n:,}' for n in found.reserved)} reserved"),
+        ("submissions", f"{found.submissions:,} of {found.participants:,} participants"),
+        ("without a score", found.without_score),
+    ]
+    for name, left in (("scores left", found.questions_left), ("failures left", found.failures_left)):
+        facts += [] if left is None else [(name, left)]
+    facts += [] if found.half_width is None else [("a score is good to", f"±{found.half_width:.3g}")]
+    facts += [("warning", one) for one in found.warnings]
+    output.facts(f"Contest: {found.board.name}", facts)
+    for result in found.results:
+        columns = ("rank", "score", "true score", "participant", "better than", "shown before")
+        output.table(f"Final {result.phase}: {result.summary}", columns, [_place(place) for place in result.places])
+
+
+def _write(found: Contest, out: Path) -> None:
+    if not found.results:
+        raise InvalidParameter("--out must be left out before the first final: there is no result yet")
+    result = found.results[-1]
+    written = {".json": lambda: to_json(result.to_dict()), ".html": result.to_html}.get(out.suffix.lower())
+    if written is None:
+        raise InvalidParameter(f"--out must end in .json or .html, got {out.name!r}")
+    out.write_text(written(), encoding="utf-8")
+
+
+def _place(place: ContestPlace) -> tuple[object, ...]:
+    value, shown = ("" if one is None else f"{one:.6g}" for one in (place.value, place.shown))
+    low, high = place.interval
+    return place.rank_text, value, f"[{low:.4g}, {high:.4g}]", place.label, place.better_than, shown
+
+
 def _show(found: Any) -> None:
+    title = f"Scored before, free: {found.details['board']}" if found.repeated else f"Scored: {found.details['board']}"
+    output.facts(title, _facts(found))
+
+
+def _facts(found: Any) -> list[tuple[str, object]]:
     from holdfast.guard.answer import submission_words
 
     details = found.details
@@ -88,15 +178,20 @@ def _show(found: Any) -> None:
     if found.interval is not None:
         rows.append(("interval", f"[{found.interval[0]:.6g}, {found.interval[1]:.6g}]"))
     words = submission_words(details)
-    if words:
+    if details.get("shown") is False:
+        rows.append(("final", "takes part; there is no room left to show a score"))
+    elif found.passed is None and "improved" not in details and details.get("finished", True):
+        rows.append(("certified", "no: a plain score on the explored rows; the final decides"))
+    elif words:
         rows.append(("ladder" if "improved" in details else "model", words))
     else:
-        rows.append(("guess", "stood" if found.passed else "corrected"))
+        rows.append(("guess", "passed: confirmed" if found.passed else "failed: corrected"))
+    if found.widening is not None and not found.repeated and found.widening >= 0.005:
+        rows.append(("later intervals", f"{found.widening:.0%} wider"))
     for who, left in found.remaining.items():
         if isinstance(left, dict) and left:
-            rows.append((f"left ({who})", ", ".join(f"{v} {k}" for k, v in left.items())))
-    rows += [("rests on", str(found.guarantee)), ("entry", found.sequence)]
-    output.facts(f"Scored before, free: {details['board']}" if found.repeated else f"Scored: {details['board']}", rows)
+            rows.append((f"left ({TOTAL.get(who, who)})", ", ".join(f"{v} {k}" for k, v in left.items())))
+    return [*rows, ("guarantee", guarantee_words(found.guarantee, verbose=False)), ("entry", found.sequence)]
 
 
 def _row(place: Place) -> tuple[object, ...]:

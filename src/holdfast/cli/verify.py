@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from holdfast.cli import output
 from holdfast.core.extras import named_extras
-from holdfast.errors import InvalidParameter, LedgerConflict
+from holdfast.core.strict_json import to_json
+from holdfast.errors import HoldfastError, InvalidParameter
 
 if TYPE_CHECKING:
     from holdfast.guard.ledger.receipts import Receipt
@@ -26,29 +28,103 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    ledger: str = typer.Argument(..., help="A ledger file, a postgresql:// address, or an export in JSON."),
+    ledger: str = typer.Argument(
+        ..., help="A ledger file, a postgresql:// address, or an export in JSON; with --head a receipt."
+    ),
     receipt: list[Path] = typer.Option([], "--receipt", metavar="FILE", help="Receipts, or answers with them; repeat."),  # noqa: B008
+    head: Path = typer.Option(None, "--head", metavar="FILE", help="A published head, for a receipt."),  # noqa: B008
+    proof: Path = typer.Option(None, "--proof", metavar="FILE", help="The proof for that receipt and head."),  # noqa: B008
     public_key: str = typer.Option(None, "--public-key", help="The only key that may have signed, 64 hex digits."),
+    since: list[Path] = typer.Option([], "--since", metavar="FILE", help="Check what came after this checkpoint only."),  # noqa: B008
+    checkpoint: Path = typer.Option(None, "--checkpoint", metavar="FILE", help="Write a signed checkpoint here."),  # noqa: B008
+    signing_key: Path = typer.Option(None, "--signing-key", metavar="FILE", help="The key that signs the checkpoint."),  # noqa: B008
+    workers: int = typer.Option(None, "--workers", help="Processes to share the work on (default: one a processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Check a ledger's chain, its arithmetic and receipts; exit status 3 when something is wrong."""
+    """Check a ledger's chain, its arithmetic and receipts; exit status 1 when something is wrong."""
+    if (head is None) != (proof is None):
+        raise InvalidParameter("--head and --proof must be given together: a head that was published, and its proof")
+    if head is not None:
+        _verify_receipts(Path(ledger), head, proof, public_key, as_json)
+        return
+    if (checkpoint is None) != (signing_key is None):
+        raise InvalidParameter("--checkpoint and --signing-key must be given together: a checkpoint is somebody's word")
     if ledger.startswith(("http://", "https://")):
         raise InvalidParameter(
             "ledger must be a file or a database: a server's ledger is verified by its steward, on the guard's page or "
             "with `hf.connect(url).guard(name).verify()`"
         )
     with named_extras("guard"):
+        from holdfast.guard.ledger.checkpoint import Checkpoint
+        from holdfast.guard.ledger.receipts import SigningKey
         from holdfast.guard.ledger.verify import verify as check
         from holdfast.guard.replay import GuardReplay
+    from holdfast.simulation.processes import cores
+
     receipts = [one for path in receipt for one in _receipts(path)]
-    found = check(ledger, receipts=receipts, public_key=public_key, replay=GuardReplay, progress=_progress())
+    found = check(
+        ledger,
+        receipts=receipts,
+        public_key=public_key,
+        replay=GuardReplay,
+        progress=_progress(),
+        workers=cores() if workers is None else workers,
+        since=[Checkpoint.from_dict(_json(path)) for path in since],
+        key=None if signing_key is None else SigningKey.load(signing_key),
+    )
+    if checkpoint is not None:
+        _write(checkpoint, found)
     if as_json:
         output.print_json(found.to_dict())
     else:
         _show(found, public_key)
     if not found.ok:
         count = len(found.findings)
-        raise LedgerConflict(f"{count} thing{'s' if count > 1 else ''} wrong, first: {found.findings[0]}")
+        raise HoldfastError(f"{count} thing{'s' if count > 1 else ''} wrong, first: {found.findings[0]}")
+
+
+def _verify_receipts(path: Path, head: Path, proof: Path, public_key: str | None, as_json: bool) -> None:
+    """Check one receipt against a published head, without the ledger."""
+    with named_extras("guard"):
+        from holdfast.guard.ledger.receipts import check_public
+        from holdfast.guard.ledger.tree import Inclusion, TreeHead
+
+    receipts = _receipts(path)
+    if len(receipts) != 1:
+        raise InvalidParameter(f"{path} must hold one receipt to check against a head, got {len(receipts)}")
+    trusted = None if public_key is None else check_public("public_key", public_key)
+    published = TreeHead.from_dict(_json(head))
+    problems = Inclusion.from_dict(_json(proof)).problems(receipts[0], published, trusted)
+    if as_json:
+        output.print_json({"ok": not problems, "findings": problems})
+    else:
+        trust = "as given" if public_key else "by its own word; --public-key makes sure"
+        output.facts(
+            "Not in the ledger as stated" if problems else "In the ledger",
+            [
+                ("entry", f"{receipts[0].sequence:,} of {published.sequence:,}"),
+                ("signed by", f"{published.public_key} ({trust})"),
+                ("receipt, proof, head", "; ".join(problems) or "fit each other"),
+            ],
+        )
+    if problems:
+        raise HoldfastError(f"the receipt could not be verified: {problems[0]}")
+
+
+def _write(path: Path, found: Verification) -> None:
+    """Keep the checkpoint of the one ledger that was checked; nothing where something is wrong."""
+    if not found.ok:
+        return
+    if len(found.checkpoints) != 1:
+        raise InvalidParameter(f"--checkpoint must be about one guard's ledger, there are {len(found.checkpoints)}")
+    path.write_text(to_json(found.checkpoints[0].to_dict()) + "\n")
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError):
+        raise InvalidParameter(f"{path} must hold JSON") from None
 
 
 def _receipts(path: Path) -> list[Receipt]:

@@ -286,13 +286,16 @@ class Standing:
     schema: Schema
     n: int
     policy: Policy
+    epochs: int = 1
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Standing:
         """From what a guard says about itself."""
         try:
-            return cls(Schema.from_dict(facts["schema"]), int(facts["n"]), Policy.stored(facts["policy"]))
-        except (InvalidParameter, KeyError, TypeError, ValueError, OverflowError):
+            rows = facts.get("pooled") or [facts["n"]]  # of all epochs, where the question is about all
+            n = sum(map(int, rows))
+            return cls(Schema.from_dict(facts["schema"]), n, Policy.stored(facts["policy"]), len(rows))
+        except (InvalidParameter, AttributeError, KeyError, TypeError, ValueError, OverflowError):
             raise ReceiptInvalid("what the server says about the guard cannot be read, so no answer fits it") from None
 
     def digest(self, question: Mapping[str, Any]) -> str | None:
@@ -311,7 +314,8 @@ class Standing:
         except InvalidParameter:  # a kind that only a newer server has; the question is ours, so no server chose it
             return None
         try:
-            return made.bind(self.schema, self.n, self.policy).digest
+            bound = made.bind(self.schema, self.n, self.policy)
+            return (bound.over(self.epochs) if self.epochs > 1 else bound).digest
         except ModuleNotFoundError:  # expressions as text are read by the extra `tables`
             return None
         except HoldfastError:

@@ -23,6 +23,10 @@ TOKEN_VARIABLE = "HOLDFAST_TOKEN"
 _KINDS = {".csv": "text/csv", ".parquet": "application/vnd.apache.parquet"}
 
 
+PATIENCE = 120.0
+"""Seconds for which a request is tried again while a server is busy or out of reach."""
+
+
 def connect(
     url: str,
     token: str | None = None,
@@ -30,7 +34,7 @@ def connect(
     guard: str | None = None,
     public_key: str | None = None,
     timeout: float = 60.0,
-    patience: float = 120.0,
+    patience: float = PATIENCE,
     insecure: bool = False,
     ca: str | None = None,
 ) -> Connection:
@@ -148,13 +152,23 @@ class Connection(Asking):
     def create_guard(
         self, name: str, sample: str, policy: Policy | Mapping[str, Any] | None = None, allow_overlap: str | None = None
     ) -> RemoteGuard:
-        """Put a sample, by its id, behind a guard. For stewards."""
-        body: dict[str, Any] = {"name": name, "sample": sample}
+        """Put a sample, by its name or its id, behind a guard. For stewards."""
+        body: dict[str, Any] = {"name": name, "sample": self._sample_id(sample)}
         if policy is not None:
             body["policy"] = policy.to_dict() if isinstance(policy, Policy) else dict(policy)
         if allow_overlap is not None:
             body["allow_overlap"] = allow_overlap
         return self._made(self._wire.post("/guards", body))
+
+    def _sample_id(self, sample: str) -> str:
+        """The id of a sample that is named; ids begin with `s_`."""
+        if isinstance(sample, str) and sample.startswith("s_"):
+            return sample
+        known = {one["name"]: str(one["id"]) for one in self.samples()}
+        if sample not in known:
+            there = ", ".join(known) or "none"
+            raise InvalidParameter(f"sample must be the name or the id of one on the server: {there}")
+        return known[sample]
 
     def samples(self) -> list[dict[str, Any]]:
         """Every sample: its name, columns and number of rows. For stewards."""
@@ -211,7 +225,7 @@ class Connection(Asking):
         """
         path = Path(file)
         if path.suffix.lower() != ".json":
-            raise InvalidParameter(f"file must be the .json that the audit wrote beside its page, got {path.name!r}")
+            raise InvalidParameter(f"file must be the .json that the audit wrote next to its page, got {path.name!r}")
         made = dict(self._wire.put_file("/reports", path.read_bytes(), "application/json", name=name))
         return self.publish_report(made["id"]) if publish else made
 

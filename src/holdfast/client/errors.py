@@ -26,19 +26,27 @@ class ServerUnavailable(HoldfastError):
     and paid once, whether the first attempt arrived or not.
     """
 
+    code = "server-unavailable"
+
     key: str | None = None
 
 
 class NotAllowed(HoldfastError):
     """The token is missing, wrong, expired, revoked, or not allowed to do this."""
 
+    code = "not-allowed"
+
 
 class NotFound(HoldfastError):
     """There is nothing of that name for this token."""
 
+    code = "not-found"
+
 
 class ReceiptInvalid(HoldfastError):
     """A receipt is not what the pinned key signed, or does not fit its answer. Do not rely on the answer."""
+
+    code = "receipt-invalid"
 
 
 _KIND_OF: dict[str, type[HoldfastError]] = {
@@ -84,7 +92,10 @@ def error_of(status: int, problem: Any) -> HoldfastError:
     if kind is None:
         kind = NotAllowed if status in (401, 403) else NotFound if status == 404 else HoldfastError
         kind = ServerUnavailable if status >= 500 or status == 429 else kind
-    return kind(words)
+    fields = {name: told.get(name) for name in ("parameter", "value", "allowed")}
+    clean = {name: _clean(field) if isinstance(field, str) else field for name, field in fields.items()}
+    plain: dict[str, Any] = {name: field for name, field in clean.items() if isinstance(field, (str, int, float))}
+    return kind(words, **plain)
 
 
 def odd() -> ServerUnavailable:

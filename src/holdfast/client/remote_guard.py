@@ -22,8 +22,11 @@ from holdfast.data.schema import column_words
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.analyst import AnalystGuard, QuestionLike
 from holdfast.guard.answer import GuardedAnswer, submission_words
+from holdfast.guard.contest import Contest
+from holdfast.guard.epochs import ALL, EpochName, check_epoch
 from holdfast.guard.leaderboard import Leaderboard, Place
 from holdfast.guard.ledger.receipts import Receipt
+from holdfast.guard.ledger.tree import Inclusion, TreeHead
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
 from holdfast.guard.scoring.board import Board, chosen
@@ -237,7 +240,7 @@ class Asking(ABC):
     def _path(self) -> str:
         """Where the guard is on the server."""
 
-    def ask(self, question: QuestionLike, *, key: str | None = None) -> RemoteAnswer:
+    def ask(self, question: QuestionLike, *, key: str | None = None, epoch: EpochName = None) -> RemoteAnswer:
         """Answer one question, as `Guard.ask` does. Whoever the token names is the analyst.
 
         Every question carries a key. If the connection is lost, it is asked again with the same key, and is answered
@@ -249,6 +252,9 @@ class Asking(ABC):
             Of any kind: `hf.mean`, and `hf.guard.KIND` for each of `hf.guard.Question.kinds()` (docs/questions.md).
         key : str, optional
             One of your own, for retries that outlive this process; by default a random one.
+        epoch : int or "all", optional
+            Of a guard that was extended: which epoch, or all of them as one sample. By default the latest, where this
+            is the guard of the first epoch.
 
         Raises
         ------
@@ -260,10 +266,12 @@ class Asking(ABC):
             The answer is not what the pinned key signed, or it is to another question.
         """
         plain = _plain(question)
-        found = self._wire.post(f"{self._path()}/ask", {"question": plain}, key=key or fresh_key())
-        return self._checked(found, plain)
+        body = {"question": plain} | _named(epoch)
+        return self._checked(self._wire.post(f"{self._path()}/ask", body, key=key or fresh_key()), plain, epoch)
 
-    def ask_all(self, questions: Sequence[QuestionLike], *, key: str | None = None) -> list[RemoteAnswer]:
+    def ask_all(
+        self, questions: Sequence[QuestionLike], *, key: str | None = None, epoch: EpochName = None
+    ) -> list[RemoteAnswer]:
         """Answer several questions that were chosen together, as `Guard.ask_all` does: all of them, or none.
 
         One `key` covers the batch; the server makes one for each question from it.
@@ -271,12 +279,11 @@ class Asking(ABC):
         if not questions:
             return []
         plain = [_plain(one) for one in questions]
-        found = member(
-            self._wire.post(f"{self._path()}/batch", {"questions": plain}, key=key or fresh_key()), "answers"
-        )
+        body = {"questions": plain} | _named(epoch)
+        found = member(self._wire.post(f"{self._path()}/batch", body, key=key or fresh_key()), "answers")
         if not isinstance(found, list) or len(found) != len(plain):
             raise odd()
-        return [self._checked(one, asked) for one, asked in zip(found, plain, strict=True)]
+        return [self._checked(one, asked, epoch) for one, asked in zip(found, plain, strict=True)]
 
     def stream(
         self, questions: Sequence[QuestionLike], *, key: str | None = None
@@ -377,6 +384,14 @@ class Asking(ABC):
         query = {"board": board, "every": "true" if every else None}
         return read_leaderboard(self._wire.get(f"{self._path()}/leaderboard", **query))
 
+    def contest(self, board: str | None = None) -> Contest:
+        """Where a contest stands, and the results of its finals; what the host should know is for stewards."""
+        plain = self._wire.get(f"{self._path()}/contest", board=board)
+        try:
+            return Contest.from_dict(plain)
+        except InvalidParameter:
+            raise odd() from None
+
     def submissions(self, board: str | None = None) -> Iterator[dict[str, Any]]:
         """Submissions in order, as plain data: your own, or all of them for a steward. Fetched in pages."""
         following: int | None = 1
@@ -385,9 +400,10 @@ class Asking(ABC):
             yield from member(page, "submissions")
             following = page.get("next")
 
-    def estimate(self, question: QuestionLike) -> RemoteEstimate:
+    def estimate(self, question: QuestionLike, *, epoch: EpochName = None) -> RemoteEstimate:
         """What a question would cost and how wide its answer would be, if it were asked next. Spends nothing."""
-        return read_estimate(self._wire.post(f"{self._path()}/estimate", {"question": _plain(question)}, safe=True))
+        body = {"question": _plain(question)} | _named(epoch)
+        return read_estimate(self._wire.post(f"{self._path()}/estimate", body, safe=True))
 
     def sql(self, statement: str, *, key: str | None = None, spend: Cost | None = None) -> SqlAnswer:
         """Answer a question in SQL, as `Guard.sql` does; the server reads the statement into questions."""
@@ -469,14 +485,49 @@ class Asking(ABC):
         pinned = self._pin()
         return found if pinned is None else check_receipt(found, pinned, dataset=self.dataset)
 
-    def _checked(self, plain: Any, question: Mapping[str, Any]) -> RemoteAnswer:
+    def tree_head(self) -> TreeHead:
+        """The head of the ledger as it is now, its signature checked against the pinned key.
+
+        Keep it, or publish it: it shows how many entries there were, and nothing of them.
+        """
+        head = TreeHead.from_dict(self._wire.get(f"{self._path()}/head"))
+        pinned = self._pin()
+        if not head.is_signed() or (pinned is not None and head.public_key != pinned):
+            raise ReceiptInvalid("the head was not signed with the server's key; do not rely on it")
+        return head
+
+    def inclusion(self, sequence: int, size: int | None = None) -> Inclusion:
+        """The path from an entry to the head for `size` entries; `Inclusion.problems` checks a receipt with it."""
+        return Inclusion.from_dict(self._wire.get(f"{self._path()}/entries/{int(sequence)}/proof", size=size))
+
+    def _checked(self, plain: Any, question: Mapping[str, Any], epoch: EpochName = None) -> RemoteAnswer:
         answer, pinned = read_answer(plain), self._pin()
         if pinned is not None:
-            receipt = check_receipt(answer, pinned, dataset=self.dataset)
+            receipt = check_receipt(answer, pinned)
+            facts = self._epoch_facts(receipt.dataset, epoch, answer.details.get("rows"))
+            if facts is not None:
+                AskedHere(lambda: facts).require(receipt, question)
+                return answer
             if self._questions is None:
                 self._questions = AskedHere(self.describe)
             self._questions.require(receipt, question)
         return answer
+
+    def _epoch_facts(self, dataset: str, epoch: EpochName, rows: Any) -> dict[str, Any] | None:
+        """What the server shows of the epoch that answered; None for this guard's own.
+
+        An answer from another epoch than was asked is refused, and so is one from any other ledger.
+        """
+        if epoch is None and dataset == self.dataset:
+            return None
+        known = {one["number"]: one for one in self.describe().get("epochs", ())}
+        named = known.values() if epoch is None else [known[1 if epoch == ALL else epoch]] if known else []
+        for one in named:
+            if one["dataset"] == dataset and one["id"] is not None:
+                return dict(self._wire.get(f"/guards/{one['id']}")) | ({"pooled": rows} if epoch == ALL else {})
+        if not known and dataset == self.dataset and epoch in (1, ALL):
+            return None
+        raise ReceiptInvalid("the receipt is from another ledger than the epoch that was asked")
 
 
 if TYPE_CHECKING:
@@ -513,6 +564,16 @@ class RemoteGuard(Asking):
 
     def _path(self) -> str:
         return f"/guards/{self.id}"
+
+    def extend(self, sample: str, name: str | None = None) -> RemoteGuard:
+        """Open the next epoch over a sample of new rows, by its id; for stewards. It is a guard with a name of its own.
+
+        Without a name it is called as this one, with the number of the epoch.
+        """
+        number = max((epoch["number"] for epoch in self.describe().get("epochs", ())), default=1) + 1
+        called = f"{self.name} ({number})" if name is None else name
+        body = {"sample": sample, "name": called}
+        return RemoteGuard(self._wire, self._pin, self._wire.post(f"{self._path()}/extend", body))
 
     def pause(self, reason: str = "") -> None:
         """Answer nothing until `resume`; recorded. For stewards."""
@@ -568,6 +629,12 @@ def _plain(question: QuestionLike) -> dict[str, Any]:
             f"a question must be one such as `hf.guard.check(...)`, or a mapping, got a {type(question).__name__}"
         )
     return question.to_dict() if isinstance(question, Question) else dict(question)
+
+
+def _named(epoch: Any) -> dict[str, Any]:
+    """The epoch of a request, where one was named."""
+    named = check_epoch(epoch)
+    return {} if named is None else {"epoch": named}
 
 
 def _index_of(event: Any, number: int) -> int:

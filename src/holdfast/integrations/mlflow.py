@@ -109,7 +109,7 @@ def _ids(dataset: Any, key: str | None) -> Any:
     if key is None:
         return range(len(rows))
     if key not in getattr(rows, "columns", ()):
-        raise InvalidParameter(f"key must be a column of the data beside targets and predictions, got {key!r}")
+        raise InvalidParameter(f"key must be a column of the data other than targets and predictions, got {key!r}")
     return rows[key]
 
 

@@ -8,15 +8,16 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from sqlalchemy import insert, update
 
 from holdfast.accounting import Cost
-from holdfast.errors import QuestionRefused, SampleUnavailable
-from holdfast.guard import pipeline
+from holdfast.errors import InvalidParameter, LedgerConflict, QuestionRefused, SampleUnavailable
+from holdfast.guard import epochs, estimates, pipeline
 from holdfast.guard.analyst import batch_keys
 from holdfast.guard.answer import GuardedAnswer
+from holdfast.guard.epochs import EpochName
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.guard import Guard
 from holdfast.guard.ledger.ledger import Ledger
@@ -49,6 +50,7 @@ class Guards:
         self._mutex = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
         self._lacking: dict[str, tuple[float, str]] = {}
+        self._first: dict[str, str] = {}
 
     def create(
         self,
@@ -100,8 +102,103 @@ class Guards:
             guard.shut()
             raise
         with self._mutex:
-            self._rows[values["id"]], self._open[values["id"]] = values, guard
+            self._rows[values["id"]], self._open[values["id"]] = values, _pinned(guard)
         return values
+
+    # --- Epochs -------------------------------------------------------------------------------------------------------
+    # Each epoch of a guard is registered under an id and a name of its own. A token that reaches the first reaches all.
+
+    def extend(self, identity: str, name: str, sample: str, caller: Caller) -> Mapping[str, Any]:
+        """Open the next epoch of a guard over a registered sample, and register it under a name of its own."""
+        self._samples.row(sample)
+        if self._records.get(GUARDS, name=name) is not None:
+            raise Problem("name-taken", f"a guard is called {name!r} already")
+        known = [self._guard_of(ledger) for ledger in epochs.ledgers(self._store, self.chain(identity))]
+        held = [rows for one in known if one is not None for rows in self.opened(one).samples]
+        rows = self._samples.open(sample)
+        try:
+            rights = partial(self._require_stewards, caller)
+            ledger = epochs.extend(self._store, self.chain(identity), rows, held, rights)
+            guard = Guard(ledger, rows, None, self._store)
+        except BaseException:
+            rows.close()
+            raise
+        values = {
+            "id": f"g_{secrets.token_hex(8)}",
+            "name": name,
+            "sample": sample,
+            "dataset": ledger.dataset,
+            "created": now(),
+        }
+        try:
+            with self._samples.held(sample) as connection:
+                connection.execute(insert(GUARDS).values(values))
+        except BaseException as error:
+            guard.shut()
+            if isinstance(error, Taken):
+                raise Problem("name-taken", "a guard of that name, or of these rows, was made just now") from None
+            raise
+        with self._mutex:
+            self._rows[values["id"]], self._open[values["id"]] = values, _pinned(guard)
+        return values
+
+    def first(self, identity: str) -> str:
+        """The id of the first epoch of a guard, which decides who reaches all of them."""
+        if identity not in self._first:
+            try:
+                epoch = self.chain(identity).look(GuardState.of).epoch
+            except (InvalidParameter, LedgerConflict):  # damaged: it belongs to nothing
+                return identity
+            found = None if epoch is None else self._records.get(GUARDS, dataset=epoch.first)
+            self._first[identity] = identity if found is None else found["id"]
+        return self._first[identity]
+
+    def at_epoch(self, identity: str, epoch: EpochName | Literal["latest"]) -> tuple[str, tuple[str, ...]]:
+        """The id that a question goes to, and those of the later epochs where it is about all of them.
+
+        None is the epoch of the id itself. "latest" is the latest where the id is that of the first.
+        """
+        if epoch is None or (epoch == "latest" and self.first(identity) != identity):
+            return identity, ()
+        ledger = self.chain(identity)
+        if epoch == "latest" and ledger.look(GuardState.of).successor is None:
+            return identity, ()
+        known = epochs.ledgers(self._store, ledger)
+        if epoch == "latest":
+            return self._registered(known[-1]), ()
+        if epoch == epochs.ALL:
+            first, *others = map(self._registered, known)
+            return first, tuple(others)
+        assert isinstance(epoch, int)
+        return self._registered(epochs.at(self._store, ledger, epoch)), ()
+
+    def epochs_of(self, identity: str) -> list[dict[str, Any]]:
+        """Every epoch of a guard that was extended, with the id and the name that it has here; empty for one epoch."""
+        found = epochs.listed(self._store, self.chain(identity))
+        rows = {row["dataset"]: row for row in self.rows()} if len(found) > 1 else {}
+        named = [(one, rows.get(one.dataset, {})) for one in found if rows]
+        return [one.to_dict() | {"id": row.get("id"), "name": row.get("name")} for one, row in named]
+
+    def leader(self, identity: str) -> Ledger | None:
+        """The ledger of the first epoch, for a later one; None for the first."""
+        first = self.first(identity)
+        return None if first == identity else self.chain(first)
+
+    def with_rows(self, batch: Batch) -> Guard:
+        """The guard that answers a batch, with the rows of all epochs that it is about."""
+        guard, *others = (self.opened(self._registered(ledger)) for ledger in (batch.ledger, *batch.followers))
+        return guard.together_with(others) if others else guard
+
+    def _guard_of(self, ledger: Ledger) -> str | None:
+        found = self._records.get(GUARDS, dataset=ledger.dataset)
+        return None if found is None else str(found["id"])
+
+    def _registered(self, ledger: Ledger) -> str:
+        identity = self._guard_of(ledger)
+        if identity is None:
+            number = ledger.look(GuardState.of).number
+            raise SampleUnavailable(f"epoch {number} was not opened at this server, which does not have its rows")
+        return identity
 
     def _require_stewards(self, caller: Caller, datasets: Sequence[str]) -> None:
         """Raise unless the caller may decide for the guards of these ledgers; which they are is not said."""
@@ -129,7 +226,8 @@ class Guards:
     def ledger(self, identity: str, caller: Caller) -> Ledger:
         """The ledger of a guard that the caller reaches; no row of the sample is needed."""
         ledger = self.chain(identity)
-        if not caller.reaches(identity, None if caller.steward else ledger.look(GuardState.of).policy):
+        policy = None if caller.steward else ledger.look(GuardState.of).policy
+        if not caller.reaches(self.first(identity), policy):
             raise _absent()
         return ledger
 
@@ -150,13 +248,13 @@ class Guards:
         What ends a run ends it for everybody, so it takes a steward; where histories are separate everybody ends their
         own, and a steward, who sees more than one of them, asks nothing.
         """
-        if not caller.reaches(identity, policy):
+        if not caller.reaches(self.first(identity), policy):
             raise _absent()
         if policy.histories == "separate" and caller.steward and question is not None:
             raise QuestionRefused(
                 "a steward sees every analyst's answers, and so asks nothing where these are separate"
             )
-        pipeline.require_may_end(policy, question, steward=caller.stewards(identity))
+        pipeline.require_may_end(policy, question, steward=caller.stewards(self.first(identity)))
 
     def slow(self, identity: str) -> bool:
         """Whether the rows of a guard that this worker has opened take long to read."""
@@ -187,7 +285,7 @@ class Guards:
         begun = time.monotonic()
         try:
             row = self.row(identity)
-            guard = Guard.open(self._store, self._samples.open(row["sample"]))
+            guard = _pinned(Guard.open(self._store, self._samples.open(row["sample"])))
             if guard.dataset != row["dataset"]:
                 guard.shut()
                 raise SampleUnavailable("the sample no longer has the rows it was registered with")
@@ -218,6 +316,11 @@ class Guards:
             guard.shut()
 
 
+def _pinned(guard: Guard) -> Guard:
+    """The guard of one epoch: an id means that epoch, whatever comes after it."""
+    return guard.at(guard.number)
+
+
 def _absent() -> Problem:
     return Problem("not-found", "there is no such guard for this token")
 
@@ -240,21 +343,33 @@ class Asking:
         self._guards, self._free, self._work, self._threads = guards, free, work, threads
         self._by_guard: dict[str, Coalescer[Request, GuardedAnswer]] = {}
 
-    async def estimate(self, guard: str, caller: Caller, question: Mapping[str, Any]) -> Estimate:
+    async def estimate(
+        self, guard: str, caller: Caller, question: Mapping[str, Any], epoch: EpochName | Literal["latest"] = None
+    ) -> Estimate:
         """What a question would cost and give; free, and so bounded by the caller's allowance."""
 
         def work() -> Estimate:
-            return self._guards.guard(guard, caller).estimate(question, analyst=caller.name)
+            self._guards.ledger(guard, caller)
+            target, followers = self._guards.at_epoch(guard, epoch)
+            others = tuple(map(self._guards.chain, followers))
+            opened = self._guards.opened(target)
+            return estimates.of_question(opened.ledger, Request(question, caller.name), others)
 
         light = self._free.is_light([question])
         return (await self._free.run(caller.name, light, work))[0]
 
-    async def ask(self, guard: str, caller: Caller, question: Mapping[str, Any], key: str | None) -> GuardedAnswer:
-        """Answer one question: with those of others, unless its expressions are large or it is a submission."""
+    async def ask(
+        self, guard: str, caller: Caller, question: Mapping[str, Any], key: str | None, epoch: EpochName = None
+    ) -> GuardedAnswer:
+        """Answer one question: with those of others, unless its expressions are large or it is a submission.
+
+        Without an epoch the id of the first epoch of a guard means the latest.
+        """
         self._free.require(caller.name)
         # Predictions are read against a column of the rows before they are paid for: that holds nobody else up.
-        if question.get("kind") == SCORE or not self._free.is_light([question]):
-            return (await self.ask_all(guard, caller, [question], None if key is None else [key]))[0]
+        if epoch is not None or question.get("kind") == SCORE or not self._free.is_light([question]):
+            named = "latest" if epoch is None else epoch
+            return (await self.ask_all(guard, caller, [question], None if key is None else [key], named))[0]
         return await self.coalesced(guard, request_of(self._guards, guard, caller, question, key))
 
     async def coalesced(self, guard: str, request: Request) -> GuardedAnswer:
@@ -276,7 +391,9 @@ class Asking:
         What is refused, or was answered before, is free work, and is charged to the allowance of who asked it.
         """
         begun = time.thread_time()
-        outcomes = answer(self._guards, guard, pipeline.check(self._guards.chain(guard), requests, together=False))
+        target, _ = self._guards.at_epoch(guard, "latest")
+        ledger, leader = self._guards.chain(target), self._guards.leader(target)
+        outcomes = answer(self._guards, target, pipeline.check(ledger, requests, together=False, leader=leader))
         each = (time.thread_time() - begun) / len(requests)
         for request, outcome in zip(requests, outcomes, strict=True):
             if isinstance(outcome, Exception) or outcome.repeated:
@@ -314,6 +431,7 @@ class Asking:
         caller: Caller,
         questions: Sequence[Question | Mapping[str, Any]],
         keys: Sequence[str] | None,
+        epoch: EpochName | Literal["latest"] = None,
     ) -> list[GuardedAnswer]:
         """Answer questions of one caller that were chosen together. Where the rows are out of reach, from the ledger.
 
@@ -321,7 +439,7 @@ class Asking:
         one that is refused.
         """
         light = self._free.is_light(questions)
-        check = partial(check_all, self._guards, guard, caller, questions, keys)
+        check = partial(check_all, self._guards, guard, caller, questions, keys, epoch)
         batch, seconds = await self._free.run(caller.name, light, check)
 
         def settle() -> list[GuardedAnswer]:
@@ -347,11 +465,15 @@ def check_all(
     caller: Caller,
     questions: Sequence[Question | Mapping[str, Any]],
     keys: Sequence[str] | None,
+    epoch: EpochName | Literal["latest"] = None,
 ) -> Batch:
-    """Check questions of one caller that were chosen together."""
+    """Check questions of one caller that were chosen together; they go to one epoch, or to all of them."""
+    target, followers = guards.at_epoch(guard, epoch)
     each = [None] * len(questions) if keys is None else keys
     requests = [request_of(guards, guard, caller, *pair) for pair in zip(questions, each, strict=True)]
-    return pipeline.check(guards.chain(guard), requests, together=True)
+    others = [guards.chain(follower) for follower in followers]
+    leader = guards.leader(target)
+    return pipeline.check(guards.chain(target), requests, together=True, followers=others, leader=leader)
 
 
 def answer(guards: Guards, guard: str, batch: Batch) -> Outcomes:
@@ -359,7 +481,7 @@ def answer(guards: Guards, guard: str, batch: Batch) -> Outcomes:
     if not batch.open:
         return pipeline.release(batch)
     try:
-        opened = guards.opened(guard)
+        opened = guards.with_rows(batch)
     except SampleUnavailable as lacking:
         return pipeline.recall(batch, lacking)
     try:

@@ -17,15 +17,9 @@ from starlette.types import Scope
 
 from holdfast.core.strict_json import read_json, to_json
 from holdfast.errors import (
-    BudgetExhausted,
-    GuaranteeUnavailable,
     HoldfastError,
     InvalidParameter,
-    LedgerConflict,
-    LedgerUnavailable,
     NotInstalled,
-    QuestionRefused,
-    SampleUnavailable,
 )
 
 # --- Errors -----------------------------------------------------------------------------------------------------------
@@ -59,17 +53,6 @@ CODES: dict[str, tuple[int, str]] = {
     "timed-out": (504, "The request took too long"),
 }
 """Every code, its status and its title. Clients may rely on codes; sentences may change."""
-
-_CODE_OF: tuple[tuple[type[HoldfastError], str], ...] = (
-    (InvalidParameter, "invalid-parameter"),
-    (BudgetExhausted, "budget-exhausted"),
-    (QuestionRefused, "question-refused"),
-    (GuaranteeUnavailable, "guarantee-unavailable"),
-    (LedgerConflict, "ledger-conflict"),
-    (LedgerUnavailable, "ledger-unavailable"),
-    (SampleUnavailable, "sample-unavailable"),
-    (NotInstalled, "sample-unavailable"),  # what a server needs itself is there, and models are asked about before
-)
 
 
 @dataclass(eq=False)
@@ -122,16 +105,26 @@ def problem_of(error: HoldfastError) -> Problem:
 
     Examples
     --------
+    >>> from holdfast.errors import BudgetExhausted
     >>> problem_of(BudgetExhausted("all 5 questions were asked")).code
     'budget-exhausted'
+    >>> problem_of(InvalidParameter("n must be a whole number, got 2.5")).more
+    {'parameter': 'n', 'value': '2.5', 'allowed': 'a whole number'}
     >>> problem_of(NotInstalled("psycopg is not installed: `pip install 'holdfast[postgres]'`")).code
     'sample-unavailable'
     """
-    for kind, code in _CODE_OF:
-        if isinstance(error, kind):
-            wait = {"Retry-After": "1"} if CODES[code][0] == 503 else {}
-            return Problem(code, _short(str(error)), headers=wait)
-    return Problem("internal-error", "an unforeseen error; nothing was released")
+    # What a server needs itself is installed, and models are asked about before.
+    code = "sample-unavailable" if isinstance(error, NotInstalled) else error.code
+    if code not in CODES:
+        return Problem("internal-error", "an unforeseen error; nothing was released")
+    fields = {name: field for name, field in error.to_dict().items() if name in ("parameter", "value", "allowed")}
+    more = {name: _short(field) if isinstance(field, str) else _finite(field) for name, field in fields.items()}
+    return Problem(code, _short(str(error)), more, {"Retry-After": "1"} if CODES[code][0] == 503 else {})
+
+
+def _finite(number: Any) -> Any:
+    """A number that JSON has; what it has not goes as text."""
+    return str(number) if isinstance(number, float) and not math.isfinite(number) else number
 
 
 def _short(words: str) -> str:

@@ -10,6 +10,13 @@ from holdfast.guard.questions.fields import COST_SCHEMA
 from holdfast.guard.scoring.board import METRICS, Board
 
 _NUMBER = {"type": "number"}
+_MEANS_CAP = {
+    "type": "object",
+    "description": "What all answers of answers='means' may cost together",
+    "properties": {"kind": {"const": "gdp"}, "mu": {"type": "number", "exclusiveMinimum": 0}},
+    "required": ["kind", "mu"],
+    "additionalProperties": False,
+}
 
 
 def _question() -> dict[str, Any]:
@@ -55,7 +62,7 @@ def _policy() -> dict[str, Any]:
     whole = {"type": "integer", "minimum": 0}
     properties: dict[str, Any] = {
         "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-        "privacy": {"anyOf": [COST_SCHEMA, nothing]},
+        "privacy": {"anyOf": [COST_SCHEMA, _MEANS_CAP, nothing]},
         "accounting": {"type": "string", "enum": ["filter", "odometer"]},
         "repeats": {"type": "string", "enum": ["asker", "everyone"]},
         "answers": {"type": "string", "enum": ["mixed", "means"]},

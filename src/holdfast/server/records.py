@@ -148,7 +148,7 @@ class Records:
     def beside(cls, store: Any) -> Records:
         """The records in the database of a ledger's store."""
         if not isinstance(store, SQLStore):
-            raise LedgerConflict("a server keeps its records beside the ledger, in SQLite or PostgreSQL")
+            raise LedgerConflict("a server keeps its records next to the ledger, in SQLite or PostgreSQL")
         return cls(store.engine)
 
     def get(self, table: Table, **where: Any) -> dict[str, Any] | None:

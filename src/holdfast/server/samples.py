@@ -247,7 +247,7 @@ def _child() -> int:
         schema = None if wanted["schema"] is None else Schema.from_dict(wanted["schema"])
         with table(wanted["place"], table=wanted["table"], schema=schema, row_key=wanted["row_key"]) as sample:
             facts = {"n": sample.n, "schema": sample.schema.to_dict(), "fingerprint": sample.fingerprint()}
-            facts["row_key_numbered"] = sample.row_key is not None and sample.is_numbered(sample.row_key)
+            facts["row_key_numbered"] = sample.row_key in sample.identity().numbered
         print(json.dumps(facts))
         return 0
     except HoldfastError as error:

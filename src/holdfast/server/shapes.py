@@ -32,6 +32,12 @@ Identity = Annotated[str, StringConstraints(pattern=r"^[a-z]_[0-9a-f]{16}$")]
 Question = Annotated[dict[str, Any], Field(json_schema_extra=QUESTION)]
 PolicyData = Annotated[dict[str, Any], Field(json_schema_extra=POLICY)]
 Whole = Annotated[int, Field(ge=0)]
+EpochName = Annotated[int, Field(ge=1)] | Literal["all"] | None
+EPOCH: Any = Field(
+    default=None,
+    description="Of a guard that was extended: the number of an epoch, or `all` of them as one sample. By default the "
+    "latest, where the guard is that of the first epoch",
+)
 
 
 class _In(BaseModel):
@@ -76,16 +82,25 @@ class NewGuard(_In):
     allow_overlap: Annotated[str, StringConstraints(min_length=1, max_length=1000)] | None = None
 
 
+class NewEpoch(_In):
+    """The next epoch of a guard, over a sample of new rows."""
+
+    name: Name
+    sample: Identity
+
+
 class Ask(_In):
     """One question."""
 
     question: Question
+    epoch: EpochName = EPOCH
 
 
 class AskMany(_In):
     """Questions that were chosen together."""
 
     questions: list[Question] = Field(min_length=1)
+    epoch: EpochName = EPOCH
 
 
 class Sql(_In):
@@ -194,6 +209,8 @@ class GuardFacts(BaseModel):
             "earlier versions until they are opened with their rows, and damaged ones",
         ),
     ]
+    epoch_number: Annotated[int, Field(ge=1, description="Which epoch of a guard that was extended this is")]
+    epochs: Annotated[list[dict[str, Any]], Field(description="All of its epochs; empty where there is one")]
     entries: Whole
     progress: dict[str, Any]
     remaining: dict[str, Any]
@@ -337,6 +354,28 @@ class VerificationFacts(BaseModel):
     signers: list[str]
     findings: list[dict[str, Any]]
     notes: list[dict[str, Any]]
+    checkpoints: list[dict[str, Any]]
+
+
+class TreeHeadFacts(BaseModel):
+    """A signed head of the Merkle tree over a ledger's entries (RFC 6962)."""
+
+    tree_head: Literal[1]
+    dataset: str
+    sequence: Whole
+    root: str
+    public_key: str
+    signature: str
+
+
+class InclusionFacts(BaseModel):
+    """The path of hashes from an entry to the root over the first `size` entries, the lowest first."""
+
+    inclusion: Literal[1]
+    dataset: str
+    sequence: Whole
+    size: Whole
+    path: list[str]
 
 
 class ReportFacts(BaseModel):
@@ -378,7 +417,7 @@ class Reports(BaseModel):
 
 
 class ProblemFacts(BaseModel):
-    """RFC 9457 problem details. `code` is stable."""
+    """RFC 9457 problem details. `code` is stable; the parameter that was refused is named where one was."""
 
     type: str
     title: str
@@ -387,6 +426,9 @@ class ProblemFacts(BaseModel):
     code: Literal[tuple(CODES)]  # type: ignore[valid-type]
     request_id: str | None = None
     errors: list[dict[str, str]] | None = None
+    parameter: str | None = None
+    value: bool | int | float | str | None = None
+    allowed: str | None = None
 
 
 # --- Submission shapes ------------------------------------------------------------------------------------------------
@@ -488,6 +530,70 @@ class BoardFacts(BaseModel):
     high: float | None
     models: bool = Field(description="Whether a model may be submitted in the place of predictions")
     public_keys: bool = Field(description="Whether a submission that names no row of the sample is refused")
+    baseline: float | None = Field(description="What a submission claims that claims no score where one is needed")
+    known_rows: bool = Field(description="Whether the final assumes that labels alone are left to chance")
+    classes: list[Any] | None = Field(description="Of metrics of classes: the labels that there are")
+    k: int | None = Field(description="Of top-k: how many labels a prediction may name")
+    expression: str | None = Field(description="Of a metric of one's own: what is averaged")
+    denominator: str | None
+    max_denominator: float | None
+    greater_is_better: bool
+    also: list[Metric] = Field(description="What the final shows next to the metric")
+
+
+class ContestPlaceFacts(BaseModel):
+    """A submission in the result of a final."""
+
+    label: str
+    analyst: str
+    name: str
+    sequence: int
+    value: float | None
+    interval: Ends
+    rank: tuple[int, int]
+    better_than: int = Field(description="How many others it is certainly better than")
+    shown: float | None = Field(description="The score that was shown before the final")
+
+
+class ContestResultFacts(BaseModel):
+    """The result of a final, best score first."""
+
+    board: str
+    metric: Metric
+    rising: bool
+    phase: int
+    phases: int
+    n: int = Field(description="Reserved rows that it was decided on")
+    confidence: float
+    places: list[ContestPlaceFacts]
+    better: list[tuple[str, str]] = Field(description="Labels of which the first is certainly better than the second")
+    certified: bool
+    assumption: str
+    time: str
+    dataset: str
+    sequence: int
+    hash: str
+    also: dict[str, Any] = Field(description="By further metrics: values and intervals by label")
+    receipt: dict[str, Any] | None
+
+
+class ContestFacts(BaseModel):
+    """Where a contest stands."""
+
+    board: dict[str, Any] = Field(description="The board as the policy declares it")
+    phase: int = Field(description="The phase that is on, counted from 1; one more than phases after the last final")
+    phases: int
+    explored: int = Field(description="Rows that scores are shown of")
+    reserved: list[int] = Field(description="Rows of each final")
+    submissions: int
+    participants: int
+    without_score: int = Field(description="Submissions that were taken without showing a score")
+    finalists: list[str] = Field(description="What would take part in a final now")
+    half_width: float | None = Field(description="How sharp a score would be now")
+    questions_left: int | None
+    failures_left: int | None
+    warnings: list[str] = Field(description="What the host should know; empty for analysts")
+    results: list[ContestResultFacts]
 
 
 class Boards(BaseModel):

@@ -42,6 +42,7 @@ def described(server: Server, row: Mapping[str, Any], caller: Caller) -> dict[st
     ledger = server.store.ledger(row["dataset"])
     facts = stewarding.describe(ledger, None if caller.steward else caller.name)
     found = {name: row[name] for name in ("id", "name", "sample", "created")} | facts
+    found["epochs"] = server.guards.epochs_of(row["id"]) if facts["epoch_number"] > 1 or "successor" in facts else []
     if not caller.steward:
         found["sample"] = None
     return found
@@ -54,12 +55,13 @@ def listed(server: Server, caller: Caller) -> list[dict[str, Any]]:
     """
     found = []
     for row in server.guards.rows():
-        if not caller.reaches(row["id"]):
+        first = server.guards.first(row["id"])
+        if not caller.reaches(first):
             continue
         reached = caller.steward or caller.guards is not None
         try:
             policy = server.store.ledger(row["dataset"]).look(GuardState.of).policy
-            reached = caller.reaches(row["id"], policy)
+            reached = caller.reaches(first, policy)
             if reached:
                 found.append(described(server, row, caller))
         except (LedgerConflict, InvalidParameter) as error:
@@ -112,7 +114,8 @@ def verified(server: Server, guard: str, caller: Caller) -> dict[str, Any]:
     ledger = server.guards.ledger(guard, caller)
     key = None if ledger.key is None else ledger.key.public
     with server.store.snapshot() as rows:
-        return verify_snapshot(_One(rows, ledger.dataset), public_key=key, replay=GuardReplay).to_dict()
+        chain = _One(rows, ledger.dataset)
+        return verify_snapshot(chain, public_key=key, replay=GuardReplay, key=ledger.key, epochs=False).to_dict()
 
 
 class _One:
@@ -127,8 +130,8 @@ class _One:
     def heads(self) -> list[HeadRow]:
         return [row for row in self._rows.heads() if row.dataset == self._dataset]
 
-    def entries(self, name: Any) -> Iterator[Entry]:
-        return self._rows.entries(name)
+    def entries(self, name: Any, first: int = 1) -> Iterator[Entry]:
+        return self._rows.entries(name, first)
 
     def accounts(self, name: Any) -> list[StateRow]:
         return self._rows.accounts(name)
@@ -204,14 +207,14 @@ async def whole_report(request: Request, report: str, caller: Caller) -> HTMLRes
     """The library's own page of a report. Only its own style applies, by its hash; nothing else does anything."""
     server = server_of(request)
     made = await server.work(_page, server, report, caller)
-    return HTMLResponse(made, headers=view_headers())
-
-
-def view_headers() -> dict[str, str]:
-    """What a report's page is sent with: no script, no form, no frame, no address, and a sandbox around the rest."""
     from holdfast.coherence.report.page import STYLE
 
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    return HTMLResponse(made, headers=view_headers(STYLE))
+
+
+def view_headers(style: str) -> dict[str, str]:
+    """What a page of its own is sent with: no script, no form, no frame, no address, and a sandbox around the rest."""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
     return {
         "Content-Security-Policy": policy + "frame-ancestors 'none'; sandbox allow-top-navigation-by-user-activation",

@@ -216,7 +216,7 @@ async def _submit_predictions(client: Client) -> None:
     jsonschema.validate(sent, schema)
     refused, words, data = await _call(client, "submit", **sent, key="night-1")
     assert not refused, words
-    assert "The guess passed. The value is 0.75" in words
+    assert "Your estimate is confirmed. The value is 0.75" in words
     first = data["sequence"]
     refused, words, data = await _call(client, "submit", board="income", file="nobody.csv", guess=0.75)
     assert not refused, words
@@ -282,7 +282,7 @@ def test_what_cannot_begin_says_so_before_the_agent_waits(
     ledger, rows = place
     monkeypatch.delenv("HOLDFAST_TOKEN", raising=False)
     for arguments, words in (
-        ([ledger], "the file with the rows must be given"),
+        ([ledger], "analyst must be one that the policy names"),  # the ledger remembers the rows
         ([ledger, rows, "--analyst", "nobody"], "analyst must be one that the policy names"),
         ([ledger, rows, "--analyst", "agent", "--label", "wealth"], "label must be one of the columns"),
         ([ledger, rows, "--analyst", "agent", "--files", "/none"], "files must be a folder"),

@@ -6,6 +6,8 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -73,16 +75,36 @@ class Window:
         assert wrong == []
         assert {re.match(r"(\w+://[^/]+)", one)[1] for one in self.asked} <= {self.url}  # type: ignore[index]
         assert self.page.evaluate(_UNLABELLED) == []
+        violations = self.violations()
+        assert violations == [], violations
         assert self.page.evaluate(_FAINT) == []
         # A phone widens its window to what does not fit: only the size that was asked for tells.
         assert self.page.viewport_size is not None
         assert self.page.evaluate("document.documentElement.scrollWidth") <= self.page.viewport_size["width"]
         assert self.page.locator("h1").count() == 1
 
+    def violations(self) -> list[str]:
+        """What axe-core finds wrong with the page for people who use a keyboard, a screen reader or a magnifier."""
+        self.page.evaluate(_axe())
+        return [str(found) for found in self.page.evaluate(_VIOLATIONS)]
+
     def close(self) -> None:
         """Close the window."""
         self.context.close()
 
+
+@cache
+def _axe() -> str:
+    """axe-core, from a package that the tests install."""
+    return (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+
+
+_VIOLATIONS = """async () => {
+  const found = await axe.run(document, {resultTypes: ["violations"]});
+  return found.violations.map((one) =>
+    one.id + ": " + one.help + " | " + one.nodes.map((node) => node.html.slice(0, 160)).join(" | "));
+}"""
+"""The rules that are broken, and where: those of WCAG and what axe-core calls best practice."""
 
 _UNLABELLED = """() => {
   const nameless = [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a, [role=img]")]

@@ -266,7 +266,8 @@ def test_words_do_not_fail_on_odd_things() -> None:
     assert expression_text(to_json(parse(text))) == text
     assert words.question({"kind": "new"}) == "new"
     assert words.act("new") == "new"
-    assert words.cost({"kind": "gdp", "mu": 1}) == "gdp"
+    assert words.cost({"kind": "gdp", "mu": 1}) == "μ 1"
+    assert words.cost({"kind": "bits", "bits": 1}) == "bits"
     assert [words.width(one) for one in (0.0301, 0.03, 12.01, 123.0)] == ["0.031", "0.03", "13", "130"]
     assert words.example([{"name": "a b", "kind": "text"}]) == "\"a b\" = 'x'"
 

@@ -134,7 +134,7 @@ def test_every_page_keeps_its_roles(live: Live, ann: Visitor, guard: dict[str, A
             continue
         assert visitor.status_code == (303 if method == "GET" else 401), address
         stewards = path in only_steward or path.startswith(("/samples", "/tokens/"))
-        stewards = stewards or path.endswith(("/verify", "/override", "/{act}"))
+        stewards = stewards or path.endswith(("/verify", "/override", "/extend", "/final", "/{act}"))
         stewards = stewards or (method, path) == ("POST", "/reports")
         if path == "/sign-out":  # anybody may
             continue

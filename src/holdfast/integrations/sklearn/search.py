@@ -14,8 +14,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv, train_test_split
-from sklearn.utils import column_or_1d
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    ParameterGrid,
+    ParameterSampler,
+    check_cv,
+    train_test_split,
+)
+from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
@@ -69,6 +76,8 @@ class Job:
     cv: Any
     fit_params: dict[str, Any]
     raise_errors: bool
+    groups: Any = None
+    """The groups of the rows to fit on, for cross-validation."""
 
     def run(self, estimator: Any) -> Fitted:
         """Fit one candidate; an error in its fit or its score is recorded unless it is to be raised."""
@@ -105,7 +114,13 @@ class Job:
         from sklearn.model_selection import cross_val_score
 
         scores = cross_val_score(
-            estimator, self.fit.X, self.fit.y, scoring=self.metric.score, cv=self.cv, params=self.fit_params or None
+            estimator,
+            self.fit.X,
+            self.fit.y,
+            groups=self.groups,
+            scoring=self.metric.score,
+            cv=self.cv,
+            params=self.fit_params or None,
         )
         return self.metric.signed(float(np.mean(scores)))
 
@@ -368,13 +383,29 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         self.error_score = error_score
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, X_holdout: Any = None, y_holdout: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        X_holdout: Any = None,
+        y_holdout: Any = None,
+        groups_holdout: Any = None,
+        **fit_params: Any,
+    ) -> Self:
         """Fit every candidate, and end with a final on the holdout unless a plan to go on with was given.
 
         Parameters
         ----------
         X, y : array-like
             Rows to fit and guess on; without `X_holdout`, also the holdout's rows come from here, by a random split.
+        groups : array-like, optional
+            One label a row of `X`, for rows that belong together: visits of a patient, pages of a document. Every split
+            keeps groups whole, and groups are the units of the holdout: what is certified is the mean over groups of
+            their rows' mean score. For metrics that are a mean over rows.
+        groups_holdout : array-like, optional
+            The groups of the holdout's rows, where these are given. They must not be among `groups`.
         X_holdout, y_holdout : array-like, optional
             The holdout's rows. They must not be among `X`; a shared array or frame is refused, copied rows go
             unnoticed.
@@ -392,10 +423,10 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         y = column_or_1d(y, warn=True)
         type_of_target(y, input_name="y", raise_unknown=True)
         batches = rounds > 1 or self.holdout is not None
-        job = self._prepare(X, y, X_holdout, y_holdout, fit_params, batches)
+        job, held = self._prepare(X, y, groups, (X_holdout, y_holdout, groups_holdout), fit_params, batches)
         plan = self.holdout
         if plan is None:
-            plan = ReusableHoldout(len(job.holdout.y), confidence=self.confidence, final=1.0)
+            plan = ReusableHoldout(len(job.holdout.y), confidence=self.confidence, final=1.0, groups=held)
         lines: list[Line] = []
         winners: list[Line] = []
         grid: Grid = self.param_grid
@@ -449,15 +480,25 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         return arguments.whole("rounds", self.rounds, at_least=1)
 
     def _prepare(
-        self, X: Any, y: Any, X_holdout: Any, y_holdout: Any, fit_params: dict[str, Any], guesses: bool
-    ) -> Job:
+        self, X: Any, y: Any, groups: Any, holdout: tuple[Any, Any, Any], fit_params: dict[str, Any], guesses: bool
+    ) -> tuple[Job, Any]:
+        """What every candidate needs, and the groups of the holdout's rows."""
+        X_holdout, y_holdout, held = holdout
+        if groups is not None and len(groups) != len(y):
+            raise InvalidParameter(f"groups must have one label a row, {len(y)} in all, got {len(groups)}")
         chosen = self.metric if isinstance(self.metric, Metric) else metric(self.metric)
         if (X_holdout is None) != (y_holdout is None):
             raise InvalidParameter("X_holdout and y_holdout must be given together")
         if X_holdout is None:
             if self.holdout is not None:
                 raise InvalidParameter("X_holdout must be given when a holdout is: its rows are the same each time")
-            X, X_holdout, y, y_holdout, fit_params = self._split(X, y, "holdout_size", fit_params)
+            if held is not None:
+                raise InvalidParameter("groups_holdout must be left out unless X_holdout is given")
+            X, X_holdout, y, y_holdout, groups, held, fit_params = self._split(X, y, groups, "holdout_size", fit_params)
+        elif (groups is None) != (held is None) and self.holdout is None:
+            raise InvalidParameter("groups and groups_holdout must be given together, or neither of them")
+        elif groups is not None and held is not None and set(np.unique(groups)) & set(np.unique(held)):
+            raise InvalidParameter("groups must not be among groups_holdout: a certified model must not have seen them")
         elif overlap(X, X_holdout):
             raise InvalidParameter("X must not share rows with X_holdout: a certified model must not have seen them")
         rows = len(y_holdout)
@@ -466,10 +507,11 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         chosen.check_labels(y)  # here and not while scoring, where errors may quote guarded rows
         validation = None
         if guesses and self.guess == "validation":
-            X, X_guess, y, y_guess, fit_params = self._split(X, y, "validation_size", fit_params)
+            X, X_guess, y, y_guess, groups, _, fit_params = self._split(X, y, groups, "validation_size", fit_params)
             validation = Rows(X_guess, y_guess)
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        return Job(
+        plain = GroupKFold() if groups is not None and self.cv is None else self.cv
+        cv = check_cv(plain, y, classifier=is_classifier(self.estimator))
+        job = Job(
             Rows(X, y),
             validation,
             Rows(X_holdout, y_holdout),
@@ -478,7 +520,9 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             cv,
             fit_params,
             self.error_score == "raise",
+            groups,
         )
+        return job, held
 
     def _round(self, job: Job, grid: Grid, number: int, known: set[str]) -> list[Line]:
         """The candidates of one round, fitted; those that were tried before are not tried again."""
@@ -500,15 +544,22 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
             grid = {name: [line.params[name] for line in lines if name in line.params] for name in winner}
         return narrow(grid, winner)
 
-    def _split(self, X: Any, y: Any, name: str, fit_params: dict[str, Any]) -> Any:
-        """Rows for the first part and for the second, and the first part of what `fit` gets one entry a row of."""
+    def _split(self, X: Any, y: Any, groups: Any, name: str, fit_params: dict[str, Any]) -> Any:
+        """Rows for the first part and for the second, their groups, and what `fit` gets one entry a row of."""
         size = _share_or_count(name, getattr(self, name), len(y))
         per_row = [name for name, value in fit_params.items() if _one_a_row(value, len(y))]
         # Not stratified: a stratified holdout would not be independent rows of the population.
-        parts = train_test_split(
-            X, y, *(fit_params[name] for name in per_row), test_size=size, random_state=self.random_state
-        )
-        return *parts[:4], fit_params | dict(zip(per_row, parts[4::2], strict=True))
+        if groups is None:
+            parts = train_test_split(
+                X, y, *(fit_params[name] for name in per_row), test_size=size, random_state=self.random_state
+            )
+            return *parts[:4], None, None, fit_params | dict(zip(per_row, parts[4::2], strict=True))
+        share = size if isinstance(size, float) else size / len(y)
+        first, second = next(GroupShuffleSplit(1, test_size=share, random_state=self.random_state).split(X, y, groups))
+        labels = np.asarray(groups)
+        halves = [_safe_indexing(one, part) for one in (X, y) for part in (first, second)]
+        taken = {name: _safe_indexing(fit_params[name], first) for name in per_row}
+        return *halves, labels[first], labels[second], fit_params | taken
 
     def _fit_all(self, job: Job, candidates: Sequence[Mapping[str, Any]]) -> Iterator[Fitted]:
         base = clone(self.estimator)
@@ -531,7 +582,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         """What the search shows: the winner's name before the run has ended, and everything after that."""
         best = self._lines.index(winner) if winner is not None else 0
         failed = math.nan if self.error_score == "raise" else float(self.error_score)
-        reserves = self.holdout_.explored < self.holdout_.n
+        reserves = self.holdout_.explored < self.holdout_.units
         self.cv_results_ = results(self._job_metric, self._lines, best, final, failed, reserves)
         self.result_ = final
         self.best_interval_ = self.loss_at_most_ = self.ranks_ = None

@@ -21,8 +21,10 @@ from holdfast.errors import (
 )
 from holdfast.guard.analyst import AnalystGuard
 from holdfast.guard.answer import GuardedAnswer, submission_words
+from holdfast.guard.epochs import EpochName, check_epoch
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.questions.base import Question
+from holdfast.mechanisms.answer import price_words
 from holdfast.server.question_schema import QUESTION
 
 # --- Words ------------------------------------------------------------------------------------------------------------
@@ -92,8 +94,8 @@ def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
     --------
     >>> from holdfast.core.guarantee import Guarantee
     >>> print(answer_words(GuardedAnswer(0.81, [0.78, 0.84], Guarantee("t"), passed=True, sequence=3), 0.95))
-    The guess passed. The value is 0.81, and the truth of the population lies in [0.78, 0.84]. All intervals of this
-    guard hold at once with probability 0.95. Entry 3 of the ledger.
+    Your estimate is confirmed. The value is 0.81, and the truth of the population lies in [0.78, 0.84]. All intervals
+    of this guard hold at once with probability 0.95. Entry 3 of the ledger.
     """
     parts = []
     if answer.repeated:
@@ -102,12 +104,16 @@ def answer_words(answer: GuardedAnswer, confidence: float | None = None) -> str:
     if said:
         parts.append(f"It {said}.")
     elif answer.passed is not None and answer.value is not None:
-        parts.append("The guess passed." if answer.passed else "The guess did not pass; this is the corrected value.")
+        parts.append(
+            "Your estimate is confirmed." if answer.passed else "The check failed; this is the corrected value."
+        )
     parts.append(_value_words(answer))
     if answer.half_width is not None and confidence is not None and answer.guarantee.certified:
         parts.append(f"All intervals of this guard hold at once with probability {confidence:g}.")
     if not answer.guarantee.certified:
         parts.append(f"It is NOT certified: {_sentence(answer.guarantee.assumption)}")
+    if not answer.repeated and (price := price_words(answer.widening).removeprefix("; ")):
+        parts.append(f"{price.capitalize()}.")
     if answer.cost is not None and not answer.repeated:
         parts.append(f"It cost {answer.cost}.")
     if not answer.repeated:  # what was left when it was stored may have been somebody else's
@@ -213,6 +219,12 @@ _KEY = {
     "pattern": "^[!-~]+$",
     "description": "Makes a retry the same question: answered and paid once. Optional.",
 }
+_EPOCH = {
+    "type": ["integer", "string"],
+    "pattern": "^all$",
+    "minimum": 1,
+    "description": "Of rows that came in lots: the number of one, or all of them as one sample; the latest by default.",
+}
 _LARGEST_FILE = 256 << 20
 _NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
@@ -246,8 +258,8 @@ class Tools:
     >>> rows = hf.data.table({"age": [23, 35, 47, 59] * 2500, "rich": [False, False, True, True] * 2500})
     >>> guard = hf.Guard.open(None, rows, hf.guard.Policy(questions=3))
     >>> tools = Tools(guard.for_analyst("agent"), label="rich")
-    >>> print(tools.call("submit", {"rule": "age > 40", "guess": 1.0}).words[:39])
-    The guess passed. The value is 1, and t
+    >>> print(tools.call("submit", {"rule": "age > 40", "guess": 1.0}).words[:47])
+    Your estimate is confirmed. The value is 1, and
     >>> print(tools.call("ask", {"question": {"kind": "mean", "expression": "age"}}).words[:34])
     Refused: a mean may not be asked h
     """
@@ -290,7 +302,7 @@ class Tools:
                 "estimate",
                 "What a question would cost",
                 "What a question would cost, how wide its answer would be, and whether it would be let in. Free.",
-                _takes(("question",), question=QUESTION),
+                _takes(("question",), question=QUESTION, epoch=_EPOCH),
                 True,
             ),
             Tool(
@@ -298,7 +310,7 @@ class Tools:
                 "Ask a question",
                 "Ask a question about the population. It spends budget unless you asked it before. `check` a guess "
                 "rather than asking for a `mean` where you have one.",
-                _takes(("question",), question=QUESTION, key=_KEY),
+                _takes(("question",), question=QUESTION, key=_KEY, epoch=_EPOCH),
                 False,
             ),
             Tool(
@@ -381,11 +393,11 @@ class Tools:
         return Reply(words, data)
 
     def _estimate(self, given: dict[str, Any]) -> Reply:
-        found = self._guard.estimate(given["question"])
+        found = self._guard.estimate(given["question"], epoch=check_epoch(given.get("epoch")))
         return Reply(estimate_words(found), found.to_dict())
 
     def _ask(self, given: dict[str, Any]) -> Reply:
-        return self._answered(given["question"], given.get("key"))
+        return self._answered(given["question"], given.get("key"), check_epoch(given.get("epoch")))
 
     def _sql(self, given: dict[str, Any]) -> Reply:
         if given.get("explain"):
@@ -500,8 +512,8 @@ class Tools:
                 return found
         raise InvalidParameter("file must be a file of the folder that was set up for submissions, and not too large")
 
-    def _answered(self, question: Any, key: Any) -> Reply:
-        return self._told(self._guard.ask(question, key=key))
+    def _answered(self, question: Any, key: Any, epoch: EpochName = None) -> Reply:
+        return self._told(self._guard.ask(question, key=key, epoch=epoch))
 
     def _told(self, found: GuardedAnswer) -> Reply:
         # The receipt stays on the ledger under this entry's number: an agent has no use for a signature to read.

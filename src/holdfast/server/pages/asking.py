@@ -13,7 +13,7 @@ from fastapi import Request, Response
 from holdfast.data.schema import Schema
 from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.guard import Guard
+from holdfast.guard.guard import Guard, practice_guard
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question
 from holdfast.guard.questions.fields import NULLS, CostInput, Field, Group, Place
@@ -185,6 +185,8 @@ async def ask(request: Request, guard: str) -> Response:
             if part:
                 return show(request, "part_estimate.html", estimate=said)
             return await analyst_page(request, guard, caller, kind, fields, estimate=said)
+        if field(form, "practice"):
+            return await _practised(request, guard, caller, opened, question)
         keys = None if key is None else [key]
         async with on_grid(server.settings.answer_grid):
             (answer,) = await server.asking.ask_all(guard, caller, [question], keys)
@@ -218,6 +220,25 @@ async def _answered(
         return go(f"/guards/{guard}/entries/{answer.sequence}" + ("?again" if answer.repeated else ""))
     facts = await server.work(lambda: described(server, server.guards.row(guard), caller))
     return show(request, "answer.html", guard=facts, item=stored, again=True, own=False)
+
+
+async def _practised(
+    request: Request, guard: str, caller: Caller, opened: Guard, question: Mapping[str, Any]
+) -> Response:
+    """The answer on practice rows, made from the declared schema alone: marked, kept nowhere, and at no cost."""
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        standing = opened.ledger.look(GuardState.of)
+        practice = practice_guard(standing.schema, standing.policy, standing.explored)
+        answer = practice.ask(question, analyst=caller.name)
+        asked = Question.from_dict(question).bind(standing.schema, standing.explored, standing.policy).question
+        (entry,) = practice.ledger.entries(answer.sequence, answer.sequence)
+        return words.item_of(asked, answer.to_dict(), answer.sequence, entry.time, None)
+
+    item, _ = await server.free.run(caller.name, False, work)
+    facts = await server.work(lambda: described(server, server.guards.row(guard), caller))
+    return show(request, "answer.html", guard=facts, item=item, again=False, own=False)
 
 
 async def _refused(

@@ -9,30 +9,35 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import Request, Response
 from starlette.datastructures import FormData, UploadFile
+from starlette.responses import HTMLResponse
 
 from holdfast.errors import HoldfastError, InvalidParameter
+from holdfast.guard.contest import STYLE, ContestResult, contest
 from holdfast.guard.leaderboard import Leaderboard, Place, Scores
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.policy import SCORE
+from holdfast.guard.questions.contest_final import ContestFinal
 from holdfast.guard.questions.score import Score
 from holdfast.guard.scoring import ladder
 from holdfast.guard.scoring.board import Board
 from holdfast.guard.scoring.ladder import Rungs
 from holdfast.guard.state import GuardState
 from holdfast.server.auth.tokens import Caller
-from holdfast.server.http import Problem, problem_of
+from holdfast.server.guards import ask_all
+from holdfast.server.http import Problem, StrictJSON, problem_of
 from holdfast.server.pages import words
 from holdfast.server.pages.policy_form import number_of
-from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show
+from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
 from holdfast.server.pages.welcome import standing_of
 from holdfast.server.scheduling import on_grid
 from holdfast.server.state import Server, server_of
 from holdfast.server.submissions import read_on
-from holdfast.server.views import board_of, described, scored, scores_of, wanted
+from holdfast.server.views import board_of, described, scored, scores_of, view_headers, wanted
 
 # --- Board view -------------------------------------------------------------------------------------------------------
 # A leaderboard as a page shows it: one reading of the ledger, places on one scale, and every submission in order.
@@ -44,6 +49,14 @@ METRICS: dict[str, tuple[str, str]] = {
     "mae": ("Mean absolute error", "how far predictions are from labels, both clipped"),
     "auc": ("AUC", "how often a row with the label is ranked above one without it"),
     "f1": ("F1", "the harmonic mean of precision and recall"),
+    "balanced-accuracy": ("Balanced accuracy", "the mean of the classes' recalls"),
+    "macro-f1": ("Macro F1", "the mean of the classes' F1"),
+    "kappa": ("Cohen's kappa", "agreement beyond what chance gives"),
+    "top-k": ("Top-k accuracy", "the share of rows whose label is among those predicted"),
+    "rmse": ("RMSE", "the root of the mean squared error, both clipped"),
+    "r2": ("R²", "the part of the labels' variance that is explained"),
+    "mean": ("Mean of an expression", "the mean of an expression over prediction and label"),
+    "ratio": ("Ratio of two means", "the mean of an expression divided by that of another"),
 }
 """What each metric is called, and what it is."""
 
@@ -87,6 +100,8 @@ def summary(rows: Sequence[Row]) -> str:
     """One sentence about a board for whoever has no time."""
     if not rows:
         return "Nobody is on it yet."
+    if all(row.place.rank is None for row in rows):
+        return f"{rows[0].place.analyst} has the best plain score. Plain scores certify nothing: the final decides."
     first, others = rows[0].place, [one.place for one in rows[1:] if one.place.rank and one.place.rank[0] == 1]
     if len(rows) == 1:
         return f"{first.analyst} is alone on it."
@@ -210,6 +225,48 @@ async def _question(server: Server, guard: str, caller: Caller, form: FormData, 
     return Score(board.name, given, numbers["guess"], numbers["tolerance"], fields["name"])
 
 
+@router.post("/guards/{guard}/final")
+async def hold_final(request: Request, guard: str) -> Response:
+    """Hold the next final of a contest. The form's box and its phase keep it from being held by accident, or twice."""
+    session = await steward(request)
+    server, caller = server_of(request), session.caller
+    form = await form_of(request, session)
+    fields = {name: field(form, name) for name in (*_FIELDS, "default", "phase", "sure")}
+    try:
+        if fields["sure"] != "yes":
+            raise InvalidParameter("tick the box to hold the final: exact scores are shown, and the phase ends")
+        phase = number_of("phase", fields["phase"])
+        question = ContestFinal(fields["board"], fields["default"] or "best", phase)  # type: ignore[arg-type]
+        await server.work(ask_all, server.guards, guard, caller, [question], None)
+    except (Problem, HoldfastError) as error:
+        problem = error if isinstance(error, Problem) else problem_of(error)
+        if problem.code == "not-found":
+            raise
+        return await _page(request, guard, caller, fields, problem, "The final was not held.")
+    return go(f"/guards/{guard}/board?board={quote(fields['board'])}")
+
+
+@router.get("/guards/{guard}/result")
+async def result_page(request: Request, guard: str) -> Response:
+    """The result of a final, `?board=&phase=`, as a page of its own that runs nothing; `&as=json` is its data."""
+    session = await member(request)
+    server, asked = server_of(request), request.query_params
+
+    def work() -> ContestResult:
+        found = contest(server.guards.ledger(guard, session.caller), asked.get("board"))
+        held = {str(result.phase): result for result in found.results}
+        wanted_phase = asked.get("phase") or max(held, default="")
+        if wanted_phase not in held:
+            raise Problem("not-found", "this final was not held yet")
+        return held[wanted_phase]
+
+    result = await server.work(work)
+    if asked.get("as") == "json":
+        headers = {"Content-Disposition": f'attachment; filename="result-{result.phase}.json"'}
+        return StrictJSON(result.to_dict(), headers=headers)
+    return HTMLResponse(result.to_html(), headers=view_headers(STYLE))
+
+
 def _is_first(view: View, board: Board, caller: Caller) -> bool:
     """Whether a ladder has nothing to beat yet for this caller, so that a score is claimed."""
     return ladder.place(view, ladder.account(board, caller.name)) is None
@@ -227,7 +284,12 @@ def _save(place: Path, source: Any) -> None:
 
 
 async def _page(
-    request: Request, guard: str, caller: Caller, fields: Mapping[str, str], problem: Problem | None = None
+    request: Request,
+    guard: str,
+    caller: Caller,
+    fields: Mapping[str, str],
+    problem: Problem | None = None,
+    refused: str = "Not scored.",
 ) -> Response:
     server = server_of(request)
     if problem is not None:
@@ -242,6 +304,10 @@ async def _page(
         # A name that is none, or none among several, is no reason to show nothing.
         board = board_of(standing.policy, fields["board"] if fields.get("board") in named else named[0])
         facts = described(server, server.guards.row(guard), caller)
+        is_first = partial(_is_first, board=board, caller=caller)
+        stands = contest(ledger, board.name) if standing.policy.has_contest else None
+        # A full budget stops showing scores, and not taking submissions for the final.
+        taking = ("open",) if stands is None or stands.ended else ("open", "ended")
         # A score is a check of a share here, and as sharp.
         alike = board.rule == "intervals" and board.metric in ("accuracy", "brier")
         sharp = dict(words.sharpness(ledger)).get("A check") if alike else None
@@ -250,14 +316,15 @@ async def _page(
             "board": board,
             "boards": named,
             "sharp": sharp,
-            "claims": board.rule == "intervals" or ledger.look(partial(_is_first, board=board, caller=caller)),
+            "claims": board.rule == "intervals" or (board.rule == "ladder" and ledger.look(is_first)),
             "label_kind": standing.schema[board.label].kind,
-            "takes": SCORE in (standing.policy.kinds or ()) and facts["status"] == "open",
+            "takes": SCORE in (standing.policy.kinds or ()) and facts["status"] in taking,
+            "contest": stands,
             "standing": standing_of(facts, caller),
         }
 
     values = await server.work(work)
-    said = None if problem is None else {"heading": _heading(problem.code), "why": problem.detail}
+    said = None if problem is None else {"heading": f"{refused} {_heading(problem.code)}", "why": problem.detail}
     return show(
         request,
         "board.html",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi import Request, Response
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, InvalidParameter
 from holdfast.guard import stewarding
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.guard.scoring import ladder
 from holdfast.guard.state import GuardState
+from holdfast.server import shapes
 from holdfast.server.auth.tokens import Caller
 from holdfast.server.http import Problem, StrictJSON, problem_of
-from holdfast.server.pages import policy_form, words
+from holdfast.server.pages import pictures, policy_form, words
 from holdfast.server.pages.asking import analyst_page
 from holdfast.server.pages.rendering import field, form_of, go, member, page_router, show, steward
 from holdfast.server.pages.welcome import standing_of
@@ -100,6 +102,27 @@ async def override(request: Request, guard: str) -> Response:
     return go(f"/guards/{guard}")
 
 
+@router.post("/guards/{guard}/extend")
+async def extend(request: Request, guard: str) -> Response:
+    """Open the next epoch over a registered sample of new rows."""
+    session = await steward(request)
+    server = server_of(request)
+    form = await form_of(request, session)
+    name, sample = field(form, "name")[:100], field(form, "sample")[:100]
+
+    def work() -> str:
+        server.guards.ledger(guard, session.caller)
+        if not re.fullmatch(shapes.NAME, name):
+            raise InvalidParameter("name must be letters, digits, spaces and _.@+()-")
+        return str(server.guards.extend(guard, name, sample, session.caller)["id"])
+
+    try:
+        opened = await server.work(work)
+    except (HoldfastError, Problem) as error:
+        return await _page(request, guard, session.caller, "guard.html", error=error)
+    return go(f"/guards/{opened}")
+
+
 @router.post("/guards/{guard}/{act}")
 async def set_status(request: Request, guard: str, act: str) -> Response:
     """Pause, resume or close."""
@@ -159,6 +182,8 @@ async def _page(
             "points": words.strip_points(items),
             "older": older,
             "people": people,
+            "epoch_picture": pictures.epochs(facts["epochs"], facts["id"]),
+            "samples": [one for one in server.samples.list() if one["id"] != facts["sample"]] if caller.steward else [],
         }
 
     values = await server.work(work)

@@ -8,8 +8,10 @@ from typing import Any
 
 from fastapi import Request, Response
 
+from holdfast.data.schema import Schema
 from holdfast.errors import HoldfastError
 from holdfast.guard.opening import not_comparable
+from holdfast.guard.study import StudyPlan, plan_study
 from holdfast.server.http import Problem, problem_of
 from holdfast.server.pages import policy_form
 from holdfast.server.pages.boards import METRICS
@@ -45,11 +47,15 @@ async def create(request: Request) -> Response:
     fields = {name: field(form, name) for name in _FIELDS}
     if field(form, "do") == "compare":
         return await _page(request, fields)
+    if field(form, "do") == "study":
+        return await _studied(request, fields)
     try:
         policy = policy_form.policy_of(fields)
+        if fields["columns"]:
+            policy["columns"] = policy_form.columns_of(fields["columns"], await server.work(_schema, server, fields))
         board = await server.work(_board, server, fields)
         if board is not None:
-            policy["boards"] = [board]
+            policy |= {"boards": [board]} | policy_form.contest_of(fields)
         name, overlap = name_of(fields["name"]), fields["allow_overlap"] or None
         row = await server.work(server.guards.create, name, fields["sample"], policy, overlap, session.caller)
     except (Problem, HoldfastError) as error:
@@ -57,7 +63,27 @@ async def create(request: Request) -> Response:
     return go(f"/guards/{row['id']}")
 
 
-async def _page(request: Request, fields: Mapping[str, str], error: Problem | HoldfastError | None = None) -> Response:
+async def _studied(request: Request, fields: Mapping[str, str]) -> Response:
+    """The form filled in with the policy that answers a list of questions best, and the widths of each."""
+    server = server_of(request)
+
+    def work() -> StudyPlan:
+        schema = _schema(server, fields)
+        return plan_study(policy_form.study_of(fields["study"], fields, schema, _rows(server, fields["sample"])))
+
+    try:
+        plan = await server.work(work)
+    except (Problem, HoldfastError) as error:
+        return await _page(request, fields, error)
+    return await _page(request, dict(fields) | policy_form.filled_by(plan), planned=plan)
+
+
+async def _page(
+    request: Request,
+    fields: Mapping[str, str],
+    error: Problem | HoldfastError | None = None,
+    planned: StudyPlan | None = None,
+) -> Response:
     server = server_of(request)
     problem = None if error is None else error if isinstance(error, Problem) else problem_of(error)
     if problem is not None:
@@ -66,7 +92,7 @@ async def _page(request: Request, fields: Mapping[str, str], error: Problem | Ho
     filled = {"name": "", "sample": free[0]["id"] if free else "", "allow_overlap": ""} | dict(fields)
     compared = await _compared(server, filled)
     values = compared | {"fields": filled, "samples": free, "shapes": policy_form.SHAPES, "problem": problem}
-    values |= {"rules": policy_form.RULES, "metrics": METRICS, "not_compared": len(lacking)}
+    values |= {"rules": policy_form.RULES, "metrics": METRICS, "not_compared": len(lacking), "planned": planned}
     return show(request, "making.html", 200 if problem is None else problem.status, **values)
 
 
@@ -87,6 +113,10 @@ async def _compared(server: Server, fields: Mapping[str, str]) -> dict[str, Any]
 def _board(server: Server, fields: Mapping[str, str]) -> dict[str, Any] | None:
     schema = json.loads(server.samples.row(fields["sample"])["schema"])
     return policy_form.board_of(fields, {column["name"]: column["kind"] for column in schema["columns"]})
+
+
+def _schema(server: Server, fields: Mapping[str, str]) -> Schema:
+    return Schema.from_dict(json.loads(server.samples.row(fields["sample"])["schema"]))
 
 
 def _rows(server: Server, sample: str) -> int:

@@ -6,6 +6,7 @@ Colours come from the style sheet by class, which makes them right in light and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -42,6 +43,29 @@ def interval(value: Any, ends: Any, low: float, high: float, guess: float | None
     if isinstance(value, (int, float)):
         parts.append(_rect(_place(value, low, high) - 4, 8, 8, 40, "value"))
         words += f"; the value is {value:.4g}"
+    return _svg("interval", 56, parts, words)
+
+
+def epochs(listed: Sequence[Mapping[str, Any]], shown: str) -> Markup:
+    """The epochs of a guard on a time axis: a bar from the opening of each to that of the next; `shown` is this one's.
+
+    Examples
+    --------
+    >>> two = [{"number": 1, "opened": "2030-01-01", "id": "a"}, {"number": 2, "opened": "2030-02-01", "id": "b"}]
+    >>> "epoch 2 from 2030-02-01" in epochs(two, "b"), epochs([], "a") == ""
+    (True, True)
+    """
+    if not listed:
+        return Markup("")
+    moments = [datetime.fromisoformat(str(one["opened"])).timestamp() for one in listed]
+    end = moments[-1] + max(1.0, (moments[-1] - moments[0]) / max(1, len(moments) - 1))
+    places = [_place(moment, moments[0], end) for moment in (*moments, end)]
+    parts = [_rect(0, 26, _WIDE, 4, "axis")]
+    for one, first, last in zip(listed, places[:-1], places[1:], strict=True):
+        parts.append(_rect(first, 14, max(4.0, last - first - 6), 28, "range"))
+        if one["id"] == shown:
+            parts.append(_rect(first, 8, 8, 40, "value"))
+    words = ", ".join(f"epoch {one['number']} from {str(one['opened'])[:10]}" for one in listed)
     return _svg("interval", 56, parts, words)
 
 

@@ -5,27 +5,36 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from holdfast.accounting import GDP, Cost, PureDP
 from holdfast.core import arguments
 from holdfast.data.schema import Column, Schema
 from holdfast.errors import HoldfastError, InvalidParameter
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.columns import declared_columns
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.policy import Policy
 from holdfast.guard.questions.base import Question, Situation
-from holdfast.guard.scoring.board import Board
+from holdfast.guard.questions.fields import CategoriesInput, Place
+from holdfast.guard.questions.planned import answers_of
+from holdfast.guard.scoring.board import OF_EXPRESSIONS, WITH_RANGE, Board
 from holdfast.guard.state import Progress
+from holdfast.guard.study import Study, StudyPlan
 from holdfast.holdout.error_budget import Course
 from holdfast.holdout.planning.plan import plan
+from holdfast.inference.answers.noisy import GaussianAnswers
 
 # --- Policy form ------------------------------------------------------------------------------------------------------
 
 SHAPES: dict[str, tuple[str, str]] = {
     "looks": ("Checks only", "Analysts bring guesses; the guard says whether they stand. No noise, narrow intervals."),
     "mixed": ("Checks and private answers", "Also answers with noise and private tests, from a privacy budget."),
-    "means": ("Means only", "Every mean is answered with noise; no guess needed, the narrowest for many means."),
+    "means": (
+        "Means only",
+        "Every mean is answered with noise; no guess needed, the narrowest for many means, and private.",
+    ),
 }
 """The plans to pick from."""
 
@@ -36,6 +45,9 @@ DEFAULTS = {
     "failures": "",
     "epsilon": "0.05",
     "spend": "0.01",
+    "mu": "",
+    "columns": "",
+    "study": "",
     "analysts": "",
     "expires": "",
     "repeats": "",
@@ -95,6 +107,8 @@ def policy_of(fields: Mapping[str, str]) -> dict[str, Any]:
     elif shape == "means":
         made |= {"answers": "means"}
         made.pop("failures", None)
+        if fields.get("mu"):
+            made["privacy"] = {"kind": "gdp", "mu": number_of("privacy cap", fields["mu"])}
     analysts = shares_of(fields.get("analysts", ""))
     if analysts:
         made["analysts"] = analysts
@@ -118,6 +132,51 @@ def shares_of(text: str) -> dict[str, float]:
             raise InvalidParameter(f"analysts must be named once each; {name.strip()[:60]!r} is there twice")
         found[name.strip()] = number_of("share", share.rstrip("%")) / (100 if percent else 1)
     return found
+
+
+_RANGE = re.compile(r"\s*(?P<low>\S+)\s+to\s+(?P<high>\S+)\s*")
+
+
+def columns_of(text: str, schema: Schema) -> dict[str, Any]:
+    r"""What is declared about columns, a line each: a range `age: 0 to 120`, or categories `sex: f, m`.
+
+    Examples
+    --------
+    >>> columns_of("age: 0 to 120\nsex: f, m", Schema({"age": "integer", "sex": "text"}))
+    {'age': {'low': 0, 'high': 120}, 'sex': {'categories': ['f', 'm']}}
+    """
+    declared: dict[str, Any] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, colon, said = (part.strip() for part in line.rpartition(":") if part is not None)
+        if not colon or not name or not said:
+            raise InvalidParameter("columns must be lines such as `age: 0 to 120` or `sex: f, m`")
+        if name not in schema:
+            raise InvalidParameter(f"columns must be those of the sample, got {name[:60]!r}")
+        given = declared.setdefault(name, {})
+        ends = _RANGE.fullmatch(said)
+        if ends is not None and schema[name].kind in ("number", "integer"):
+            given |= {end: number_of(f"{end} of {name[:60]}", ends[end]) for end in ("low", "high")}
+        else:
+            place = Place("categories", schema, {"column": name})
+            given["categories"] = CategoriesInput(label="", help="").read([said], place)
+    return declared
+
+
+def lines_of(columns: Mapping[str, Any]) -> str:
+    r"""The declarations of a policy as the form takes them.
+
+    Examples
+    --------
+    >>> lines_of({"age": {"low": 0, "high": 120}, "sex": {"categories": ["f", "m"]}})
+    'age: 0 to 120\nsex: f,m'
+    """
+    found = []
+    for name, about in columns.items():
+        if about.get("low") is not None:
+            found.append(f"{name}: {about['low']:.15g} to {about['high']:.15g}")
+        if about.get("categories") is not None:
+            found += [f"{name}: {text}" for text in CategoriesInput(label="", help="").write(about["categories"])]
+    return "\n".join(found)
 
 
 def number_of(name: str, text: str) -> float:
@@ -153,7 +212,8 @@ def promised(n: int, policy: Policy) -> list[Line]:
     budget, most = GuardBudget(n, policy), policy.questions
     found = []
     for kind, name, more in (("check", "a check", {"guess": 0.5}), ("mean", "a noisy mean", {})):
-        if kind not in (policy.kinds or ()):
+        planned = policy.answers == "means"
+        if kind not in (policy.kinds or ()) or (kind == "check" and planned):  # a check is as wide as a mean there
             continue
         try:
             bound = Question.from_dict({"kind": kind, "expression": "condition", **more}).bind(_CONDITION, n, policy)
@@ -163,7 +223,9 @@ def promised(n: int, policy: Policy) -> list[Line]:
             widths = [bound.half_width(Situation(budget, progress)) for progress in ends]
         except HoldfastError:
             continue
-        if most is None or widths[-1] is None or widths[0] is None:
+        if planned:
+            remark = spending_words(answers_of(policy, n), policy.privacy)
+        elif most is None or widths[-1] is None or widths[0] is None:
             remark = ""
         elif f"{widths[0]:.2g}" == f"{widths[-1]:.2g}":
             remark = "from the first to the last, while no check fails"
@@ -174,11 +236,64 @@ def promised(n: int, policy: Policy) -> list[Line]:
     return found
 
 
+def spending_words(answers: GaussianAnswers, cap: Cost | None) -> str:
+    """What all answers of a plan cost together, next to the cap.
+
+    Examples
+    --------
+    >>> spending_words(GaussianAnswers(10_000, 20, 0.95), None)
+    'all of them; together they cost μ 0.1'
+    >>> spending_words(GaussianAnswers(10_000, 20, 0.95, privacy=GDP(1.0)), GDP(1.0))
+    'all of them; together they cost μ 0.1, less than the cap: more would only be wider'
+    """
+    said = f"all of them; together they cost μ {answers.mu:.2g}"
+    less = isinstance(cap, GDP) and answers.mu < cap.mu * 0.999
+    return said + (", less than the cap: more would only be wider" if less else "")
+
+
 @lru_cache(maxsize=256)
 def methods(n: int, questions: int, failures: int, confidence: float) -> tuple[tuple[str, float, bool, bool], ...]:
     """Every method of `holdfast plan`: name, half-width, whether it is proved, whether it is only a limit."""
     rows = plan(n, questions, failures, confidence).methods
     return tuple((row.name, row.half_width, row.certified, row.reference) for row in rows)
+
+
+# --- Study ------------------------------------------------------------------------------------------------------------
+# Intended questions, from which the form is filled in.
+
+
+def study_of(text: str, fields: Mapping[str, str], schema: Schema, n: int) -> Study:
+    """The study that somebody typed, about a sample; its columns are those of the form where it declares none."""
+    study = Study.from_text(text, schema=schema, n=n)
+    if study.columns is not None or not fields.get("columns"):
+        return study
+    return replace(study, columns=declared_columns(columns_of(fields["columns"], schema)))
+
+
+def filled_by(plan: StudyPlan) -> dict[str, str]:
+    """The form that makes the policy of a plan.
+
+    Examples
+    --------
+    >>> asked = [{"kind": "check", "expression": "anything", "low": 0, "high": 1, "guess": 0.5, "count": 10}]
+    >>> from holdfast.guard import plan_study
+    >>> plan = plan_study(Study.from_dict({"n": 10_000, "questions": asked}), changes=False)
+    >>> filled_by(plan)["shape"], filled_by(plan)["questions"]
+    ('looks', '10')
+    """
+    policy = plan.policy
+    filled = {
+        "shape": "means" if policy.answers == "means" else "looks" if policy.privacy is None else "mixed",
+        "confidence": f"{policy.confidence:.12g}",
+        "questions": str(policy.questions or sum(one.count for one in plan.widths)),
+    }
+    if policy.columns is not None:
+        filled["columns"] = lines_of({name: column.to_dict() for name, column in policy.columns.items()})
+    if isinstance(policy.privacy, GDP):
+        filled["mu"] = f"{policy.privacy.mu:.12g}"
+    if isinstance(policy.privacy, PureDP) and isinstance(policy.spend, PureDP):
+        filled |= {"epsilon": f"{policy.privacy.epsilon:.12g}", "spend": f"{policy.spend.epsilon:.12g}"}
+    return filled
 
 
 # --- Board form -------------------------------------------------------------------------------------------------------
@@ -190,6 +305,10 @@ RULES: dict[str, tuple[str, str]] = {
         "Who submits says what score they expect. It is confirmed, or corrected with an interval.",
     ),
     "ladder": ("Ladder", "A score is shown only if, rounded to steps, it beats the best so far. No guess needed."),
+    "open": (
+        "Open",
+        "Every plain score is shown and certifies nothing. Rows that are kept for a final decide.",
+    ),
 }
 """The rules to pick from."""
 
@@ -205,6 +324,15 @@ BOARD_DEFAULTS = {
     "board_high": "",
     "board_models": "",
     "board_public_keys": "",
+    "board_reserve": "",
+    "board_baseline": "",
+    "board_classes": "",
+    "board_k": "",
+    "board_expression": "",
+    "board_denominator": "",
+    "board_max_denominator": "",
+    "board_greater": "",
+    "board_also": "",
 }
 
 
@@ -236,12 +364,45 @@ def board_of(fields: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, A
         made["step"] = number_of("step", given["board_step"])
     if given["board_positive"]:
         made["positive"] = _value(given["board_positive"], kinds.get(given["board_label"], "text"))
-    if given["board_metric"] == "mae":
+    if given["board_metric"] in WITH_RANGE or given["board_metric"] in OF_EXPRESSIONS:
         made |= {name: number_of(name, given[f"board_{name}"]) for name in ("low", "high")}
+    if given["board_classes"]:
+        kind = kinds.get(given["board_label"], "text")
+        parts = [part.strip() for part in given["board_classes"].split(",") if part.strip()]
+        made["classes"] = [_value(part, kind) if kind != "integer" else int(_value(part, kind)) for part in parts]
+    for name in ("expression", "denominator"):
+        if given[f"board_{name}"]:
+            made[name] = given[f"board_{name}"]
+    for name in ("max_denominator", "k"):
+        if given[f"board_{name}"]:
+            made[name] = number_of(name, given[f"board_{name}"])
+    if given["board_greater"]:
+        made["greater_is_better"] = True
+    if given["board_also"]:
+        made["also"] = [part.strip() for part in given["board_also"].split(",") if part.strip()]
+    if given["board_baseline"]:
+        made["baseline"] = number_of("baseline", given["board_baseline"])
     for name in ("models", "public_keys"):
         if given[f"board_{name}"]:
             made[name] = True
     return Board.from_dict(made).to_dict()
+
+
+def contest_of(fields: Mapping[str, str]) -> dict[str, Any]:
+    """What the form adds to the policy of a contest: the rows that are kept for its finals; nothing where it has none.
+
+    An open board certifies nothing before the final, so the final has all of the failure probability.
+
+    Examples
+    --------
+    >>> contest_of({"board_reserve": "0.3, 0.3", "board_rule": "open"}), contest_of({"board_reserve": ""})
+    ({'reserve': [0.3, 0.3], 'final': 1.0}, {})
+    """
+    text = fields.get("board_reserve", "")
+    if not text:
+        return {}
+    parts = [number_of("the part of the rows for the final", part.strip()) for part in text.split(",")]
+    return {"reserve": parts} | ({"final": 1.0} if fields.get("board_rule") == "open" else {})
 
 
 def _value(text: str, kind: str) -> Any:
@@ -255,6 +416,7 @@ def _value(text: str, kind: str) -> Any:
 # --- Override form ----------------------------------------------------------------------------------------------------
 # The form with which a steward puts another policy in the place of the one that was fixed, and what that costs.
 
+_UNITS = ("epsilon", "rho", "mu")
 FIELDS = ("questions", "failures", "budget", "analysts", "expires", "reason", "sure")
 
 
@@ -268,7 +430,7 @@ def filled(policy: Mapping[str, Any]) -> dict[str, str]:
     ('50', 'ann 50%')
     """
     cap = policy["privacy"] or {}
-    budget = cap.get("epsilon", cap.get("rho"))
+    budget = next((cap[unit] for unit in _UNITS if cap.get(unit) is not None), None)
     shares = policy["analysts"] or {}
     return {
         "questions": "" if policy["questions"] is None else str(policy["questions"]),
@@ -292,7 +454,7 @@ def overriding_policy(fields: Mapping[str, str], before: Mapping[str, Any]) -> P
         text = fields[name]
         made[name] = arguments.whole(name, number_of(name, text), at_least=0, at_most=10**9) if text else None
     if before["privacy"] is not None:
-        unit = "epsilon" if before["privacy"].get("epsilon") is not None else "rho"
+        unit = next(unit for unit in _UNITS if before["privacy"].get(unit) is not None)
         made["privacy"] = before["privacy"] | {unit: number_of("privacy budget", fields["budget"])}
     made["analysts"] = shares_of(fields["analysts"]) or None
     made["expires"] = fields["expires"] or None

@@ -37,7 +37,7 @@ async def upload(request: Request) -> Response:
     try:
         name, file = name_of(field(form, "name")), form.get("file")
         if not isinstance(file, UploadFile) or not file.size:
-            raise InvalidParameter("choose the .json file that `holdfast audit` wrote beside its page")
+            raise InvalidParameter("choose the .json file that `holdfast audit` wrote next to its page")
         if file.size > most:
             raise too_large(most)
         body = await file.read()

@@ -10,9 +10,9 @@ from typing import Any
 from holdfast.accounting import PureDP
 from holdfast.errors import HoldfastError
 from holdfast.guard.answer import GuardedAnswer
-from holdfast.guard.error_budget import budget_of
 from holdfast.guard.estimates import Estimate
 from holdfast.guard.guard import Guard
+from holdfast.guard.guard_budget import budget_of
 from holdfast.guard.ledger.entry import Entry, number_of
 from holdfast.guard.ledger.ledger import Ledger
 from holdfast.guard.ledger.seats import seat_entries, seat_page
@@ -39,6 +39,7 @@ _ACTS = {
     "closed": "closed for good",
     "override": "the policy was overridden",
     "overlapped": "another guard has some of the same rows",
+    "extended": "the next epoch was opened, over new rows",
     "reserved": "paid for, not answered yet",
     "analyst": "an analyst was added",
     "refreshed": "what finds shared rows was recorded again",
@@ -97,6 +98,8 @@ def cost(plain: Mapping[str, Any] | None) -> str:
         return f"ε {plain['epsilon']:g}"
     if plain.get("rho") is not None:
         return f"ρ {plain['rho']:g}"
+    if plain.get("mu") is not None:
+        return f"μ {plain['mu']:g}"
     return str(plain.get("kind"))
 
 
@@ -158,7 +161,8 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
     if plain["failures"] is not None:
         rows.append(("Failed checks", f"at most {plain['failures']:,}"))
     if plain["answers"] == "means":
-        rows.append(("Answers", "noisy means only, with the narrowest intervals known for many of them"))
+        capped = "" if plain["privacy"] is None else f"; all of them together cost at most {cost(plain['privacy'])}"
+        rows.append(("Answers", f"noisy means only, with the narrowest intervals known for many of them{capped}"))
     elif plain["privacy"] is None:
         rows.append(("Private questions", "none: only looks without noise"))
     else:
@@ -171,6 +175,11 @@ def policy(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("Shares", ", ".join(f"{name} {share:.0%}" for name, share in plain["analysts"].items())))
     free = "for the analyst who asked it" if plain["repeats"] == "asker" else "for everyone, who so learn of it"
     rows.append(("The same question again is free", free))
+    for name, about in (plain.get("columns") or {}).items():
+        said = [f"{number(about['low'])} to {number(about['high'])}"] if "low" in about else []
+        said += [", ".join(map(str, about["categories"][:8]))] if "categories" in about else []
+        more = max(0, len(about.get("categories", ())) - 8)
+        rows.append((f"Declared: {name}", "; ".join(said) + (f" and {more} more" if more else "")))
     if plain["expires"] is not None:
         rows.append(("Until", plain["expires"][:16].replace("T", " ") + " UTC"))
     for board in plain.get("boards") or ():
@@ -312,7 +321,7 @@ def gauges(policy: Mapping[str, Any], remaining: Mapping[str, Any], share: float
         most, left = int(round(policy["questions"] * share, 9)), remaining.get("questions", 0)
         found.append(Gauge("Questions", left, most, f"{left:,} of {most:,} left", "Each new question takes one."))
     cap = policy["privacy"]
-    if cap is not None and "spent" not in remaining:
+    if cap is not None and "spent" not in remaining and "mu" not in cap:  # a plan of means goes by questions alone
         name, sign = ("epsilon", "ε") if cap.get("epsilon") is not None else ("rho", "ρ")
         whole, left = cap[name] * share, remaining.get(name, 0.0)
         text = f"{sign} {left:.3g} of {whole:.3g} left"
@@ -350,7 +359,7 @@ def _sharpness(view: View, analyst: str | None) -> list[tuple[str, float]]:
     asked = {"check": ("A check", {"guess": 0.5}), "mean": ("A noisy mean", {})}
     found = []
     for kind, (name, more) in asked.items():
-        if kind not in (policy.kinds or ()):
+        if kind not in (policy.kinds or ()) or (kind == "check" and policy.answers == "means"):  # as wide as a mean
             continue
         situation = Situation(budget_of(standing, analyst), acting.progress, acting.spent)
         try:

@@ -36,6 +36,21 @@ async def create(request: Request, body: shapes.NewGuard, caller: Steward) -> Re
     return StrictJSON(await server.work(work), 201)
 
 
+@router.post("/guards/{guard}/extend", status_code=201, responses=answers(shapes.GuardFacts, "name-taken", status=201))
+async def extend(request: Request, guard: str, body: shapes.NewEpoch, caller: Steward) -> Response:
+    """Open the next epoch of a guard over new rows: the same policy, a fresh budget, one history.
+
+    It is a guard with an id of its own, which the tokens of the first epoch reach.
+    """
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        server.guards.ledger(guard, caller)
+        return described(server, server.guards.extend(guard, body.name, body.sample, caller), caller)
+
+    return StrictJSON(await server.work(work), 201)
+
+
 @router.get("/guards", responses=answers(shapes.Guards))
 async def guards(request: Request, caller: Anyone) -> Response:
     """Every guard that the token reaches; one whose ledger is damaged by its name, with `status` "damaged"."""

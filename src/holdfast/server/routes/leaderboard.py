@@ -6,6 +6,9 @@
      "submissions": 12, "places": [{"sequence": 7, "time": "...", "analyst": "ann", "name": "forest", "value": 0.8,
      "interval": [0.76, 0.84], "improved": null, "confirmed": true, "rank": [1, 2], "tied": [5], "certified": true}]}
 
+`GET /guards/{id}/contest?board=` says where a contest stands, with what the host should know in time and the result of
+each final, as `holdfast.guard.contest` has them. Warnings are the steward's.
+
 `GET /guards/{id}/boards` gives `{"boards": [...]}`. Both are for everyone who reaches the guard: a leaderboard shows
 the names of all who are on it. `every` lists every submission, and is the steward's.
 """
@@ -16,6 +19,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
+from holdfast.guard.contest import contest
 from holdfast.guard.state import GuardState
 from holdfast.server import shapes as shapes
 from holdfast.server.auth.tokens import Anyone
@@ -60,3 +64,15 @@ async def boards(request: Request, guard: str, caller: Anyone) -> Response:
         return [board.to_dict() for board in policy.boards or ()]
 
     return StrictJSON({"boards": await server.work(work)})
+
+
+@router.get("/guards/{guard}/contest", responses=answers(shapes.ContestFacts))
+async def contest_facts(request: Request, guard: str, caller: Anyone, board: BoardName = None) -> Response:
+    """Where a contest stands, and the results of its finals."""
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        found = contest(server.guards.ledger(guard, caller), board).to_dict()
+        return found if caller.steward else found | {"warnings": []}
+
+    return StrictJSON(await server.work(work))

@@ -6,14 +6,15 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
 
+from holdfast.guard.ledger import Ledger
 from holdfast.guard.ledger.receipts import Receipt
 from holdfast.server import shapes
-from holdfast.server.auth.tokens import Anyone, Steward
+from holdfast.server.auth.tokens import Anyone, Caller, Steward
 from holdfast.server.http import Problem, StrictJSON
 from holdfast.server.routes import answers
 from holdfast.server.routes import router as make_router
 from holdfast.server.state import server_of
-from holdfast.server.views import entry_for, page_of, verified
+from holdfast.server.views import entry_for, has_seats, page_of, verified
 
 router = make_router("ledger")
 _LARGEST = 2**62
@@ -64,6 +65,46 @@ async def receipt(
         return Receipt.of(found, ledger.key).to_dict()
 
     return StrictJSON(await server.work(work))
+
+
+@router.get("/guards/{guard}/head", responses=answers(shapes.TreeHeadFacts))
+async def head(request: Request, guard: str, caller: Anyone) -> Response:
+    """How many entries the ledger has and the root of the Merkle tree over them, signed: a head to be published."""
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        return _whole(server.guards.ledger(guard, caller), caller).tree_head().to_dict()
+
+    return StrictJSON(await server.work(work))
+
+
+@router.get("/guards/{guard}/entries/{sequence}/proof", responses=answers(shapes.InclusionFacts))
+async def proof(
+    request: Request,
+    guard: str,
+    sequence: Annotated[int, Path(ge=1, le=_LARGEST)],
+    caller: Anyone,
+    size: Annotated[
+        int | None, Query(ge=1, le=_LARGEST, description="The number of entries of the head; all if not given")
+    ] = None,
+) -> Response:
+    """The path of hashes from an entry to the root of a head, which shows that the entry is in the ledger."""
+    server = server_of(request)
+
+    def work() -> dict[str, Any]:
+        ledger = _whole(server.guards.ledger(guard, caller), caller)
+        if entry_for(ledger, caller, sequence) is None:
+            raise Problem("not-found", "there is no entry of that number for this token")
+        return ledger.inclusion(sequence, size).to_dict()
+
+    return StrictJSON(await server.work(work))
+
+
+def _whole(ledger: Ledger, caller: Caller) -> Ledger:
+    """The ledger, for who may know how many entries it has."""
+    if not caller.steward and has_seats(ledger):
+        raise Problem("not-found", "there is no head here: histories are separate, and it would show what others asked")
+    return ledger
 
 
 @router.post("/guards/{guard}/verify", responses=answers(shapes.VerificationFacts))

@@ -93,7 +93,7 @@ async def ask(request: Request, guard: str, body: shapes.Ask, caller: Anyone, ke
     """Answer one question. Nothing is released that is not paid for, durably."""
     server = server_of(request)
     async with on_grid(server.settings.answer_grid):
-        answer = await server.asking.ask(guard, caller, body.question, key)
+        answer = await server.asking.ask(guard, caller, body.question, key, body.epoch)
     _count(server, [body.question], [answer])
     return StrictJSON(answer.to_dict())
 
@@ -101,7 +101,7 @@ async def ask(request: Request, guard: str, body: shapes.Ask, caller: Anyone, ke
 @router.post("/guards/{guard}/estimate", responses=answers(shapes.EstimateFacts, *_REFUSALS))
 async def estimate(request: Request, guard: str, body: shapes.Ask, caller: Anyone) -> Response:
     """What a question would cost and how wide its answer would be. Spends nothing."""
-    found = await server_of(request).asking.estimate(guard, caller, body.question)
+    found = await server_of(request).asking.estimate(guard, caller, body.question, body.epoch or "latest")
     return StrictJSON(found.to_dict())
 
 
@@ -112,7 +112,7 @@ async def batch(request: Request, guard: str, body: shapes.AskMany, caller: Anyo
     _check_number(server, body)
     async with on_grid(server.settings.answer_grid):
         keys = batch_keys(key, len(body.questions))
-        found = await server.asking.ask_all(guard, caller, body.questions, keys)
+        found = await server.asking.ask_all(guard, caller, body.questions, keys, body.epoch or "latest")
     _count(server, body.questions, found)
     return StrictJSON({"answers": [answer.to_dict() for answer in found]})
 
@@ -152,24 +152,24 @@ async def stream(request: Request, guard: str, body: shapes.AskMany, caller: Any
     await server.work(server.guards.ledger, guard, caller)  # what is not there is a problem, not a line
     keys = batch_keys(key, len(body.questions))
     number = getattr(request.state, "request_id", None)
-    return StreamingResponse(_lines(server, guard, caller, body.questions, keys, number), media_type=NDJSON)
+    return StreamingResponse(_lines(server, guard, caller, body, keys, number), media_type=NDJSON)
 
 
 async def _lines(
     server: Server,
     guard: str,
     caller: Caller,
-    questions: list[dict[str, Any]],
+    body: shapes.AskMany,
     keys: list[str] | None,
     number: str | None,
 ) -> AsyncIterator[str]:
-    answered = 0
+    answered, questions = 0, body.questions
     yield _line({"event": "started", "questions": len(questions)})
     for i, question in enumerate(questions):
         try:
             one = None if keys is None else [keys[i]]
             async with on_grid(server.settings.answer_grid):
-                (answer,) = await server.asking.ask_all(guard, caller, [question], one)
+                (answer,) = await server.asking.ask_all(guard, caller, [question], one, body.epoch or "latest")
         except (HoldfastError, Problem) as error:
             problem = error if isinstance(error, Problem) else problem_of(error)
             yield _line({"event": "refused", "index": i, "problem": problem.to_dict(number)})

@@ -57,7 +57,7 @@ if (picker) {
   };
   const compare = later(() => {
     const query = new URLSearchParams({ part: "compare" });
-    for (const name of ["sample", "shape", "confidence", "questions", "failures", "epsilon", "spend"])
+    for (const name of ["sample", "shape", "confidence", "questions", "failures", "epsilon", "spend", "mu"])
       query.set(name, picker.elements[name].value);
     get(picker.dataset.compare + "?" + query);
   }, 350);
