@@ -21,7 +21,7 @@ from holdfast.accounting.costs import ZCDP
 from holdfast.bounds.one_question.means import MEAN_FAMILIES
 from holdfast.data.statistics import UNIT
 from holdfast.guard import Guard, Policy, mean
-from holdfast.guard.error_budget import GuardBudget
+from holdfast.guard.guard_budget import GuardBudget
 from holdfast.guard.ledger.entry import Entry, Head
 from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.ledger.receipts import SigningKey, head_message

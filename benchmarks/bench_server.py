@@ -27,7 +27,9 @@ FLAT = 1.10
 """How much more memory a server may hold after all questions than after a fifth of them."""
 QUESTIONS = int(os.environ.get("HOLDFAST_BENCH_QUESTIONS", "100000"))
 PAIRS = int(os.environ.get("HOLDFAST_BENCH_PAIRS", "5000"))
+PARTICIPANTS = int(os.environ.get("HOLDFAST_BENCH_PARTICIPANTS", "1000"))
 
+_TRIES = 20
 _ROUNDS = int(os.environ.get("HOLDFAST_BENCH_ROUNDS", "5"))
 _EACH = int(os.environ.get("HOLDFAST_BENCH_EACH", "2000"))
 _POLICY = {"privacy": {"kind": "pure-dp", "epsilon": 1000.0}, "spend": {"kind": "pure-dp", "epsilon": 0.0001}}
@@ -64,7 +66,7 @@ def rows() -> list[Row]:
         with postgres(durable=True) as server, running(forked=False, ledger=server.url(), signing_key=_key()) as live:
             measured += _rates("PostgreSQL", live, empty, None)
     _key().unlink(missing_ok=True)
-    return [*measured, memory_row(QUESTIONS), timing_row(PAIRS)]
+    return [*measured, participants_row(PARTICIPANTS), memory_row(QUESTIONS), timing_row(PAIRS)]
 
 
 def _key() -> Path:
@@ -177,6 +179,39 @@ def memory_row(questions: int) -> Row:
     return Row("memory after all questions", held[-1], "after a fifth", held[0], f"at most {FLAT:g}x", flat, shown)
 
 
+def participants_row(participants: int) -> Row:
+    """So many participants ask at the same moment, each twice: whether anything is lost, and how long they wait.
+
+    Who is told to come back sends the same question with the same key again, as the client does.
+    """
+    with running(forked=False) as live:
+        guard = live.guard("contest", _POLICY)
+        path = f"/api/v1/guards/{guard['id']}"
+        tokens = [_token(live, f"participant {i}") for i in range(participants)]
+        asked = [
+            post(path + "/ask", json.dumps({"question": question()}).encode(), token, _fresh()) for token in tokens * 2
+        ]
+        first = drive(live.url, iter(asked), participants)
+        again, answers = first, dict[int, bytes]()
+        for _ in range(_TRIES):
+            if set(again.statuses) == {200}:
+                break
+            assert set(again.statuses) <= {200, 503}, again.statuses
+            again = drive(live.url, iter(asked), CLIENTS)
+        drive(live.url, iter(asked), CLIENTS, lambda body, _: answers.update({json.loads(body)["sequence"]: body}))
+        with live.client() as steward:
+            answered = steward.get(path, timeout=300).json()["progress"]["answered"]
+            genuine = steward.post(path + "/verify", json={}, timeout=300).json()["ok"]
+    kept = len(answers) == answered == len(asked) and genuine
+    shown = (
+        f"{len(asked):,} answers to {participants:,} participants, {answered:,} paid for, ledger "
+        f"{'genuine' if genuine else 'NOT genuine'}; {first.rate:.0f}/s, p50 {first.quantile(0.5) * 1e3:.0f} ms, "
+        f"p99 {first.quantile(0.99) * 1e3:.0f} ms; told to come back: {first.statuses[503]:,}"
+    )
+    claim = "each question answered and paid once"
+    return Row(f"{participants:,} participants at once", 1 / first.rate, "none", 1 / first.rate, claim, kept, shown)
+
+
 def _ask_many(live: Live, path: str, token: str, number: int) -> float:
     alone, together = number // 10, number - number // 10
     single = (post(path + "/ask", json.dumps({"question": question()}).encode(), token, _fresh()) for _ in range(alone))
@@ -216,7 +251,7 @@ def main() -> None:
         print(row, flush=True)
 
 
-__all__ = ["empty_route", "memory_row", "resident", "rows", "timing_row"]
+__all__ = ["empty_route", "memory_row", "participants_row", "resident", "rows", "timing_row"]
 
 if __name__ == "__main__":
     main()

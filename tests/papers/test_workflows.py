@@ -16,7 +16,16 @@ from holdfast_papers.real_data import DataAbsent, Right
 from holdfast_papers.registry import experiments
 from holdfast_papers.reuse import workflow_validation, workflows
 from holdfast_papers.reuse.workflow_data import CONTEST, GRID, OTHER_GRID, adult_candidates, contest, mmlu_right
-from holdfast_papers.reuse.workflow_jobs import Job, by_bonferroni, checks_jobs, contest_jobs, grid_jobs, pair_jobs
+from holdfast_papers.reuse.workflow_jobs import (
+    Job,
+    by_bonferroni,
+    checks_jobs,
+    contest_jobs,
+    contest_limits,
+    grid_jobs,
+    grid_limits,
+    pair_jobs,
+)
 from holdfast_papers.reuse.workflow_validation import line_of
 from holdfast_papers.reuse.workflows import COLUMNS, SIZES, at_least, at_most, done, goals, part_of, times
 
@@ -147,14 +156,24 @@ def test_work_gives_the_same_jobs_in_order(models: Right) -> None:
     assert told == [0.5, 1.0]
 
 
-def test_validation_compares_lines_and_sees_one_that_is_behind(jobs: list[Job]) -> None:
+def test_validation_compares_lines_and_sees_one_that_is_behind(jobs: list[Job], grid: Right) -> None:
     found = dict.fromkeys(("first data", "other splits", "other data", "further data"), jobs)
-    assert workflow_validation.outcome(found, quick=False).passed
+    some = grid_limits(grid, SIZES[0], 1, 3)
+    some += [job for reserve in workflows.RESERVES for job in contest_limits(CONTEST, reserve, 3, 3)]
+    limits = dict.fromkeys(("first data", "further data"), some)
+    outcome = workflow_validation.outcome(found, limits, quick=False)
+    assert outcome.passed
+    # What is not to be had is better than what is: wider intervals and fewer pairs are ours.
+    assert [row["behind"] for row in outcome.tables[1].rows] == [0.0] * 5
+    judged = {row["line"]: row["ratio"] for row in outcome.tables[0].rows}
+    for row in outcome.tables[1].rows:
+        better = row["ratio"] < judged[row["line"]] if "grid" in row["line"] else row["ratio"] > judged[row["line"]]
+        assert better, row
     worse = [
         Job(job.name, tuple(1.06 * x for x in job.ours), job.beside, job.valid) if "winner's" in job.name else job
         for job in jobs
     ]
-    behind = workflow_validation.outcome(found | {workflow_validation.DATA: worse}, quick=False)
+    behind = workflow_validation.outcome(found | {workflow_validation.DATA: worse}, limits, quick=False)
     failed = [check.name for check in behind.checks if not check.passed]
     assert failed == [f"fixed grid of 60: winner's half-width, n = {n:,}: other data" for n in SIZES]
     assert line_of("406 pairs in one batch: separated, n = 500") == "all pairs in one batch: separated, n = 500"

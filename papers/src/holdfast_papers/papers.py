@@ -102,6 +102,8 @@ PAPERS = (
         (
             "adaptive-attack",
             "agent-loop",
+            "contest-rules",
+            "nightly-epochs",
             "real-reuse-adult",
             "real-reuse-cifar10",
             "real-reuse-mmlu-pro",

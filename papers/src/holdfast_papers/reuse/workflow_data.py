@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -154,11 +154,26 @@ class Contest:
 
 
 def contest(seed: int, explored: NDArray[np.intp], shape: Shape = CONTEST) -> Contest:
-    """Teams that climb on the plain scores of the explored rows; all rows of what they chose.
+    """Teams that climb on the plain scores of the explored rows; all rows of what they chose."""
+    best: dict[int, float] = {}
+
+    def is_better(team: int, right: NDArray[np.bool_], _: float) -> bool:
+        score = float(right[explored].mean())
+        better = team not in best or score > best[team]
+        if better:
+            best[team] = score
+        return better
+
+    return climb(seed, is_better, shape)
+
+
+def climb(seed: int, is_better: Callable[[int, NDArray[np.bool_], float], bool], shape: Shape = CONTEST) -> Contest:
+    """Teams that submit, and keep what they are told is better than what they had.
 
     Rows differ in difficulty and teams in skill, so that errors go together as in a real contest. A team submits at
-    least twice. Each further submission changes three tenths of the predictions, sometimes for the better; the team
-    keeps what scored best on the explored rows.
+    least twice. Each further submission changes three tenths of the predictions, sometimes for the better.
+    `is_better` takes the team, on which rows its submission is right, and how good it truly is; a team's first
+    submission is kept whatever is said of it.
     """
     rng = np.random.default_rng(seed)
     difficulty = rng.normal(0.0, shape.spread, shape.rows)
@@ -168,14 +183,14 @@ def contest(seed: int, explored: NDArray[np.intp], shape: Shape = CONTEST) -> Co
     for team in range(shape.teams):
         chance = 1 / (1 + np.exp(difficulty - skill[team]))
         right = rng.random(shape.rows) < chance
-        score = right[explored].mean()
+        is_better(team, right, float(chance.mean()))
         for _ in range(int(tries[team]) - 1):
             changed_chance = np.clip(chance + rng.normal(0.004, 0.01), 0.0, 1.0)
             changed = rng.random(shape.rows) < CHANGED
             attempt = np.where(changed, rng.random(shape.rows) < changed_chance, right)
-            if attempt[explored].mean() > score:
-                right, score, better = attempt, attempt[explored].mean(), better + 1
-                chance = (1 - CHANGED) * chance + CHANGED * changed_chance
+            attempt_chance = (1 - CHANGED) * chance + CHANGED * changed_chance
+            if is_better(team, attempt, float(attempt_chance.mean())):
+                right, chance, better = attempt, attempt_chance, better + 1
         kept.append(right)
         true.append(float(chance.mean()))
     return Contest(np.array(kept), np.array(true), better)

@@ -8,19 +8,20 @@ nothing else is valid; then the same list, had it been fixed in advance, stands 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from holdfast.bounds.one_question import clopper_pearson
 from holdfast.holdout import ReusableHoldout
-from holdfast.holdout.ranks import pair_statistics, sign_p_values
+from holdfast.holdout.ranks import pair_statistics, rank, sign_p_values, weights_from
 from holdfast_papers.real_data import Right
-from holdfast_papers.reuse.workflow_data import Shape, contest
+from holdfast_papers.reuse.workflow_data import Contest, Shape, contest
 
 CONFIDENCE = 0.95
 BETA = 0.05
@@ -31,6 +32,9 @@ GUESS_ROWS = (1000, 3000)
 """Rows beside the holdout that guesses are the mean of."""
 FALSE = "claims that are false"
 """How a job is called that counts these: there is none."""
+ORACLE, MID_P = "weights from the true gaps", "mid p-values, which are not valid"
+ANY_SPLIT = "the split of the level that is best for each winner, chosen after the rows"
+"""What is not to be had, and shows how much a method could gain at most."""
 Rows = NDArray[np.intp]
 
 
@@ -129,6 +133,24 @@ def grid_jobs(right: Right, n: int, splits: int, seed: int) -> list[Job]:
         if n >= GUESS_ROWS[0]:
             for guess_rows in GUESS_ROWS:
                 _rounds(found, right, order, n, guess_rows)
+    return found.jobs()
+
+
+def grid_limits(right: Right, n: int, splits: int, seed: int) -> list[Job]:
+    """The winner's half-width of a fixed grid if each split of the level over both limits were free, after the rows.
+
+    A final fixes the split before the rows, half and half. The best split of each winner is not valid, and no fixed one
+    is better.
+    """
+    found = Collector()
+    for split in range(splits):
+        order = np.random.default_rng([seed, n, split]).permutation(right.shape[1])
+        best = right[np.argmax(right[:, order[:n]].sum(axis=1)), order[:n]]
+        ones, level, widths = int(best.sum()), 0.9 * BETA, []
+        for part in np.linspace(0.1, 0.9, 33):
+            lower = clopper_pearson(ones, n, math.log(level * part / len(right)), "lower").low
+            widths.append((clopper_pearson(ones, n, math.log(level * (1 - part)), "upper").high - lower) / 2)
+        found.add(ANY_SPLIT, min(widths), one_question(best, BETA / len(right)))
     return found.jobs()
 
 
@@ -251,11 +273,7 @@ def contest_jobs(shape: Shape, reserve: float, splits: int, seed: int) -> list[J
     """Teams that climb on plain scores of the explored rows, and a final with ranks on the reserved ones."""
     found = Collector()
     job = f"contest of {shape.teams} teams, {shape.rows:,} rows, {shape.submissions} submissions"
-    for split in range(splits):
-        drawn = int(np.random.default_rng([seed, split]).integers(1 << 32))
-        holdout = ReusableHoldout(shape.rows, confidence=CONFIDENCE, final=1.0, reserve=reserve, seed=drawn)
-        sides = _sides(holdout)
-        played = contest(drawn, np.flatnonzero(sides == 0), shape)
+    for holdout, sides, played in _contests(shape, reserve, splits, seed):
         better = holdout.final(_named(played.right, np.arange(shape.rows)), claims="ranks").better
         assert better is not None
         apart = by_bonferroni(played.right[:, sides == 1])
@@ -263,6 +281,46 @@ def contest_jobs(shape: Shape, reserve: float, splits: int, seed: int) -> list[J
         wrong = sum(played.true[int(i)] <= played.true[int(j)] for i, j in better)
         found.add(f"{job}: {FALSE}, reserve {reserve:g}", wrong)
     return found.jobs()
+
+
+def _contests(
+    shape: Shape, reserve: float, splits: int, seed: int
+) -> Iterator[tuple[ReusableHoldout, NDArray[np.uint8], Contest]]:
+    """Contests that were played on the explored rows of a holdout: the holdout, the side of each row, the contest."""
+    for split in range(splits):
+        drawn = int(np.random.default_rng([seed, split]).integers(1 << 32))
+        holdout = ReusableHoldout(shape.rows, confidence=CONFIDENCE, final=1.0, reserve=reserve, seed=drawn)
+        sides = _sides(holdout)
+        yield holdout, sides, contest(drawn, np.flatnonzero(sides == 0), shape)
+
+
+def contest_limits(shape: Shape, reserve: float, splits: int, seed: int) -> list[Job]:
+    """How many pairs the finals of `contest_jobs` would separate with more than anybody has, next to Bonferroni.
+
+    With weights from the true gaps, in place of those that explored rows suggest. And with mid p-values, which leave
+    out half of the probability of the observed count and are not valid: a sharper test would be about as small.
+    """
+    found = Collector()
+    for _, sides, played in _contests(shape, reserve, splits, seed):
+        tested, explored = played.right[:, sides == 1], played.right[:, sides == 0]
+        n, apart = tested.shape[1], by_bonferroni(tested)
+        wins = np.rint(tested.astype(np.float64) @ (~tested).T.astype(np.float64)).astype(np.int64)
+        p, differ, level = sign_p_values(wins), wins + wins.T, math.log(BETA)
+        gaps = played.true[:, None] - played.true[None, :]
+        expected = np.divide(gaps * n, np.sqrt(differ), out=np.zeros_like(gaps), where=differ > 0)
+        many = 1_000_000 * n  # rows that leave nothing uncertain
+        known = weights_from(expected * math.sqrt(many / n), n, many, level)
+        found.add(ORACLE, rank(p, level, known).separated, apart, larger=True)
+        usual = weights_from(pair_statistics(explored.astype(np.float64)), n, explored.shape[1], level)
+        found.add(MID_P, rank(_mid_p_values(wins, p), level, usual).separated, apart, larger=True)
+    return found.jobs()
+
+
+def _mid_p_values(wins: NDArray[np.int64], logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`ln` of each p-value less half of the probability of the observed count."""
+    differ = wins + wins.T
+    at = np.exp(gammaln(differ + 1) - gammaln(wins + 1) - gammaln(wins.T + 1) - differ * math.log(2))
+    return np.asarray(np.where(wins > wins.T, np.log(np.maximum(np.exp(logs) - at / 2, 1e-300)), logs))
 
 
 def _sides(holdout: ReusableHoldout) -> NDArray[np.uint8]:
@@ -300,4 +358,14 @@ def checks_jobs(n: int, accuracy: float, questions: int, failures: Iterable[int]
     return found.jobs()
 
 
-__all__ = ["Collector", "Job", "by_bonferroni", "checks_jobs", "contest_jobs", "grid_jobs", "pair_jobs"]
+__all__ = [
+    "Collector",
+    "Job",
+    "by_bonferroni",
+    "checks_jobs",
+    "contest_jobs",
+    "contest_limits",
+    "grid_jobs",
+    "grid_limits",
+    "pair_jobs",
+]
