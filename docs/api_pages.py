@@ -66,6 +66,7 @@ PACKAGES = {
     "holdfast.integrations.inspect_ai": "Inspect",
     "holdfast.integrations.lm_eval": "lm-evaluation-harness",
     "holdfast.integrations.mlflow": "MLflow",
+    "holdfast.integrations.contest_platforms": "Codabench and EvalAI",
 }
 
 

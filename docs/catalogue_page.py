@@ -12,6 +12,7 @@ from generated import escape, replace
 from holdfast.bounds import Theorem, catalogue
 from holdfast.bounds.parameters import Parameter
 from holdfast.bounds.registry import shown
+from holdfast.bounds.tightest import forms
 from holdfast.errors import HoldfastError
 
 HEAD = """# Theorem catalogue
@@ -23,11 +24,24 @@ evaluates.
 `--method paper` (or `--mode`, `--form`) gives the printed one. Where a printed form does not hold, [the
 errata](errata/index.md) say why.
 
-## Printed against best
+There is a page for each area: max-information, interval, holdout and so on. The box above the list of all theorems
+keeps those that have every word that is typed in it.
+"""
+
+COMPARED = """## Printed against best
 
 Each theorem that has both, at the first example of its docstring. For sizes, bits, widths and failure probabilities
 smaller is better; for budgets, levels and epsilons that may be spent larger is. Where our form is the worse one, the
 printed one does not hold.
+"""
+
+
+DEFAULTS = """## Default against tightest
+
+Every theorem that has several forms, at typical values: which one is used when none is named, and which proved form is
+the tightest there. `holdfast bound --defaults` prints the same. Forms that are not proved are left out, and choices
+that say what is promised about rows or questions are not forms. Where the default is *chosen*, the theorem takes the
+tightest form that its other options allow.
 """
 
 
@@ -40,18 +54,36 @@ class Example:
 
 
 def write_catalogue_page(path: Path) -> None:
+    """The list of all theorems, and a page for each area in the folder `theorems` next to it."""
     entries = catalogue()
     examples = {entry.id: found for entry in entries.values() if (found := example(entry))}
-    lines = [HEAD, "| theorem | at | printed | best | the best is called |", "|---|---|---|---|---|"]
+    areas = sorted({_area(entry) for entry in entries.values()})
+    lines = [HEAD, "```{toctree}", ":hidden:", "", *(f"theorems/{area}" for area in areas), "```", ""]
+    lines += [COMPARED, "| theorem | at | printed | best | the best is called |", "|---|---|---|---|---|"]
     lines += [row for entry in entries.values() if (row := _compared(entry, examples.get(entry.id)))]
-    lines.append("")
-    area = ""
-    for entry in entries.values():
-        if entry.id.split(".")[0] != area:
-            area = entry.id.split(".")[0]
-            lines += [f"## {area}", ""]
-        lines += _section(entry, examples.get(entry.id))
-    replace(path, "\n".join(lines))
+    lines += [
+        "",
+        DEFAULTS,
+        "| theorem | option | default | value | other proved forms | tightest |",
+        "|---|" + "---|" * 5,
+    ]
+    lines += ["| " + " | ".join(escape(cell) for cell in each.cells()) + " |" for each in forms()]
+    lines += ["", "## All theorems", "", "| theorem | statement | unit |", "|---|---|---|"]
+    lines += [f"| {_linked(entry)} | {escape(entry.statement)} | {escape(entry.unit)} |" for entry in entries.values()]
+    replace(path, "\n".join([*lines, ""]))
+    for area in areas:
+        members = [entry for entry in entries.values() if _area(entry) == area]
+        sections = [line for entry in members for line in _section(entry, examples.get(entry.id))]
+        count = f"{len(members)} theorems. `holdfast bound {area}` lists them."
+        replace(path.parent / "theorems" / f"{area}.md", "\n".join([f"# {area}", "", count, "", *sections]))
+
+
+def _area(entry: Theorem) -> str:
+    return entry.id.split(".")[0]
+
+
+def _linked(entry: Theorem) -> str:
+    return f"[{entry.id}](theorems/{_area(entry)}.md#{entry.id.replace('.', '-')})"
 
 
 def example(entry: Theorem) -> Example | None:
@@ -110,13 +142,13 @@ def _compared(entry: Theorem, found: Example | None) -> str:
     best = next(choice for choice in ("best", "sharp", "corrected", str(form.default)) if choice in found.values)
     called = f"`--{form.name} {best}`" + (", the default" if best == form.default else "")
     cells = (escape(_at(found)), _number(found.values["paper"]), _number(found.values[best]), called)
-    return f"| [{entry.id}](#{entry.id.replace('.', '-')}) | " + " | ".join(cells) + " |"
+    return f"| {_linked(entry)} | " + " | ".join(cells) + " |"
 
 
 def _section(entry: Theorem, found: Example | None) -> list[str]:
     lines = [
         f"({entry.id.replace('.', '-')})=",
-        f"### {entry.id}",
+        f"## {entry.id}",
         "",
         f"{escape(entry.statement)}",
         "",

@@ -11,8 +11,12 @@ from holdfast.cli.main import build
 HEAD = """# Command line
 
 Made from the commands by `make docs`; `holdfast COMMAND --help` says the same. Every command prints tables for people
-and one JSON object with `--json`. It ends with 0 on success, 1 on a failure, 2 on wrong usage and 3 when the honest
-answer is no; `holdfast audit` has a verdict in 0 to 3 and ends with 64 on wrong usage or a failure.
+and one JSON object with `--json`. It ends with 0 on success, 1 on a failure or, for `audit` and `verify`, a finding,
+2 on wrong usage and 3 when the honest answer is no.
+
+Numbers may be written `10000`, `10_000`, `10,000` or `1e4`. Where the environment variable `HOLDFAST_LEDGER` names a
+ledger or a server, LEDGER may be left out. A ledger remembers the file it was opened with, so DATA may be left out too.
+`holdfast --install-completion` completes commands and options with the tab key.
 """
 
 
@@ -22,6 +26,8 @@ def commands() -> dict[str, object]:
     found: dict[str, object] = {}
 
     def walk(words: str, command: object) -> None:
+        if getattr(command, "hidden", False):
+            return
         if words:
             found[words] = command
         for name, below in sorted(getattr(command, "commands", {}).items()):

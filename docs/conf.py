@@ -14,6 +14,7 @@ from api_pages import write_api_pages  # noqa: E402
 from architecture_diagrams import write_architecture_diagrams  # noqa: E402
 from catalogue_page import write_catalogue_page  # noqa: E402
 from cli_page import write_cli_page  # noqa: E402
+from idea_pictures import write_idea_pictures  # noqa: E402
 from questions_page import write_questions_page  # noqa: E402
 from settings_page import write_settings_page  # noqa: E402
 from workflow_pictures import write_workflow_pictures  # noqa: E402
@@ -32,6 +33,7 @@ html_title = "Holdfast"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 doctest_test_doctest_blocks = ""
 suppress_warnings = ["myst.header", "ref.python"]  # words of a type that several classes have as a name
 
@@ -51,6 +53,7 @@ if not generated.written:  # a second build in one process, as `tools/docs` make
     write_settings_page(HERE / "settings.md")
     write_architecture_diagrams(HERE)
     write_workflow_pictures(HERE)
+    write_idea_pictures(HERE)
     write_questions_page(HERE / "questions.md")
     generated.written = True
 
