@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.metadata import Metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -59,6 +60,19 @@ def base(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 def test_wheel_and_sdist_hold_what_they_must(built: tuple[Path, Path]) -> None:
     check.contents(*built)
     assert "server" in check.extras(built[0])
+
+
+def test_the_metadata_is_what_an_index_takes(built: tuple[Path, Path]) -> None:
+    """What `twine check --strict` looks at: valid metadata, and a description of a kind that an index can draw."""
+    with zipfile.ZipFile(built[0]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = Metadata.from_email(wheel.read(name), validate=True)
+    assert metadata.description_content_type == "text/markdown"
+    assert metadata.description is not None
+    assert metadata.description.startswith("# Holdfast")
+    assert metadata.license_expression == "Apache-2.0"
+    with pytest.raises(ExceptionGroup):
+        Metadata.from_email(b"Metadata-Version: 2.4\nName: holdfast\nVersion: one\n", validate=True)
 
 
 def test_contents_notices_what_is_missing(built: tuple[Path, Path], tmp_path: Path) -> None:

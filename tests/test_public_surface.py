@@ -76,7 +76,7 @@ INSIDE = (
     "holdfast.data.expressions.python_rows",
     "holdfast.simulation.",
     "holdfast_papers.",
-    "holdfast.guard.error_budget.",
+    "holdfast.guard.guard_budget.",
     "holdfast.holdout.error_budget.",
     "holdfast.guard.state.",
     "holdfast.guard.scoring.onnx.",
@@ -145,8 +145,10 @@ def test_catalogue_page_compares_printed_with_best(tmp_path: Path) -> None:
     page = (tmp_path / "catalogue.md").read_text()
     entries = hf.bounds.catalogue()
     for entry in entries.values():
-        assert f"### {entry.id}\n" in page
-    compared = [line for line in page.splitlines() if line.startswith("| [")]
+        area = entry.id.split(".")[0]
+        assert f"## {entry.id}\n" in (tmp_path / "theorems" / f"{area}.md").read_text()
+        assert f"| [{entry.id}](theorems/{area}.md#" in page
+    compared = [line for line in page.partition("## All theorems")[0].splitlines() if line.startswith("| [")]
     both = [entry for entry in entries.values() if any("paper" in parameter.choices for parameter in entry.parameters)]
     assert len(compared) >= 0.9 * len(both)
     row = next(line for line in compared if "[interval.russo-zou](" in line)
