@@ -36,7 +36,7 @@ ATTACKERS = 16
 ASKED = int(os.environ.get("HOLDFAST_BENCH_ATTACKED", "400"))
 """Questions of the other analyst before, during and after the attack."""
 END = 5
-"""Seconds in which a server shall end."""
+"""Seconds in which a server will end."""
 _SECONDS = 120.0
 """After which a phase ends, however many questions were answered."""
 _POLICY = {

@@ -12,11 +12,13 @@ SECOND = 1.0
 """A chain of a million records and ten states is planned, effective size included, within this many seconds."""
 
 GROWTH = 2.0
-"""A hundred times the records may cost this factor where the law of the records settles."""
+"""A hundred times the records may cost this factor where the distribution of the records settles."""
 
 
 def rows() -> list[Row]:
-    """Random chains of ten states, from their stationary law and from one state; then chains that must be scanned."""
+    """Random chains of ten states, from their stationary distribution and from one state; then chains that must be
+    scanned.
+    """
     matrix = np.random.default_rng(0).dirichlet(np.full(10, 2.0), 10)
     matrix /= matrix.sum(axis=1, keepdims=True)
     slow = 0.99 * np.eye(10) + 0.01 * matrix
@@ -50,11 +52,11 @@ def _search(matrix: npt.ArrayLike, start: npt.ArrayLike, n: int) -> float:
 
 
 def _scanned() -> Row:
-    """A chain with two classes of states in turn: its law never settles, so every record is looked at."""
+    """A chain with two classes of states in turn: its distribution never settles, so every record is looked at."""
     block = np.array([[0.3, 0.7], [0.6, 0.4]])
     periodic = np.block([[np.zeros((2, 2)), block], [block[::-1], np.zeros((2, 2))]])
     few, many = (best_of(lambda n=n: _search(periodic, [0.5, 0.5, 0.0, 0.0], n), repeats=3) for n in (50_000, 500_000))
-    return at_most("quilt search, law never settles: 500,000 records", 15.0, many, "50,000 records", few)
+    return at_most("quilt search, distribution never settles: 500,000 records", 15.0, many, "50,000 records", few)
 
 
 def _inhomogeneous() -> Row:

@@ -1,4 +1,6 @@
-"""Figure 2 of Dwork et al. at full size: by exact law against with whole data, and the memory of the latter."""
+"""Figure 2 of Dwork et al. at full size: by exact distribution against with whole data, and the memory of the
+latter.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from holdfast_papers.dwork.runs import Maker, repeat
 from holdfast_papers.registry import silent
 
 FASTER = 50.0
-"""How many times faster a repetition by exact law is claimed to be."""
+"""How many times faster a repetition by exact distribution is claimed to be."""
 
 MOST_MEMORY = 2 * 2**30
 """Bytes that a process with two repetitions with whole data may hold at most."""
@@ -39,7 +41,7 @@ def rows() -> list[Row]:
     data = best_of(lambda: repetition(DataSample, 1), repeats=2)
     used = memory()
     return [
-        at_least("Figure 2 by exact law, a repetition", FASTER, law, "with whole data", data),
+        at_least("Figure 2 by exact distribution, a repetition", FASTER, law, "with whole data", data),
         Row(
             "Figure 2 with whole data: memory",
             used / 1e9,

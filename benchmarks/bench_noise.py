@@ -22,7 +22,7 @@ _PEER_DRAWS = 50_000
 
 
 def rows() -> list[Row]:
-    """Both laws at a small and a large scale; the entropy is the operating system's on both sides."""
+    """Both distributions at a small and a large scale; the entropy is the operating system's on both sides."""
     dp.enable_features("contrib")
     measured = []
     for scale in _SCALES:

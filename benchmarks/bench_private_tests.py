@@ -17,7 +17,7 @@ ONE_TAIL = 1e-3
 """Seconds that one tail of 20 different weights may take."""
 
 MANY_TAILS = 2.0
-"""Seconds that 10,000 tails of 10,000 different laws of 20 weights may take."""
+"""Seconds that 10,000 tails of 10,000 different distributions of 20 weights may take."""
 
 TESTS = 10_000
 VECTORISED, VECTORISED_TAILS = 100.0, 5.0
@@ -51,8 +51,8 @@ def _mixture() -> list[Row]:
         * _LAWS
         / _PEER_LAWS
     )
-    many = "mixture tails: 10,000 laws of 20 weights"
-    peer_many = f"quadrature, {_PEER_LAWS} laws times {_LAWS // _PEER_LAWS}"
+    many = "mixture tails: 10,000 distributions of 20 weights"
+    peer_many = f"quadrature, {_PEER_LAWS} distributions times {_LAWS // _PEER_LAWS}"
     return [
         at_most("mixture tail: 20 weights, one tail", 1, ours, LIMIT, ONE_TAIL),
         at_least("mixture tail: 20 weights, one tail", 1.5, ours, "Imhof's integral by scipy quad", theirs),

@@ -59,7 +59,7 @@ _numbers = itertools.count(1)
 
 
 def rows() -> list[Row]:
-    """SQLite and PostgreSQL, each beside the empty route in the same run; then memory and timing on SQLite."""
+    """SQLite and PostgreSQL, each next to the empty route in the same run; then memory and timing on SQLite."""
     with empty_route() as empty:
         with running(forked=False) as live:
             measured = _rates("SQLite", live, empty, LEAST)

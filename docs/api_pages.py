@@ -38,7 +38,7 @@ PACKAGES = {
     "holdfast.coherence.planner": "the epsilon that a tolerance allows",
     "holdfast.coherence.released": "what costs already spent promise to groups",
     "holdfast.coherence.report": "an audit as a page, as JSON and as tables",
-    "holdfast.guard": "sample, plan, ledger and filter behind one door",
+    "holdfast.guard": "the gateway to a data set: policy, filter and ledger in one",
     "holdfast.guard.leaderboard": "who is where on a board, as far as the intervals tell",
     "holdfast.guard.coherence": "what the answers of a guard promise to groups",
     "holdfast.guard.ledger": "what a guard writes down, and whether it is genuine",

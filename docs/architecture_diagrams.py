@@ -70,7 +70,7 @@ def way_svg() -> str:
 
 
 def write_architecture_diagrams(folder: Path) -> None:
-    """Both pictures, beside the page that shows them."""
+    """Both pictures, next to the page that shows them."""
     for name, text in (("architecture-layers.svg", layers_svg()), ("architecture-walk.svg", way_svg())):
         path = folder / name
         if not path.is_file() or path.read_text() != text:

@@ -37,7 +37,7 @@ html_js_files = ["site.js"]
 doctest_test_doctest_blocks = ""
 suppress_warnings = ["myst.header", "ref.python"]  # words of a type that several classes have as a name
 
-toc_object_entries = False  # names have headings; methods beside them took a third of the time, once for every page
+toc_object_entries = False  # names have headings; methods next to them took a third of the time, once for every page
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the signature shows them
 default_role = "code"

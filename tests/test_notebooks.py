@@ -1,4 +1,4 @@
-"""Every notebook is made from the source beside it, has outputs, and runs from its first cell to its last."""
+"""Every notebook is made from the source next to it, has outputs, and runs from its first cell to its last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every stateful answerer promises, whichever it is: answers that name a theorem, a repr that keeps secrets, one
+"""What every stateful method promises, whichever it is: answers that name a theorem, a repr that keeps secrets, one
 copy, and wrong input that spends nothing."""
 
 from __future__ import annotations

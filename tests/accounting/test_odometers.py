@@ -165,7 +165,7 @@ def test_reading_ahead_of_the_range_is_sound(make) -> None:  # type: ignore[no-u
 
 
 def test_pointwise_drift_bounds_the_mean_of_every_bounded_loss() -> None:
-    """The worst mean loss given the good outputs, by the two-point law that attains it, against the bound."""
+    """The worst mean loss given the good outputs, by the two-point distribution that attains it, against the bound."""
     for epsilon in (1e-3, 0.1, 1.0, 3.0):
         for delta in (1e-9, 1e-4, 0.01, 0.2):
             share = min((math.exp(epsilon) - (1 - delta)) / (2 * math.sinh(epsilon)), 1.0)

@@ -113,7 +113,8 @@ def test_totals_are_rounded_up_before_they_are_read(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_pointwise_cost_is_a_wider_pure_one_and_a_certain_loss() -> None:
-    """Given the good outputs the laws are `epsilon + d` close and the loss moves by `d = log(1/(1 - delta))`."""
+    """Given the good outputs the distributions are `epsilon + d` close and the loss moves by `d = log(1/(1 -
+    delta))`."""
     for epsilon, delta in ((0.0, 0.05), (0.3, 0.02), (1.7, 1e-4)):
         certain = -mp.log(1 - decimal_of(repr(delta)))
         wide = decimal_of(repr(epsilon)) + certain

@@ -2,8 +2,8 @@
 
 The adversary runs one mildly private mechanism first. If its output was unlikely on the neighbour, the loss is
 already high and order 8 has most left to give, so it runs a mechanism that exhausts order 8; otherwise one that
-exhausts order 2. Each filter alone would have refused one of the two. All laws are on two outputs, so everything is
-exact.
+exhausts order 2. Each filter alone would have refused one of the two. All distributions are on two outputs, so
+everything is exact.
 """
 
 from __future__ import annotations

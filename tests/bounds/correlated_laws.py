@@ -1,4 +1,4 @@
-"""Exact laws of small dependent samples: oracles that know nothing of the bounds they are compared with."""
+"""Exact distributions of small dependent samples: oracles that know nothing of the bounds they are compared with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def random_chain(rng: np.random.Generator) -> Array:
 
 
 def stationary(matrix: Array) -> Array:
-    """The stationary law."""
+    """The stationary distribution."""
     k = len(matrix)
     system = np.vstack([matrix.T - np.eye(k), np.ones(k)])
     return np.asarray(np.linalg.lstsq(system, np.append(np.zeros(k), 1.0), rcond=None)[0])
@@ -46,7 +46,7 @@ def operator_norm(matrix: Array) -> float:
 
 
 def law_of_sum(matrix: Array, start: Array, values: NDArray[np.int_]) -> Array:
-    """The law of the sum of `values[i, state of row i]`, whole numbers from 0 on, by dynamic programming."""
+    """The distribution of the sum of `values[i, state of row i]`, whole numbers from 0 on, by dynamic programming."""
     n = len(values)
     most = int(values.max()) * n
     table = np.zeros((len(start), most + 1))
@@ -88,7 +88,7 @@ def joint_law(matrix: Array, start: Array, n: int) -> dict[tuple[int, ...], floa
 def enumerated_influence(
     law: dict[tuple[int, ...], float], record: int, quilt: tuple[int, ...], known: tuple[int, ...] = ()
 ) -> float:
-    """Max-influence of a record on a quilt given known records, from the joint law."""
+    """Max-influence of a record on a quilt given known records, from the joint distribution."""
     values = sorted({path[record] for path in law})
     best = 0.0
     conditional: dict[tuple[int, ...], dict[int, dict[tuple[int, ...], float]]] = {}

@@ -1,4 +1,4 @@
-"""Exact laws against which the bounds are audited: no sampling, only enumeration."""
+"""Exact distributions against which the bounds are audited: no sampling, only enumeration."""
 
 from __future__ import annotations
 

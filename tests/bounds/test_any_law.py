@@ -1,4 +1,5 @@
-"""Transfer bounds over every law of the sample: exact mechanisms, every sample, and a bound that is too small."""
+"""Transfer bounds over every distribution of the sample: exact mechanisms, every sample, and a bound that is too
+small."""
 
 from __future__ import annotations
 

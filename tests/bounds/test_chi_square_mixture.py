@@ -192,7 +192,8 @@ def test_draws() -> None:
 
 
 def test_every_contour_gives_the_same_integral(monkeypatch: pytest.MonkeyPatch) -> None:
-    """600 laws of all scales, degrees to 1e5, noncentralities to 1e4: another contour with other nodes agrees."""
+    """600 distributions of all scales, degrees to 1e5, noncentralities to 1e4: another contour with other nodes
+    agrees."""
     rng = np.random.default_rng(5)
     for _ in range(600):
         parts = int(rng.choice([1, 2, 3, 5, 11, 200]))
@@ -388,7 +389,8 @@ def test_a_law_that_is_nearly_a_constant_and_half_a_degree_is_finished() -> None
 
 
 def test_many_small_weights_together_are_a_shift_that_is_not_left_out() -> None:
-    """Two hundred weights of 5e-12 shift the law by 1e-9: 5e-8 of the lower tail at 0.01, and all of it counts."""
+    """Two hundred weights of 5e-12 shift the distribution by 1e-9: 5e-8 of the lower tail at 0.01, and all of it
+    counts."""
     found = mixture_cdf(0.01, [1.0] + [5e-12] * 200)
     assert found == pytest.approx(stats.chi2.cdf(0.01 - 1e-9, 1), rel=1e-11)
     assert abs(found / stats.chi2.cdf(0.01, 1) - 1) > 4e-8

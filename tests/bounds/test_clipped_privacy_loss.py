@@ -206,7 +206,7 @@ def test_a_penalty_is_an_instance_with_its_eta(epsilon: float, log10_rate: float
 
 
 def test_the_clipped_sum() -> None:
-    # fewer bits than Theorem S+ for few rows, and true on exact laws
+    # fewer bits than Theorem S+ for few rows, and true on exact distributions
     for epsilon, delta, n, beta, bits in (
         (50, 1e-20, 1, 2.6e-4, 72.1),
         (3, 1e-12, 10, 0.01, 43.3),

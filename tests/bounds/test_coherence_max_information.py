@@ -1,4 +1,5 @@
-"""Max-information between a release and the half it was made from: never below the exact value of small laws."""
+"""Max-information between a release and the half it was made from: never below the exact value of small
+distributions."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from holdfast.bounds.coherence import max_information
 
 
 def _count_mechanism(n: int, ones: int, epsilon: float) -> np.ndarray:
-    """Joint law of a uniform half and a two-sided geometric count of its marked rows (sensitivity 1), truncated."""
+    """Joint distribution of a uniform half and a two-sided geometric count of its marked rows (sensitivity 1),
+    truncated."""
     half = n // 2
     splits = [sum(1 for row in chosen if row < ones) for chosen in combinations(range(n), half)]
     outputs = np.arange(-30, half + 31)

@@ -1,4 +1,4 @@
-"""Conversions against 50-digit arithmetic, against another library, and against the laws they describe."""
+"""Conversions against 50-digit arithmetic, against another library, and against the distributions they describe."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_rdp_to_dp_is_the_zcdp_conversion_on_a_fine_grid() -> None:
 
 
 def test_pointwise_parameters_cover_random_laws() -> None:
-    """Random pairs of laws never break the converted claim, and often break the unconverted one."""
+    """Random pairs of distributions never break the converted claim, and often break the unconverted one."""
     rng = np.random.default_rng(20240501)
     broken = {"converted": 0, "unconverted": 0}
     for _ in range(2000):

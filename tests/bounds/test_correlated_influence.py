@@ -85,7 +85,7 @@ def test_spectral_bound_is_a_bound_and_lemma_4_keeps_its_word() -> None:
             assert both <= sharp + 1e-12
             assert sharp <= spectral_influence(gap, rarest, lag, lag, method="paper") + 1e-12
             assert sharp <= spectral_influence(gap, rarest, lag, lag, "any")
-            # any start: Bayes' rule with the law of a row that has come `lag` steps from the worst start
+            # any start: Bayes' rule with the distribution of a row that has come `lag` steps from the worst start
             for start in np.eye(len(pi)):
                 law = start @ np.linalg.matrix_power(matrix, lag)
                 power = np.linalg.matrix_power(matrix, lag)

@@ -144,7 +144,7 @@ def rate_exponent(n: int) -> float:
 class TestExactAttacks:
     @pytest.mark.parametrize("price", [4.0, 5.0])
     def test_randomized_response_pays_a_quarter_of_epsilon_and_not_a_fifth(self, price: float) -> None:
-        """Exact law: the question "agrees with its own answer" on independent coins."""
+        """Exact distribution: the question "agrees with its own answer" on independent coins."""
         broken = 0
         for k, epsilon in itertools.product((50, 5000, 10**6), (0.01, 0.1, 0.5, 1.0)):
             agree = 1 / (1 + math.exp(-epsilon))

@@ -1,4 +1,4 @@
-"""Effective sizes and widths for dependent rows against the exact law of sums."""
+"""Effective sizes and widths for dependent rows against the exact distribution of sums."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_width_is_the_tail_bound_turned_round() -> None:
 
 
 def _mean(matrix: np.ndarray, gap: int, values: np.ndarray, before: np.ndarray) -> float:
-    """Expected mean of a question whose rows begin `gap` steps after one with the law `before`."""
+    """Expected mean of a question whose rows begin `gap` steps after one with the distribution `before`."""
     law, total = before @ np.linalg.matrix_power(matrix, gap), 0.0
     for value in values:
         total += law @ value

@@ -60,7 +60,7 @@ def test_frozen_and_plain() -> None:
         LOOK.bits = 0.0  # type: ignore[misc]
     assert LOOK.to_dict()["currency"] == "max-information"
     assert Transfer(1.0, 0.0).to_dict()["currency"] == "transfer"
-    assert "any law" in str(LOOK)
+    assert "any distribution" in str(LOOK)
 
 
 def test_impossible_bounds_are_refused() -> None:
@@ -102,7 +102,7 @@ def two_stages(rng: np.random.Generator, product: bool):
 
 
 def test_composition_holds_on_random_channels() -> None:
-    # the second bound is taken at the posterior, which is what "every law" is needed for
+    # the second bound is taken at the posterior, which is what "every distribution" is needed for
     rng = np.random.default_rng(15)
     for _ in range(600):
         prior, first, seconds, whole = two_stages(rng, product=True)

@@ -1,4 +1,4 @@
-"""Exact quantities of finite laws, against enumeration of all events and against linear programming."""
+"""Exact quantities of finite distributions, against enumeration of all events and against linear programming."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_randomized_response_on_whole_samples() -> None:
 
 
 def test_max_information_over_all_priors_is_the_divergence_of_outputs() -> None:
-    # Dwork et al. 2015, Lemma 12: the supremum over laws of the sample is max over pairs of samples of D_inf
+    # Dwork et al. 2015, Lemma 12: the supremum over distributions of the sample is max over pairs of samples of D_inf
     right = math.exp(0.5) / (1 + math.exp(0.5))
     channel = np.kron([[right, 1 - right], [1 - right, right]], [[right, 1 - right], [1 - right, right]])
     divergence = max(finite_law.max_divergence(a, b) for a in channel for b in channel)

@@ -90,7 +90,7 @@ def test_a_whole_construction_in_miniature() -> None:
     )
     assert worst <= delta
     assert answer_probability(7, 1, 3, w, epsilon) == pytest.approx(1 - channel[:, -1].mean())
-    # on the code alone, a dependent law, it reveals the sample: the coset bound, and the exact value
+    # on the code alone, a dependent distribution, it reveals the sample: the coset bound, and the exact value
     uniform_on_code = channel[channel[:, :-1].max(axis=1) > acceptance(1, w, epsilon) + 1e-9] / 16
     p = acceptance(0, w, epsilon)
     for beta in (0.0, 0.1, 0.3):

@@ -1,4 +1,4 @@
-"""Pure differential privacy: every line holds on exact laws, and a wrong line is caught."""
+"""Pure differential privacy: every line holds on exact distributions, and a wrong line is caught."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutual information: conversions on random laws, the dual against the primal, corrections of p-values."""
+"""Mutual information: conversions on random distributions, the dual against the primal, corrections of p-values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odometers against exact crossing probabilities, with advanced composition misused as one beside them."""
+"""Odometers against exact crossing probabilities, with advanced composition misused as one next to them."""
 
 from __future__ import annotations
 

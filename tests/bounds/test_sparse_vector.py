@@ -110,7 +110,8 @@ class TestLowerOrder:
 
 
 def first_above(values: npt.NDArray[np.int64], threshold_sigma: float, question_sigma: float) -> Vector:
-    """The exact law of the place of the first answer above (last: none), discrete Gaussian noise on whole steps."""
+    """The exact distribution of the place of the first answer above (last: none), discrete Gaussian noise on whole
+    steps."""
     reach = math.ceil(12 * threshold_sigma)
     t = np.arange(-reach, reach + 1)
     weight = np.exp(-(t**2) / (2 * threshold_sigma**2))

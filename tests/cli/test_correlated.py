@@ -1,4 +1,4 @@
-"""`holdfast correlated`: tables, JSON, files beside the model, and honest exit statuses."""
+"""`holdfast correlated`: tables, JSON, files next to the model, and honest exit statuses."""
 
 from __future__ import annotations
 

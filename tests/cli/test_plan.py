@@ -247,7 +247,7 @@ def test_a_contest_is_planned_as_it_comes_out(capsys: pytest.CaptureFixture[str]
 
 
 def test_pairs_are_planned_by_what_their_tests_show(capsys: pytest.CaptureFixture[str]) -> None:
-    """The gap that Bonferroni's sign test at its level shows in four of five runs, by exact binomial laws."""
+    """The gap that Bonferroni's sign test at its level shows in four of five runs, by exact binomial distributions."""
     said = _workflow("pairs --n 4000 --candidates 10", capsys)
     level, n, disagree = 0.05 / 90, 4000, 0.2
     gap = said["alternative"]["half_width"]

@@ -14,7 +14,7 @@ def benchmark():
     rng = np.random.default_rng(42)
     z = rng.normal(size=(4000, 6))
     y = rng.random(4000) < 1 / (1 + np.exp(-(1.2 * z[:, 0] - 0.8 * z[:, 1] - 2)))
-    cells = np.digitize(z, [-0.6745, 0, 0.6745])  # quarters of the normal law
+    cells = np.digitize(z, [-0.6745, 0, 0.6745])  # quarters of the normal distribution
     return {f"z{i}": z[:, i] for i in range(6)} | {f"c{i}": cells[:, i] for i in range(6)} | {"y": y.astype(int)}
 
 

@@ -158,7 +158,8 @@ class TestPrivate:
         assert (made["town"] == "A").sum() == 400 - (HALF["town"] == "B").sum()
 
     def test_the_noise_is_that_of_a_sensitivity_of_two(self):
-        """Counts of a cell, 4,000 releases, against the law of scale 2/epsilon; error rate 1e-6 (DKW), with power."""
+        """Counts of a cell, 4,000 releases, against the distribution of scale 2/epsilon; error rate 1e-6 (DKW), with
+        power."""
         one = Table.of({"x": np.zeros(1000, int)})
         marginal = cur.NoisyMarginals({"x": [0]}, [("x",)], 0.5, "counts", cur.simulated)
         counts = np.array([marginal(one, np.random.default_rng(i)).tables[("x",)][1] - 1000 for i in range(4000)])

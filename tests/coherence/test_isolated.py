@@ -10,7 +10,7 @@ from holdfast.coherence.failures import CuratorFailed, isolated
 
 
 def test_a_dead_child_is_not_taken_for_a_slow_one_where_another_holds_its_pipe():
-    """A process that the child left behind, or one forked beside it by another thread, keeps its pipe open."""
+    """A process that the child left behind, or one forked next to it by another thread, keeps its pipe open."""
 
     def dies():
         if os.fork() == 0:

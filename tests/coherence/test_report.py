@@ -102,7 +102,7 @@ def test_a_distance_never_stands_without_its_floor(leaking: Trials) -> None:
     text = html(report)
     for finding in report.verdict.findings:
         assert f"mean {finding.mean:.3f}, floor {finding.floor:.3f}" in text
-    # The largest distance of any split is in the tables beside its floor, and nowhere on the page.
+    # The largest distance of any split is in the tables next to its floor, and nowhere on the page.
     largest = max(f.largest for f in report.verdict.findings if f.largest is not None)
     assert f"{largest:.3f}" not in text or any(f"{f.mean:.3f}" == f"{largest:.3f}" for f in report.verdict.findings)
 

@@ -130,9 +130,10 @@ def test_two_unrelated_samples_do_not_coincide() -> None:
 
 
 def test_the_bound_is_met_where_it_can_be_measured() -> None:
-    """Two samples of one Poisson law agree in all of 3 values as often as computed: error rate 1e-6, fixed seed.
+    """Two samples of one Poisson distribution agree in all of 3 values as often as computed: error rate 1e-6, fixed
+    seed.
 
-    A law without the condition on the size; a factor of twice the square root would be rejected.
+    A distribution without the condition on the size; a factor of twice the square root would be rejected.
     """
     random, runs, mean = np.random.default_rng(10), 40_000, 1.0
     one, other = random.poisson(mean, (runs, 3)), random.poisson(mean, (runs, 3))

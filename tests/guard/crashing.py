@@ -42,7 +42,7 @@ def sample(seed: int = 1) -> hf.data.Sample:
 
 
 def policy(limit: int) -> Policy:
-    """A pure cap that holds exactly `limit` questions beside a Thresholdout run, whose threshold is secret state."""
+    """A pure cap that holds exactly `limit` questions next to a Thresholdout run, whose threshold is secret state."""
     whole = PureDP(round(limit * EACH + RUN, 9))
     run: dict[str, Any] = {"threshold": 0.1, "overfits": OVERFITS, "holdout_spend": PureDP(RUN)}
     return Policy(privacy=whole, spend=PureDP(EACH), holdout="thresholdout", **run)

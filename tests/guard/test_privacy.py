@@ -82,7 +82,7 @@ def test_a_histogram_costs_what_it_says_and_shares_its_misses(spend: Any, how: d
         worth, stated = Fraction(int(abs(changes).sum(axis=1).max()), law.scale_steps), spend.epsilon
     else:
         worth, stated = Fraction(int((changes**2).sum(axis=1).max()), 2 * law.sigma_steps**2), spend.rho
-    assert 0.9 * stated < worth <= Fraction(str(stated))  # and it is no dearer with more cells
+    assert 0.9 * stated < worth <= Fraction(str(stated))  # and it is no more expensive with more cells
     assert (
         histogram("c", categories=[str(i) for i in range(300)], spend=spend)
         .bind(hf.data.Schema({"c": "text not null"}), N, policy)

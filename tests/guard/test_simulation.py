@@ -56,7 +56,7 @@ def attacked(seed: int, believed: Policy) -> bool:
         agree = int((feature == label).sum())
         noisy = run.ask(mean(f"x > {j}", spend=spend), agree)
         signs[j] = noisy.value - 0.5
-        try:  # a look beside the noise; a guard that has nothing left to certify refuses it
+        try:  # a look next to the noise; a guard that has nothing left to certify refuses it
             if not run.ask(check(f"x > {j}", guess=0.5, tolerance=0.3), agree).passed:
                 signs[j] *= 2
         except InvalidParameter:

@@ -99,7 +99,7 @@ def miss(among: int, truth: float, lower_share: float) -> float:
 
 @pytest.mark.parametrize("among", [2, 7, 60])
 def test_the_winner_s_interval_misses_at_most_as_often_as_its_share_says(among):
-    # Computed from the law of the largest of equal binomial counts: no draw is involved.
+    # Computed from the distribution of the largest of equal binomial counts: no draw is involved.
     truths = np.linspace(0.02, 0.98, 49)
     assert max(miss(among, truth, SHARE / 2 / among) for truth in truths) <= SHARE
     if among > 2:  # the wrong version, which forgets the choice, is found out

@@ -2,7 +2,7 @@
 
 1. All that is seen is the message. 2. What is shown follows from it, and holds the exact interval of every sample with
 that message. 3. The winner is no fixed question. 4. Batches are whole. 5. The last message is free, and nothing is
-asked after it. 6. Parts that add up under the real law are constants.
+asked after it. 6. Parts that add up under the real distribution are constants.
 """
 
 from __future__ import annotations

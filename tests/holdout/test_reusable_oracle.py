@@ -43,7 +43,7 @@ def coin_limits(mean: float, n: int, tail: float) -> tuple[float, float]:
 
 
 def count_limits(k: int, n: int, below: float, above: float | None = None) -> tuple[float, float]:
-    """Clopper and Pearson's limits as quantiles of beta laws."""
+    """Clopper and Pearson's limits as quantiles of beta distributions."""
     low = 0.0 if k == 0 else float(beta_law.ppf(below, k, n - k + 1))
     return low, 1.0 if k == n else float(beta_law.isf(below if above is None else above, k + 1, n - k))
 

@@ -177,7 +177,7 @@ def test_a_claim_is_judged_by_the_noise_that_is_drawn(monkeypatch: pytest.Monkey
 
 
 def test_sums_that_are_rounded_count_as_sensitivity() -> None:
-    """With very many rows what sums lose is no longer small beside what one row moves."""
+    """With very many rows what sums lose is no longer small next to what one row moves."""
     n = 10**12
     on_grid = ThresholdRules(n, 0.1, 0.01, 1).on_grid
     assert on_grid.sensitivity * on_grid.grid.step >= Fraction(1, n) + 2 * Fraction(1e-13)

@@ -1,4 +1,4 @@
-"""Simulations that try to break Thresholdout: noise laws, privacy, coverage. Error rates are 1e-6 or less."""
+"""Simulations that try to break Thresholdout: noise distributions, privacy, coverage. Error rates are 1e-6 or less."""
 
 from __future__ import annotations
 

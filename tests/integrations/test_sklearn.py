@@ -69,7 +69,7 @@ def exact_scores(search: Any) -> list[float]:
 
 
 def count_limits(hits: int, n: int, lower: float, upper: float) -> tuple[float, float]:
-    """Clopper and Pearson's limits with the two tails given, from the quantiles of the Beta law."""
+    """Clopper and Pearson's limits with the two tails given, from the quantiles of the Beta distribution."""
     low = beta.ppf(lower, hits, n - hits + 1) if hits else 0.0
     high = beta.isf(upper, hits + 1, n - hits) if hits < n else 1.0
     return float(low), float(high)

@@ -13,7 +13,8 @@ LEVEL = 1e-6
 
 
 def fits(outcomes: Iterable[Hashable], law: Mapping[Hashable, float]) -> bool:
-    """Pearson's chi-square test at `LEVEL` that the outcomes follow the law; rare outcomes are taken together."""
+    """Pearson's chi-square test at `LEVEL` that the outcomes follow the distribution; rare outcomes are taken
+    together."""
     counts = Counter(outcomes)
     n = sum(counts.values())
     if any(outcome not in law for outcome in counts):

@@ -59,7 +59,7 @@ class TestCost:
         assert float_up(x) <= math.nextafter(math.nextafter(float(x), math.inf), math.inf)
 
     def test_exact_laws(self) -> None:
-        # Discrete Laplace: the largest log-ratio of the sampled law is its epsilon, not less and not more.
+        # Discrete Laplace: the largest log-ratio of the sampled distribution is its epsilon, not less and not more.
         mechanism = Laplace(4, 0.5, grid=Grid(0))
         k = np.arange(-200, 201)
         ratio = np.log(pmf(mechanism.law.scale_steps, k) / pmf(mechanism.law.scale_steps, k - 4))

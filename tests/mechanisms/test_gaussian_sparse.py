@@ -20,7 +20,7 @@ MECHANISM = GaussianSparseVector(0, STEP, 3 * STEP, 6 * STEP, cap=1, length=4, g
 
 
 def law(mechanism: GaussianSparseVector, values: list[int]) -> dict[tuple[int, ...], float]:
-    """The exact law of one epoch."""
+    """The exact distribution of one epoch."""
     threshold, question = (law.sigma_steps for law in mechanism.laws)
     chances = first_above(np.array(values), threshold, question).tolist()
     n = len(values)

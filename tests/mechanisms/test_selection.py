@@ -22,7 +22,7 @@ Law = npt.NDArray[np.float64]
 
 
 def exact_law(method: str, scores: tuple[int, ...], scale: int) -> Law:
-    """The law of the selected place, from the mechanism's definition."""
+    """The distribution of the selected place, from the mechanism's definition."""
     m, best = len(scores), max(scores)
     if method == "exponential":
         weight = np.exp([(s - best) / scale for s in scores])

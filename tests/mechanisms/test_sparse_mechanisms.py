@@ -42,7 +42,7 @@ FORMS = {
 
 
 def member(mechanism: SparseVector) -> Sparse:
-    """The zoo's twin, whose law is known exactly."""
+    """The zoo's twin, whose distribution is known exactly."""
     threshold, question = (law.scale_steps for law in mechanism.laws[:2])
     return Sparse(threshold, question, mechanism.cap, "above" if mechanism.refresh else "never")
 
@@ -137,7 +137,8 @@ class TestSampling:
 
     @pytest.mark.parametrize("way", ["ask", "ask_all", "replicate"])
     def test_released_values_have_fresh_noise_of_their_own_scale(self, way: str) -> None:
-        # Given an answer above, the noise of the comparison is biased upwards; the released value has the whole law.
+        # Given an answer above, the noise of the comparison is biased upwards; the released value has the whole
+        # distribution.
         mechanism, source = numeric_sparse(0, STEP, 1, 1, grid=WHOLE), Seeded(33)
         scale = mechanism.laws[2].scale_steps
         assert scale == 9 * STEP
@@ -249,7 +250,7 @@ class TestParameters:
         assert margin < 1.5 * sparse(0.0, 1e-3, 1.0, 2).margin(0.05, 1001)
 
     def test_margin_on_a_coarse_grid_counts_both_roundings(self) -> None:
-        # Value and threshold lie up to half a step of 8 beside their places.
+        # Value and threshold lie up to half a step of 8 next to their places.
         mechanism = sparse(4.0, 8, 1, 2, grid=Grid(3))
         steps = laplace_width(mechanism.laws[0].scale_steps, 0.025, 2) + laplace_width(
             mechanism.laws[1].scale_steps, 0.025, 10

@@ -1,4 +1,5 @@
-"""Every broken mechanism is caught by our own auditor, by its exact law where it has one; every correct one is not."""
+"""Every broken mechanism is caught by our own auditor, by its exact distribution where it has one; every correct one is
+not."""
 
 from __future__ import annotations
 
@@ -119,7 +120,7 @@ def _asked(mechanism: SparseVector, one_by_one: bool, source: Seeded) -> Any:
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_real_runs_that_release_values_are_not_caught(one_by_one: bool) -> None:
     # Power: values with noise of one step are caught. (Values with the noise of the comparison are told apart by
-    # their law in test_sparse_mechanisms; to refute them here takes hundreds of thousands of runs, as for
+    # their distribution in test_sparse_mechanisms; to refute them here takes hundreds of thousands of runs, as for
     # "roth-notes".)
     mechanism, pair = numeric_sparse(0, S, 1, 1, grid=WHOLE), ([0] * 3, [-S] * 3)
     assert not audit(_asked(mechanism, one_by_one, Seeded(12)), [pair], mechanism.cost, runs=5000).caught

@@ -1,8 +1,9 @@
 """Sparse-vector mechanisms right and wrong, on whole steps, as one parametrised family.
 
 Every published variant is a choice of: noise on the threshold, noise on the questions, when the threshold is drawn
-anew, how many answers above are given, and with what noise a value is released. So one simulator and one exact law
-serve the correct forms and the broken ones, and the broken ones differ from the correct ones in what is wrong.
+anew, how many answers above are given, and with what noise a value is released. So one simulator and one exact
+distribution serve the correct forms and the broken ones, and the broken ones differ from the correct ones in what is
+wrong.
 
 The sensitivity is `STEP` whole steps. Transcripts hold 1 for above, 0 for below, -1 for not answered.
 """
@@ -82,7 +83,7 @@ class Sparse:
 
 
 def max_log_ratio(first: dict[Any, float], second: dict[Any, float]) -> float:
-    """The epsilon between two exact laws, in both directions."""
+    """The epsilon between two exact distributions, in both directions."""
     worst = 0.0
     for outcome in first.keys() | second.keys():
         p, q = first.get(outcome, 0.0), second.get(outcome, 0.0)

@@ -19,7 +19,7 @@ Cdf = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def laplace_cdf(scale: float) -> Cdf:
-    """`P[k <= x]` of the law proportional to `exp(-|k| / scale)`, at whole x."""
+    """`P[k <= x]` of the distribution proportional to `exp(-|k| / scale)`, at whole x."""
     q = math.exp(-1 / scale)
 
     def cdf(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -46,7 +46,7 @@ def gaussian_cdf(sigma: float) -> Cdf:
 
 
 def fit(draws: NDArray[np.int64], cdf: Cdf) -> float:
-    """p-value of the chi-square test of the whole law, one bin an integer where possible, tails pooled.
+    """p-value of the chi-square test of the whole distribution, one bin an integer where possible, tails pooled.
 
     Two tests, with up to 500 bins for local faults and up to 40 for slow drifts; the smaller p-value is doubled.
     """

@@ -21,7 +21,7 @@ def _in_child(work: Callable[[], bytes]) -> bytes:
     """Run `work` in a real forked child and return what it wrote."""
     read_end, write_end = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside the test runner's own threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking next to the test runner's own threads
         child = os.fork()
     if child == 0:
         try:

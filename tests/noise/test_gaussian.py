@@ -1,6 +1,6 @@
-"""The blocks that make the discrete Gaussian: within 64 bits, and with their coins exactly the law's weights.
+"""The blocks that make the discrete Gaussian: within 64 bits, and with their coins exactly the distribution's weights.
 
-What the law is, is tested with its peers in `test_samplers`. Decisions are at 1e-6 with fixed seeds.
+What the distribution is, is tested with its peers in `test_samplers`. Decisions are at 1e-6 with fixed seeds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The rounded Gaussian: its law against exact probabilities, and floating point against integers, draw by draw."""
+"""The rounded Gaussian: its distribution against exact probabilities, and floating point against integers, draw by
+draw."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ LEVEL = 1e-7
 
 
 def _fits(indices: NDArray[np.int64], mean: float, sigma: float) -> bool:
-    """Pearson's test of the rounded law in steps, cells of expected count 20 or more; wrong with probability 1e-7."""
+    """Pearson's test of the rounded distribution in steps, cells of expected count 20 or more; wrong with probability
+    1e-7."""
     reach = math.ceil(5 * sigma) + 2
     cells = np.arange(round(mean) - reach, round(mean) + reach + 1)
     # far tails are folded into the outer cells
@@ -136,7 +138,7 @@ def _array_tape(digits: int, coin: int, *more: int, others: int = 0) -> Tape:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_keeping_is_decided_by_integers_where_floats_are_in_doubt(seed: int) -> None:
-    """Coins 300 units of 2**-64 beside `exp(-x^2/2)`: a comparison of doubles, whose unit is 2048, is a guess."""
+    """Coins 300 units of 2**-64 next to `exp(-x^2/2)`: a comparison of doubles, whose unit is 2048, is a guess."""
     digits = int(np.random.default_rng(seed).integers(2**62, 2**64, dtype=np.uint64))
     border = exp_lower(Fraction(digits**2, 2 * 2**128), 64)
     for coin, place in ((border - 300, round(64 * digits / 2**64)), (border + 300, 0)):

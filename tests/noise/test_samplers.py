@@ -1,4 +1,4 @@
-"""Discrete Laplace, geometric and Gaussian: the whole law, the scale, the peers and the limits.
+"""Discrete Laplace, geometric and Gaussian: the whole distribution, the scale, the peers and the limits.
 
 All accept/reject decisions are at 1e-6 with fixed seeds, and each kind of test also rejects a sampler wrong on purpose.
 """
@@ -81,7 +81,7 @@ def test_gaussian_arrays_beyond_64_bits_have_the_law() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_secure_has_the_same_law(kind: str) -> None:
-    """Not seeded, and two tests of each law: one in a hundred million runs fails by chance."""
+    """Not seeded, and two tests of each distribution: one in a hundred million runs fails by chance."""
     sampler, cdf = KINDS[kind]
     assert fit(sampler(40, MILLION, source=Secure()), cdf(40)) > LEVEL / 1000
     assert fit(np.array([sampler(40) for _ in range(20_000)]), cdf(40)) > LEVEL / 1000
@@ -90,7 +90,8 @@ def test_secure_has_the_same_law(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", [10**7, 2**31])
 def test_low_digits_are_uniform(kind: str, scale: int) -> None:
-    """Far below the scale nothing may show: the lowest ten bits (a pooled test of the law would not see them)."""
+    """Far below the scale nothing may show: the lowest ten bits (a pooled test of the distribution would not see
+    them)."""
     low = KINDS[kind][0](scale, MILLION, source=Seeded(102)) & 1023
     assert chi_square(np.bincount(low, minlength=1024), np.full(1024, MILLION / 1024), 1024) > LEVEL
 

@@ -89,7 +89,8 @@ def test_buckets_that_are_not_listed_are_open() -> None:
 
 @pytest.mark.parametrize("name", LAWS)
 def test_every_word_of_a_short_width(name: str) -> None:
-    """4-bit words, all tapes of at most four words: what is settled adds up to the law, short of what is open."""
+    """4-bit words, all tapes of at most four words: what is settled adds up to the distribution, short of what is
+    open."""
     weights, weight = LAWS[name]
     width, depth = 4, 4
     table = Table(weights, width=width)
@@ -195,7 +196,8 @@ def test_a_threshold_at_the_end_of_a_cell_opens_the_next_one() -> None:
 
 
 def test_the_vector_cap_is_out_of_reach() -> None:
-    """The claim of `VECTOR_CAP`: below 10**-290 for the slowest laws, and no array overflows at the largest scale."""
+    """The claim of `VECTOR_CAP`: below 10**-290 for the slowest distributions, and no array overflows at the largest
+    scale."""
     half = VECTOR_CAP // 2  # a code stands for half its number
     assert 2 * mpmath.exp(-mpmath.mpf(half) / laplace._TOP_SCALE) < mpmath.mpf(10) ** -290
     assert 4 * mpmath.exp(-(mpmath.mpf(half) ** 2) / (2 * gaussian._DIRECT**2)) < mpmath.mpf(10) ** -290

@@ -1,4 +1,4 @@
-"""The composition games: laws, losses, refusals, and what the filters promise about them."""
+"""The composition games: distributions, losses, refusals, and what the filters promise about them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_randomized_response_is_as_private_as_it_says_and_no_more() -> None:
 
 
 def test_every_private_pair_is_randomised_response_and_a_channel() -> None:
-    """Theorem 5.2.2 by our construction, on random pairs of laws at the exact delta of several epsilons."""
+    """Theorem 5.2.2 by our construction, on random pairs of distributions at the exact delta of several epsilons."""
     rng = np.random.default_rng(5)
     for _ in range(300):
         p, q = _random_pair(rng, int(rng.integers(2, 7)))

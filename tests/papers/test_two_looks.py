@@ -1,4 +1,4 @@
-"""The two looks: exact laws against enumeration, the attack against its theory, and the order rule."""
+"""The two looks: exact distributions against enumeration, the attack against its theory, and the order rule."""
 
 from __future__ import annotations
 

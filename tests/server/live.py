@@ -104,7 +104,7 @@ class Live:
 def send(method: str, address: str, **options: Any) -> httpx.Response:
     """Send a request as nobody in particular, and wait for its answer as long as clients of these tests do.
 
-    httpx itself gives up after five seconds, which a server beside other tests on few cores may take.
+    httpx itself gives up after five seconds, which a server next to other tests on few cores may take.
     """
     return httpx.request(method, address, **{"timeout": 60} | options)
 

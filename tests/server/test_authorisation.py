@@ -67,7 +67,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", G + "/close"): Route(STEWARD, 200, {"reason": "x"}),
 }
 ELSEWHERE = ("/submissions", "/leaderboard", "/reports", "/scoring", "/predictions")
-"""Paths whose matrix is kept beside their own tests."""
+"""Paths whose matrix is kept next to their own tests."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The server's tables: as the migrations make them, in both databases, and beside a ledger that verifies."""
+"""The server's tables: as the migrations make them, in both databases, and next to a ledger that verifies."""
 
 from __future__ import annotations
 

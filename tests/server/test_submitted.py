@@ -138,7 +138,7 @@ def test_parquet(columns: Any, key: Kind, kind: Kind, right: bool, tmp_path: Pat
 def test_files_that_take_a_process_are_read_two_at_a_time_and_keep_no_question_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kilobyte of Parquet may unfold up to the limit of memory: analysts shall not multiply that by the threads."""
+    """A kilobyte of Parquet may unfold up to the limit of memory: analysts must not multiply that by the threads."""
     server = Server(Settings(folder=tmp_path / "server", threads=2))
     lock, inside, most, go = threading.Lock(), 0, 0, threading.Event()
 

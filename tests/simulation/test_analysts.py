@@ -1,4 +1,4 @@
-"""Analysts and monitors: the truth they rest on, what they do to whom, and that broken answerers are caught.
+"""Analysts and monitors: the truth they rest on, what they do to whom, and that broken methods are caught.
 
 Statistical tests use `binomial.exceeds` or Hoeffding's inequality at an error of 1e-6 with fixed seeds.
 """
@@ -198,7 +198,7 @@ def test_bits_are_recovered_from_exact_answers_and_not_from_noisy_ones() -> None
         assert guarded.covered == guarded.runs
 
 
-# Certified answerers, and impostors ---------------------------------------------------------------------------------
+# Certified methods, and impostors ---------------------------------------------------------------------------------
 
 HOSTILE = ("greedy", "adversarial", "adversarial-quarter", "adversarial-feedback", "adversarial-probe", "freedman")
 CERTIFIED = [name for name, entry in answerers().items() if entry.certified and name != "thresholdout-certified"]
@@ -239,7 +239,7 @@ class FreeCorrections(Answerer):
 
 
 class TooNarrow(Answerer):
-    """A certified answerer whose intervals have lost most of their length."""
+    """A certified method whose intervals have lost most of their length."""
 
     def __init__(self, name: str, share: float, design: Design, source: Source) -> None:
         self._inner, self._share = answerer(name).make(design, source), share

@@ -1,4 +1,4 @@
-"""The gallery: everything that `holdfast reproduce` has found, on one page, papers' numbers beside ours.
+"""The gallery: everything that `holdfast reproduce` has found, on one page, papers' numbers next to ours.
 
 `page` is one HTML file that loads nothing, with every plot inside; `text` is the same in Markdown, without plots.
 """
@@ -84,7 +84,7 @@ def page(found: Sequence[Finished], run: Run) -> str:
 
 
 def text(found: Sequence[Finished], run: Run) -> str:
-    """The same as Markdown: what stands for each figure and table, numbers beside each other, findings and times."""
+    """The same as Markdown: what stands for each figure and table, numbers next to each other, findings and times."""
     entries = _entries(found)
     lines = ["# Gallery", "", _about(found, run), "", "## Numbers that the papers print", ""]
     lines += _text_table(("paper", "place", "what", "printed", "ours"), _printed(entries))

@@ -162,7 +162,9 @@ PAPERS = (
             Item("Figure 2", "distances between the halves, people with a cognitive disability", "coherence-section-5"),
             Item("Figure 3", "predictions of one run, sorted, released and not", "coherence-section-5"),
             Item(
-                "Figure 4", "perfect generalisation beside coherence, two definitions", code="holdfast.bounds.coherence"
+                "Figure 4",
+                "perfect generalisation next to coherence, two definitions",
+                code="holdfast.bounds.coherence",
             ),
             Item("Table 1", "epsilon for a tolerance", "coherence-table-1"),
         ),
@@ -171,8 +173,8 @@ PAPERS = (
 )
 
 BESIDE = (
-    Beside("dwork", "Figure 2 and section 5", "dwork-figure-2", "claims", ("what",), "paper", "exact law"),
-    Beside("dwork", "Figure 3 and section 5", "dwork-figure-3", "claims", ("what",), "paper", "exact law"),
+    Beside("dwork", "Figure 2 and section 5", "dwork-figure-2", "claims", ("what",), "paper", "exact distribution"),
+    Beside("dwork", "Figure 3 and section 5", "dwork-figure-3", "claims", ("what",), "paper", "exact distribution"),
     Beside("rogers-2017", "Table 3", "rogers-table-3", "table-3", ("n",), "tau (printed)", "tau", "critical value"),
     Beside(
         "rogers-2017",

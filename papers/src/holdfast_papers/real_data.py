@@ -1,6 +1,6 @@
 """Real predictions and correctness matrices: where they lie, and what they hold.
 
-They are not part of the package. The folder is `HOLDFAST_DATA`, or `../shared/data` beside the working directory.
+They are not part of the package. The folder is `HOLDFAST_DATA`, or `../shared/data` next to the working directory.
 """
 
 from __future__ import annotations

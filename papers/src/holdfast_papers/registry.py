@@ -46,7 +46,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with a column order. Where a paper or our notes print a number, a column holds it beside ours."""
+    """Rows with a column order. Where a paper or our notes print a number, a column holds it next to ours."""
 
     name: str
     title: str

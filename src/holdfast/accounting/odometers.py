@@ -446,8 +446,8 @@ class ZCDPOdometer(Tally, Odometer):
     that. Beyond `2R = 1` it is (5.18) at `V = 2R`; below `2R = 1/n^2` the boundary is read ahead (`LossOdometer`).
 
     Pure costs count `epsilon tanh(epsilon/2)`, Gaussian ones `mu^2/2`. A point-wise cost counts as a pure one of
-    `epsilon + d` and a certain loss of `d = log(1/(1 - delta))`: given the good outputs its two laws are that close.
-    `RenyiOdometer` takes the same costs and reads about a third less; this one is the dissertation's.
+    `epsilon + d` and a certain loss of `d = log(1/(1 - delta))`: given the good outputs its two distributions are that
+    close. `RenyiOdometer` takes the same costs and reads about a third less; this one is the dissertation's.
 
     Parameters
     ----------
@@ -514,7 +514,7 @@ class RenyiOdometer(Tally, Odometer):
     concentrated costs.
 
     A point-wise cost counts as a pure one of `epsilon + d` and a certain loss of `d = log(1/(1 - delta))`: given the
-    good outputs its two laws are that close.
+    good outputs its two distributions are that close.
 
     Parameters
     ----------

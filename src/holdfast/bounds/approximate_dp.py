@@ -36,7 +36,8 @@ from holdfast.errors import InvalidParameter
 #                            F = exp(-t^2/2) lambda^lambda/(1+lambda)^(1+lambda),  lambda = t/(c sqrt n)    (S+)
 #
 # Proof, in nats. Let `Z_i` be the log-likelihood ratio of row `i` given the output and the rows before it, against its
-# prior. (a) The joint law of output and row `i` and their product are (epsilon, delta)-indistinguishable for every
+# prior. (a) The joint distribution of output and row `i` and their product are (epsilon, delta)-indistinguishable for
+# every
 # prefix, so `Pr[Z_i > c] <= delta/(1-e^-s)`, and the prior mass `q_i` of `{Z_i < -c}` has mean at most
 # `delta/(1-e^-s)`. (b) Put `T_i = Z_i` where `|Z_i| <= c`, `-c` below and `0` above. `u ln u` lies below its chord on
 # `[e^-c, e^c]`; summing over the prior, `E[T_i | past] <= c tanh(c/2) + (c/sinh c) q_i`. (c) Azuma-Hoeffding with range

@@ -93,18 +93,21 @@ def exp_up(x: float) -> float:
 
 
 # --- Indistinguishability ---------------------------------------------------------------------------------------------
-# Lemmas about (epsilon, delta)-indistinguishable laws that the max-information proofs use, in the forms that are true.
+# Lemmas about (epsilon, delta)-indistinguishable distributions that the max-information proofs use, in the forms that
+# are true.
 #
 # Two printed lemmas are not (docs/errata/max-information.md): approximate max-information is one-sided, so it is not
-# equivalent to indistinguishability of joint and product law; and the conditioning lemma fails when the two marginals
+# equivalent to indistinguishability of joint and product distribution; and the conditioning lemma fails when the two
+# marginals
 # differ.
 
 
 @theorem(
     "indistinguishability.pointwise",
-    statement="probability that the ratio of two (epsilon, delta)-close laws leaves [e^(-2 epsilon), e^(2 epsilon)]",
+    statement="probability that the ratio of two (epsilon, delta)-close distributions leaves [e^(-2 epsilon), "
+    "e^(2 epsilon)]",
     source="Kasiviswanathan-Smith 2014, quoted as Rogers et al. 2016 Lemma A.6(2); threshold epsilon + s derived",
-    conditions="epsilon > 0 (or s > 0), delta in [0, 1); the draw is from either law",
+    conditions="epsilon > 0 (or s > 0), delta in [0, 1); the draw is from either distribution",
     unit="probability",
     provenance="mixed",
 )
@@ -136,7 +139,8 @@ def pointwise_failure(
 
 @theorem(
     "indistinguishability.conditioning",
-    statement="probability that conditioning two (epsilon, delta)-close pairs leaves laws that differ too much",
+    statement="probability that conditioning two (epsilon, delta)-close pairs leaves distributions that differ "
+    "too much",
     source="Kasiviswanathan-Smith 2014, quoted as Rogers et al. 2016 Lemma A.7; printed form false, safe form derived",
     conditions="epsilon > 0, delta in [0, 1), dhat in (0, 1); pairs (X, Z), (X', Z') indistinguishable",
     unit="probability",
@@ -145,15 +149,17 @@ def pointwise_failure(
 def conditioning_failure(
     epsilon: PositiveEpsilon,
     delta: Delta,
-    dhat: Annotated[float, Domain("The delta that the conditional laws may have.", above=0, below=1, typical=0.001)],
+    dhat: Annotated[
+        float, Domain("The delta that the conditional distributions may have.", above=0, below=1, typical=0.001)
+    ],
     marginals: Literal["different", "equal"] = "different",
 ) -> float:
     """Return how often `X | Z=z` and `X' | Z'=z` are not close, over `z ~ Z`.
 
     - "different": not `(3 eps, dhat)`-close with probability at most `(1 + e^eps) delta/dhat + delta + 2 delta/(1 -
       e^-eps)`.
-    - "equal" (Z and Z' have one law): not `(eps, dhat)`-close with probability at most `2 delta/dhat`, by Markov's
-      inequality. This is what Theorem 3.1 needs.
+    - "equal" (Z and Z' have one distribution): not `(eps, dhat)`-close with probability at most `2 delta/dhat`, by
+      Markov's inequality. This is what Theorem 3.1 needs.
 
     The printed `2 delta/dhat + 2 delta/(1 - e^-eps)` for different marginals is false; the counterexample is a test.
 

@@ -199,8 +199,8 @@ def approx_to_pointwise(epsilon: Epsilon, delta: Delta) -> DP:
     """Return the point-wise parameters that `(epsilon, delta)`-DP implies: `(2 epsilon, 2 delta/(1 - e^-epsilon))`.
 
     The set where the likelihood ratio exceeds `e^(2 epsilon)` has probability at most `delta/(1 - e^-epsilon)` under
-    the first law, and the set where it is below `e^(-2 epsilon)` at most `e^(-2 epsilon)` times that, so 2 is safe.
-    Odometers need this: the loss of an (epsilon, delta)-DP mechanism may exceed epsilon more often than with
+    the first distribution, and the set where it is below `e^(-2 epsilon)` at most `e^(-2 epsilon)` times that, so 2 is
+    safe. Odometers need this: the loss of an (epsilon, delta)-DP mechanism may exceed epsilon more often than with
     probability delta (a Gaussian with mu 0.5 is (1, 0.0068)-DP, and its loss exceeds 1 with probability 0.040).
 
     Rogers' dissertation, Lemma 4.1.4, after Kasiviswanathan and Smith 2014; re-derived. Two-sided.

@@ -1,9 +1,10 @@
 """The two currencies in which a release is charged, kept apart by their types.
 
-`MaxInformation` compares the joint law of sample and output with the product of its own marginals. `Transfer` lets the
-reference law of the output be chosen freely, so it is smaller, has a simpler calculus, and suffices for p-values,
-intervals and every other claim of the form "whatever was released, the bad event was unlikely on fresh rows". A
-transfer bound must not be used where the true marginal of the output is meant, such as a bound on mutual information.
+`MaxInformation` compares the joint distribution of sample and output with the product of its own marginals. `Transfer`
+lets the reference distribution of the output be chosen freely, so it is smaller, has a simpler calculus, and suffices
+for p-values, intervals and every other claim of the form "whatever was released, the bad event was unlikely on fresh
+rows". A transfer bound must not be used where the true marginal of the output is meant, such as a bound on mutual
+information.
 
 Both say: an event of probability at most `p` on fresh rows, for every fixed output, has probability at most
 `2**bits * p + beta` after the release.
@@ -24,7 +25,8 @@ from holdfast.core import arguments
 from holdfast.errors import InvalidParameter, LedgerConflict
 
 Scope = Annotated[
-    Literal["product", "any"], "Which laws of the sample the bound holds for: 'product' needs independent rows."
+    Literal["product", "any"],
+    "Which distributions of the sample the bound holds for: 'product' needs independent rows.",
 ]
 Provenance = Literal["paper", "derived"]
 B = TypeVar("B", "MaxInformation", "Transfer")
@@ -48,7 +50,7 @@ class Bound:
     beta : float
         The failure probability. 1 or more says nothing, and is kept so that a printed formula can be shown as it is.
     scope : str
-        "product": rows independent. "any": every law of the sample.
+        "product": rows independent. "any": every distribution of the sample.
     source : str
         The theorem's id or its place.
     provenance : str
@@ -110,7 +112,7 @@ class Bound:
         }
 
     def __str__(self) -> str:
-        rows = "independent rows" if self.scope == "product" else "any law of the sample"
+        rows = "independent rows" if self.scope == "product" else "any distribution of the sample"
         text = f"{self.currency} {self.bits:.6g} bits at beta {self.beta:.6g}, {rows}"
         return text + (f" ({self.source})" if self.source else "")
 
@@ -128,7 +130,7 @@ class MaxInformation(Bound):
     currency: ClassVar[str] = "max-information"
 
     def as_transfer(self) -> Transfer:
-        """Read it as a transfer bound, which it implies (the reference law is the output's own marginal).
+        """Read it as a transfer bound, which it implies (the reference distribution is the output's own marginal).
 
         Examples
         --------
@@ -144,7 +146,8 @@ class MaxInformation(Bound):
 
 @dataclass(frozen=True)
 class Transfer(Bound):
-    """A worst-output transfer bound: some law `nu` on outputs has `sum (joint - 2**bits * prior * nu)_+ <= beta`.
+    """A worst-output transfer bound: some distribution `nu` on outputs has `sum (joint - 2**bits * prior * nu)_+ <=
+    beta`.
 
     Enough for p-values, intervals and low-sensitivity tails. Not a bound on max-information.
 
@@ -152,7 +155,7 @@ class Transfer(Bound):
     --------
     >>> sixteen_way_look = Transfer(4.0, 0.0, "any")
     >>> print(sixteen_way_look)
-    transfer 4 bits at beta 0, any law of the sample
+    transfer 4 bits at beta 0, any distribution of the sample
     """
 
     currency: ClassVar[str] = "transfer"
@@ -182,12 +185,12 @@ class Transfer(Bound):
 def compose(first: B, *later: B, unsafe: bool = False) -> B:
     """Add up bounds of adaptively chosen steps, in the order in which they ran: `(sum bits, sum beta)`.
 
-    Rogers, Roth, Smith and Thakkar (2016), Theorem A.3 (Dwork et al. 2015, Theorem 15) for bounds over every law, and
-    their section 1.3.1 for a first step bounded over product laws. A later step's bound must hold for every output of
-    the steps before it, and over **every** law of the sample, because the posterior is not a product. So only the
-    first bound may have scope "product"; the result has the first one's scope. Transfer bounds compose by the same
-    argument, and are not mixed with max-information: call `as_transfer` first. Printed in words; proof derived and
-    reviewed.
+    Rogers, Roth, Smith and Thakkar (2016), Theorem A.3 (Dwork et al. 2015, Theorem 15) for bounds over every
+    distribution, and their section 1.3.1 for a first step bounded over product distributions. A later step's bound must
+    hold for every output of the steps before it, and over **every** distribution of the sample, because the posterior
+    is not a product. So only the first bound may have scope "product"; the result has the first one's scope. Transfer
+    bounds compose by the same argument, and are not mixed with max-information: call `as_transfer` first. Printed in
+    words; proof derived and reviewed.
 
     Parameters
     ----------
@@ -236,7 +239,8 @@ def compose(first: B, *later: B, unsafe: bool = False) -> B:
     "max-information.composition",
     statement="max-information of adaptively chosen steps together: the bits add up, and so do the betas",
     source="Rogers-Roth-Smith-Thakkar 2016 Theorem A.3 (Dwork et al. 2015 Theorem 15) and section 1.3.1",
-    conditions="only the first bound may be for independent rows; later ones hold over every law and earlier output",
+    conditions="only the first bound may be for independent rows; later ones hold over every distribution and "
+    "earlier output",
     unit="bits",
     provenance="mixed",
 )
@@ -270,7 +274,8 @@ def composition(
 
 
 def exponent(name: str, bits: float, beta: float) -> float:
-    """Check an exponent: no law of sample and output has one below `log2(1 - beta)`, so a smaller number is a mistake.
+    """Check an exponent: no distribution of sample and output has one below `log2(1 - beta)`, so a smaller number is a
+    mistake.
 
     Examples
     --------

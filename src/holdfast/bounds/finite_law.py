@@ -1,7 +1,7 @@
-"""Exact quantities of finite laws: what a small selection rule really reveals.
+"""Exact quantities of finite distributions: what a small selection rule really reveals.
 
-A joint law is a table `joint[x, z]` of probabilities, sample by output. Everything is computed exactly up to rounding,
-so these functions audit claims and test bounds. Time `O(N log N)` in the number of cells.
+A joint distribution is a table `joint[x, z]` of probabilities, sample by output. Everything is computed exactly up to
+rounding, so these functions audit claims and test bounds. Time `O(N log N)` in the number of cells.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def max_divergence(p: npt.ArrayLike, q: npt.ArrayLike, delta: float = 0.0) -> fl
 
 
 def max_information(joint: npt.ArrayLike, beta: float = 0.0) -> float:
-    """Return the `beta`-approximate max-information of a joint law in bits. Rogers et al. 2016, Definition 1.2; exact.
+    """Return the `beta`-approximate max-information of a joint distribution in bits. Rogers et al. 2016, Definition
+    1.2; exact.
 
     It is `log2(1 - beta)` for independent sample and output, hence negative, and never less.
 
@@ -52,7 +53,7 @@ def max_information(joint: npt.ArrayLike, beta: float = 0.0) -> float:
 
 
 def beta_star(joint: npt.ArrayLike, k_bits: float) -> float:
-    """Return the smallest `beta` at which the joint law has at most `k_bits`: `sum (joint - 2**k product)_+`.
+    """Return the smallest `beta` at which the joint distribution has at most `k_bits`: `sum (joint - 2**k product)_+`.
 
     The whole trade-off is this one curve: `max_information(joint, beta) <= k` exactly when `beta_star(joint, k) <=
     beta`.
@@ -70,11 +71,11 @@ def beta_star(joint: npt.ArrayLike, k_bits: float) -> float:
 
 
 def worst_output_transfer(joint: npt.ArrayLike, beta: float = 0.0) -> float:
-    """Return the least transfer exponent of a joint law in bits, exactly.
+    """Return the least transfer exponent of a joint distribution in bits, exactly.
 
-    The least `k` for which some law `nu` on outputs has `sum (joint - 2**k prior nu)_+ <= beta`. With `m(z) = 2**k
-    nu(z)` the loss of output `z` is convex and piecewise linear in `m(z)`, so the least total `m` that brings the loss
-    down to `beta` takes the steepest pieces first. At `beta = 0` this is `log2 sum_z max_x Pr[z | x]`. Derived;
+    The least `k` for which some distribution `nu` on outputs has `sum (joint - 2**k prior nu)_+ <= beta`. With `m(z) =
+    2**k nu(z)` the loss of output `z` is convex and piecewise linear in `m(z)`, so the least total `m` that brings the
+    loss down to `beta` takes the steepest pieces first. At `beta = 0` this is `log2 sum_z max_x Pr[z | x]`. Derived;
     compared with a linear programme in the tests.
 
     Examples
@@ -112,7 +113,7 @@ def worst_output_transfer(joint: npt.ArrayLike, beta: float = 0.0) -> float:
 
 
 def mutual_information(joint: npt.ArrayLike) -> float:
-    """Return the mutual information of a joint law in bits.
+    """Return the mutual information of a joint distribution in bits.
 
     Examples
     --------
@@ -160,7 +161,7 @@ def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> float:
 
 
 def is_indistinguishable(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float, delta: float) -> bool:
-    """Say whether two laws are (epsilon, delta)-indistinguishable, in both directions (Definition 2.1).
+    """Say whether two distributions are (epsilon, delta)-indistinguishable, in both directions (Definition 2.1).
 
     Examples
     --------
@@ -174,8 +175,8 @@ def is_indistinguishable(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float, del
 def pointwise_delta(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> float:
     """Return the least delta for which `p` and `q` are point-wise (epsilon, delta)-close (Definition 2.2).
 
-    It is the probability that the ratio leaves `[e^-epsilon, e^epsilon]`; the draw is from the first law only. The
-    bound `indistinguishability.pointwise` is about this number.
+    It is the probability that the ratio leaves `[e^-epsilon, e^epsilon]`; the draw is from the first distribution only.
+    The bound `indistinguishability.pointwise` is about this number.
 
     Examples
     --------
@@ -189,7 +190,7 @@ def pointwise_delta(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> float
 
 @theorem(
     "max-information.finite-law",
-    statement="exact approximate max-information of a finite joint law",
+    statement="exact approximate max-information of a finite joint distribution",
     source="Rogers-Roth-Smith-Thakkar 2016 Definition 1.2, evaluated",
     conditions="the table's entries are at least 0 and sum to 1; beta in [0, 1)",
     unit="bits",
@@ -204,7 +205,7 @@ def max_information_of_table(
     rows: Annotated[UnboundedRows, Domain("The number of sample values.", typical=2)],
     beta: FailureProbabilityOrZero = 0.0,
 ) -> float:
-    """Return `max_information` of a joint law given as a flat list, row by row.
+    """Return `max_information` of a joint distribution given as a flat list, row by row.
 
     Examples
     --------
@@ -216,7 +217,7 @@ def max_information_of_table(
 
 @theorem(
     "transfer.finite-law",
-    statement="exact worst-output transfer of a finite joint law",
+    statement="exact worst-output transfer of a finite joint distribution",
     source="Holdfast, docs/max-information.md",
     conditions="the table's entries are at least 0 and sum to 1; beta in [0, 1)",
     unit="bits",
@@ -232,7 +233,7 @@ def transfer_of_table(
     rows: Annotated[UnboundedRows, Domain("The number of sample values.", typical=2)],
     beta: FailureProbabilityOrZero = 0.0,
 ) -> float:
-    """Return `worst_output_transfer` of a joint law given as a flat list, row by row.
+    """Return `worst_output_transfer` of a joint distribution given as a flat list, row by row.
 
     Examples
     --------
@@ -251,8 +252,10 @@ def _rows(table: Sequence[float], rows: int) -> Array:
 
 
 def _divergence(p: Array, log2_q: Array, delta: float) -> float:
-    """The second law by its logarithms, because a product of small marginals may be below the floating range."""
-    free = float(p[log2_q == -np.inf].sum())  # mass that the second law misses
+    """The second distribution by its logarithms, because a product of small marginals may be below the floating
+    range.
+    """
+    free = float(p[log2_q == -np.inf].sum())  # mass that the second distribution misses
     if free > delta:
         return math.inf
     inside = (p > 0) & (log2_q > -np.inf)

@@ -150,7 +150,8 @@ def corollary_7(tau: DeviationSize, sensitivity: Sensitivity, n: UnboundedRows) 
     "generalisation.max-information-tail",
     statement="probability that a statistic of max-information log2(e) tau^2/(c^2 n) exceeds its mean by tau",
     source="Dwork et al. 2015 Corollary 21, with the n that its condition lacks",
-    conditions="the sample's law has the tail of concentration.mcdiarmid; one-sided; epsilon suffices at beta = 0",
+    conditions="the sample's distribution has the tail of concentration.mcdiarmid; one-sided; epsilon suffices "
+    "at beta = 0",
     unit="probability",
     provenance="mixed",
 )

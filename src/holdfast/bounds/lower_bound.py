@@ -172,7 +172,7 @@ def general_lower_bound(
     beta: FailureProbabilityOrZero,
     method: Literal["best", "paper"] = "best",
 ) -> float:
-    """Return a number of bits that no bound over every law of the sample can go below.
+    """Return a number of bits that no bound over every distribution of the sample can go below.
 
     - "best": the second step on a sample uniform over one coset: `(n - r) + log2(1 - beta/p)`. It works for every
       coset, so it also closes the printed proof's choice of the coset after `beta`. Derived, reviewed.

@@ -87,7 +87,8 @@ def pure_dp(
 
 
 def general_line(epsilon: float, n: int) -> float:
-    """Return `log2(e) epsilon n` bits: max-information at `beta = 0` for every law of the sample. Theorem 1.4, printed.
+    """Return `log2(e) epsilon n` bits: max-information at `beta = 0` for every distribution of the sample. Theorem 1.4,
+    printed.
 
     Examples
     --------
@@ -237,8 +238,9 @@ def _checked(epsilon: float, n: int) -> tuple[float, int]:
     return arguments.real("epsilon", epsilon, at_least=0), arguments.whole("n", n, at_least=1)
 
 
-# --- Any law ----------------------------------------------------------------------------------------------------------
-# Transfer bounds that ask nothing of the rows: every law of the sample, dependent rows included.
+# --- Any distribution
+# ----------------------------------------------------------------------------------------------------------
+# Transfer bounds that ask nothing of the rows: every distribution of the sample, dependent rows included.
 #
 # Compare the release on the true sample with the release on one fixed sample `x0`. Any sample is reached from `x0` by
 # replacing `n` rows one after the other, so group privacy bounds how much likelier any transcript can be.
@@ -246,7 +248,8 @@ def _checked(epsilon: float, n: int) -> tuple[float, int]:
 
 @theorem(
     "transfer.any-law",
-    statement="transfer bound of private steps over every law of the sample, by group privacy against a fixed sample",
+    statement="transfer bound of private steps over every distribution of the sample, by group privacy against "
+    "a fixed sample",
     source="Holdfast; group privacy of Dwork-Roth 2014 Theorem 2.2 and Bun-Steinke 2016 Proposition 1.9",
     conditions="neighbours replace one row; the steps are private for every earlier output; rows may be dependent",
     unit="bits",
@@ -259,16 +262,16 @@ def any_law(
     delta: Annotated[Delta, "The total of the steps counted by epsilon."] = 0.0,
     rho: Annotated[Rho, "The total of the steps counted by zCDP."] = 0.0,
 ) -> Transfer:
-    """Bound (epsilon, delta)-DP steps and rho-zCDP steps together, for every law of the sample.
+    """Bound (epsilon, delta)-DP steps and rho-zCDP steps together, for every distribution of the sample.
 
     `k = log2(e) (n epsilon + E)`, where `E` is the epsilon that `n^2 rho`-zCDP has at `beta - d` and
     `d = delta (e^(n epsilon) - 1)/(e^epsilon - 1)`; `inf` when `d >= beta`.
 
-    Proof. Let `nu` be the law of the transcript on a fixed sample `x0`. By group privacy over `n` rows the transcript
-    on any `x` is (n epsilon, d)-indistinguishable from `nu` in its first part and `n^2 rho`-concentrated in its second,
-    and both compose adaptively. So `Pr[T in O | x] <= e^k nu(O) + beta` for every `x`; averaging over any law of the
-    sample gives the transfer bound. Derived. With `delta = rho = 0` it is Theorem 1.4 of Rogers, Roth, Smith and
-    Thakkar (2016), first line.
+    Proof. Let `nu` be the distribution of the transcript on a fixed sample `x0`. By group privacy over `n` rows the
+    transcript on any `x` is (n epsilon, d)-indistinguishable from `nu` in its first part and `n^2 rho`-concentrated in
+    its second, and both compose adaptively. So `Pr[T in O | x] <= e^k nu(O) + beta` for every `x`; averaging over any
+    distribution of the sample gives the transfer bound. Derived. With `delta = rho = 0` it is Theorem 1.4 of Rogers,
+    Roth, Smith and Thakkar (2016), first line.
 
     Examples
     --------
@@ -321,12 +324,13 @@ _METHODS = ("best", "sharp", "paper")
     "max-information.description-length",
     statement="approximate max-information of an output that takes at most 2^bits values",
     source="Dwork et al. 2015 Theorem 17, Rogers et al. 2016 section 3.2 (printed); exact value derived",
-    conditions="every law of the sample; beta > 0; everything shown counts, errors and refusals too",
+    conditions="every distribution of the sample; beta > 0; everything shown counts, errors and refusals too",
     unit="bits",
     provenance="mixed",
 )
 def description_length(bits: Bits, beta: FailureProbabilityOrZero, method: CountMethod = "best") -> MaxInformation:
-    """Bound the approximate max-information of an output with at most `2**bits` values, over every law of the sample.
+    """Bound the approximate max-information of an output with at most `2**bits` values, over every distribution of the
+    sample.
 
     With `M = 2**bits`:
 
@@ -365,7 +369,7 @@ def description_length(bits: Bits, beta: FailureProbabilityOrZero, method: Count
     "max-information.randomized-description-length",
     statement="approximate max-information of an output that takes at most 2^bits values for every fixing of its coins",
     source="Dwork et al. 2015 Theorem 30, corrected; exact form derived",
-    conditions="every law of the sample; coins independent of the sample; beta > 0",
+    conditions="every distribution of the sample; coins independent of the sample; beta > 0",
     unit="bits",
     provenance="mixed",
 )
@@ -406,8 +410,9 @@ def to_description_length(
 ) -> float:
     """Return how many bits describe, up to statistical distance `beta`, an output with max-information `k`.
 
-    Draw `t = ceil(2^k ln(1/beta))` outputs from the reference law as public coins and name the accepted one: `log2 t`
-    bits. "paper" prints `k + log2 ln(1/beta)`, which forgets that the number of draws is whole; "best" rounds it up.
+    Draw `t = ceil(2^k ln(1/beta))` outputs from the reference distribution as public coins and name the accepted one:
+    `log2 t` bits. "paper" prints `k + log2 ln(1/beta)`, which forgets that the number of draws is whole; "best" rounds
+    it up.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 The ledger is a value: every method returns a new one. Private steps are composed as private steps and converted once,
 for independent rows. After the first look the posterior is no longer a product, so from then on only bounds over every
-law are added. What the order forbids may still have a transfer bound, which has no order: enter it with `unsafe=True`,
-which leaves no finite max-information, and let `transfer` price it.
+distribution are added. What the order forbids may still have a transfer bound, which has no order: enter it with
+`unsafe=True`, which leaves no finite max-information, and let `transfer` price it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class MaxInformationLedger:
         return replace(self, later=(*self.later, ("look", arguments.real("bits", bits, at_least=0))))
 
     def with_bound(self, bound: MaxInformation, *, unsafe: bool = False) -> MaxInformationLedger:
-        """Add a step by its max-information over every law; one for independent rows is refused."""
+        """Add a step by its max-information over every distribution; one for independent rows is refused."""
         if not isinstance(bound, MaxInformation):
             raise InvalidParameter(f"bound must be a MaxInformation, got a {type(bound).__name__}")
         if bound.scope == "product" and not unsafe:

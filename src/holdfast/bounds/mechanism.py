@@ -1,8 +1,8 @@
 """What the basic mechanisms spend and how far their answers can be off: closed forms, exact for noise on a grid.
 
 Sensitivities and scales are in one unit, whatever it is. On a grid that unit is the step, and the noise is the discrete
-Laplace law, `P(X = k)` proportional to `exp(-|k|/scale)`, or the discrete Gaussian law, proportional to
-`exp(-k^2/(2 sigma^2))`, on the integers.
+Laplace distribution, `P(X = k)` proportional to `exp(-|k|/scale)`, or the discrete Gaussian distribution, proportional
+to `exp(-k^2/(2 sigma^2))`, on the integers.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def gaussian_rho(
 ) -> float:
     """Return `sensitivity^2 / (2 sigma^2)`.
 
-    For the discrete law `sigma` is the parameter in `exp(-k^2/(2 sigma^2))`, at least its standard deviation.
+    For the discrete distribution `sigma` is the parameter in `exp(-k^2/(2 sigma^2))`, at least its standard deviation.
 
     Examples
     --------
@@ -249,7 +249,7 @@ class ResponseTable(NamedTuple):
 
 
 def randomized_response_table(epsilon: float, delta: float) -> ResponseTable:
-    """Return the law of `RR_{epsilon, delta}` on input 0.
+    """Return the distribution of `RR_{epsilon, delta}` on input 0.
 
     With probability `delta` the input is shown ("0" or "1"). Otherwise `top` and `bottom` come out with odds
     `e^epsilon` to 1 on input 0 and 1 to `e^epsilon` on input 1. Every `(epsilon, delta)`-differentially private

@@ -66,7 +66,7 @@ def from_mutual_information(
 
 @dataclass(frozen=True)
 class Information:
-    """A bound on mutual information, with the trivial bound beside it.
+    """A bound on mutual information, with the trivial bound next to it.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def pointwise_drift(delta: Delta) -> float:
     """Return what a point-wise delta adds to the drift of the loss: `log(1/(1 - delta))`, rounded up.
 
     Derived here; without it the bound is false. Let the loss be within
-    `[-epsilon, epsilon]` on a set of outputs that has probability `p >= 1 - delta` under the first law and
+    `[-epsilon, epsilon]` on a set of outputs that has probability `p >= 1 - delta` under the first distribution and
     `q >= 1 - delta` under the second. Given that set, the loss averages `e^-L` to `q/p`, so its mean is at most
     `epsilon tanh(epsilon/2) + delta epsilon/sinh(epsilon)` and at least `log(p/q)`: delta moves it by at most
     `log(1/(1 - delta))` either way. Around its mean the bounded loss has variance proxy `epsilon^2` as before.

@@ -97,7 +97,7 @@ def level_from_log2(
 @theorem(
     "p-value.corrected-level",
     statement="the level at which to reject to keep alpha after a release with k bits at beta",
-    source="Rogers-Roth-Smith-Thakkar 2016 Theorem 1.3 (independent rows) and Theorem C.1 (any law)",
+    source="Rogers-Roth-Smith-Thakkar 2016 Theorem 1.3 (independent rows) and Theorem C.1 (any distribution)",
     conditions="super-uniform p-value; (k, beta) is a max-information or transfer bound whose scope covers the null",
     unit="level",
 )
@@ -335,7 +335,7 @@ def _printed_level(alpha: float, epsilon: float, delta: float, n: int) -> Level:
     "p-value.level-after-mutual-information",
     statement="the level at which to reject when release and sample have at most `bits` bits of mutual information",
     source="Rogers-Roth-Smith-Thakkar 2016 Corollary C.2 (printed); optimised, sharp and exact forms derived",
-    conditions="mutual information in bits for the law of the null; the null's p-value is super-uniform",
+    conditions="mutual information in bits for the distribution of the null; the null's p-value is super-uniform",
     unit="level",
     provenance="mixed",
 )
@@ -352,7 +352,7 @@ def level_after_mutual_information(
       reviewed.
     - "best": the `g` with binary divergence `kl(alpha || g) = m`. By data processing a rejection probability of `P`
       against a product probability of at most `g` has `kl(P || g) <= m`; nothing that uses mutual information alone
-      can do better. It is the limit of "sharp" with the exact conversion. Derived, checked on random laws.
+      can do better. It is the limit of "sharp" with the exact conversion. Derived, checked on random distributions.
 
     Examples
     --------
@@ -582,7 +582,7 @@ def _bounded(x: float) -> float:
     "p-value.sensitivity-floor",
     statement="the least sensitivity that a p-value can have, uniform under some null",
     source="Rogers-Roth-Smith-Thakkar 2016 Lemma B.1",
-    conditions="the p-value is uniform under some law of the null; discrete p-values are not covered",
+    conditions="the p-value is uniform under some distribution of the null; discrete p-values are not covered",
     unit="sensitivity",
 )
 def sensitivity_floor(

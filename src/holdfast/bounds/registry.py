@@ -39,7 +39,7 @@ class Evaluation:
     --------
     >>> found = lookup("p-value.corrected-level").evaluate(alpha=0.05, k_bits=3, beta=0.01)
     >>> round(found.value, 12), found.unit, found.source
-    (0.005, 'level', 'Rogers-Roth-Smith-Thakkar 2016 Theorem 1.3 (independent rows) and Theorem C.1 (any law)')
+    (0.005, 'level', 'Rogers-Roth-Smith-Thakkar 2016 Theorem 1.3 (independent rows) and Theorem C.1 (any distribution)')
     """
 
     id: str

@@ -186,7 +186,7 @@ def gaussian_sparse_renyi(
     threshold_sigma: Annotated[
         float,
         Domain(
-            "The standard deviation of the threshold noise, or the parameter of the discrete law.",
+            "The standard deviation of the threshold noise, or the parameter of the discrete distribution.",
             above=0,
             typical=0.01,
         ),
@@ -194,7 +194,7 @@ def gaussian_sparse_renyi(
     question_sigma: Annotated[
         float,
         Domain(
-            "The standard deviation of the comparison noise, or the parameter of the discrete law.",
+            "The standard deviation of the comparison noise, or the parameter of the discrete distribution.",
             above=0,
             typical=0.02,
         ),

@@ -196,10 +196,10 @@ def to_max_information(
 ) -> MaxInformation:
     """Convert a transfer bound: `I_inf^(beta + slack) <= bits + log2(1/(4 slack))`.
 
-    Proof: cut the law of the output given the sample down to `m(z) = 2**bits nu(z)`, which loses `beta`. The loss of
-    what is left against `K` times the true marginal `p(z)` is convex in numbers between 0 and `m(z)`, so it is at most
-    `sum_z p(z) (1 - K p(z)/m(z))_+ <= sum_z m(z)/(4K) = 2**bits/(4K)`, which is `slack` at `K = 2**bits/(4 slack)`.
-    Derived, reviewed.
+    Proof: cut the distribution of the output given the sample down to `m(z) = 2**bits nu(z)`, which loses `beta`. The
+    loss of what is left against `K` times the true marginal `p(z)` is convex in numbers between 0 and `m(z)`, so it is
+    at most `sum_z p(z) (1 - K p(z)/m(z))_+ <= sum_z m(z)/(4K) = 2**bits/(4K)`, which is `slack` at `K = 2**bits/(4
+    slack)`. Derived, reviewed.
 
     Examples
     --------

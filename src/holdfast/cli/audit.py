@@ -98,7 +98,7 @@ def audit(
     release: Path = typer.Option(None, "--release", help="Single shot: the release already made; with --inside."),  # noqa: B008
     inside: str = typer.Option(None, "--inside", metavar="COLUMN", help="Single shot: 1 in the release, 0 held out."),
     predictions: str = typer.Option(None, "--predictions", metavar="COLUMN", help="Single shot: predictions made."),
-    out: Path = typer.Option(Path("audit.html"), "--out", help="The page; JSON and CSV files go beside it."),  # noqa: B008
+    out: Path = typer.Option(Path("audit.html"), "--out", help="The page; JSON and CSV files go next to it."),  # noqa: B008
     min_cell: int = typer.Option(10, "--min-cell", help="People below which the report joins or hides counts."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a summary."),
 ) -> None:

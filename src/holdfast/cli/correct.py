@@ -36,7 +36,9 @@ def correct(
     p: float = typer.Option(None, "--p", help="The ordinary p-value; without it only the level is shown."),
     spent: list[str] = typer.Option([], "--spent", metavar="COST", help=_SPENT),  # noqa: B008
     alpha: float = typer.Option(0.05, "--alpha", help="The level to keep."),
-    nulls: str = typer.Option("product", "--nulls", help="product: rows independent under the null; any: any law."),
+    nulls: str = typer.Option(
+        "product", "--nulls", help="product: rows independent under the null; any: any distribution."
+    ),
     candidates: int = typer.Option(None, "--candidates", help="Also say what Bonferroni over this many tests gives."),
     neighbours: str = typer.Option(
         "replace-one",

@@ -36,7 +36,7 @@ def correlated(
     record: str = typer.Option(None, "--record", help="Show this record's quilt: its number from 0, or its name."),
     questions: int = typer.Option(100, "--questions", help="Questions to the holdout in all, fixed in advance."),
     confidence: float = typer.Option(0.95, "--confidence", help="Probability that every certified answer is right."),
-    failures: int = typer.Option(10, "--failures", help="Failures after which the holdout shall go on."),
+    failures: int = typer.Option(10, "--failures", help="Failures after which the holdout will go on."),
     tau: float = typer.Option(None, "--tau", help="Wanted accuracy of every answer: says how many records it takes."),
     budget: int = typer.Option(None, "--budget", help="With --tau: overrulings of Algorithm 1.  [default: 10]"),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of tables."),

@@ -45,7 +45,7 @@ _NOT_COMPARED = (
 )
 _REASON = typer.Option("", "--reason", help="Why; recorded.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
-_HELP = """Steward guards: one door to a sample, and a ledger of what went through it.
+_HELP = """Create and manage guarded data sets, each with a ledger of what was asked (for data owners).
 
 The token of a server is read from the environment variable HOLDFAST_TOKEN."""
 

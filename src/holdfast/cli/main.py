@@ -87,7 +87,7 @@ def _shorten(app: typer.Typer) -> None:
 
 
 def _short(told: str) -> str:
-    """What stands beside a command's name in the list of commands: a whole clause, not what fits a line."""
+    """What stands next to a command's name in the list of commands: a whole clause, not what fits a line."""
     first = " ".join(told.strip().split("\n\n")[0].split()).partition(";")[0].partition(". ")[0]
     return first.rstrip(".") + "."
 

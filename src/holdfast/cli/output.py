@@ -53,7 +53,7 @@ def say(text: str) -> None:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table that reads well on a terminal and in a log.
 
-    Lines break between words. Columns that do not fit beside each other even so follow in a further part that
+    Lines break between words. Columns that do not fit next to each other even so follow in a further part that
     repeats the first column; a word is broken only if it is longer than the line.
     """
     cells = [[str(cell) for cell in row] for row in rows]
@@ -67,7 +67,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def _parts(columns: Sequence[str], cells: list[list[str]]) -> list[tuple[list[int], list[int]]]:
-    """Which columns stand beside each other, and how wide each is."""
+    """Which columns stand next to each other, and how wide each is."""
     texts = [[column, *(row[i] for row in cells)] for i, column in enumerate(columns)]
     whole = [max(1, *(cell_len(line) for text in column for line in text.split("\n"))) for column in texts]
     word = [max((cell_len(w) for text in column for w in text.split()), default=1) for column in texts]

@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 def upload(
     server: str = _SERVER,
-    file: Path = typer.Argument(..., help="The .json that `holdfast audit` wrote beside its page."),  # noqa: B008
+    file: Path = typer.Argument(..., help="The .json that `holdfast audit` wrote next to its page."),  # noqa: B008
     name: str = typer.Option(None, "--name", help="What it is called there; by default the file's name."),
     publish: bool = typer.Option(False, "--publish", help="Show it to every analyst at once."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),

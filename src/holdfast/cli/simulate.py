@@ -1,4 +1,4 @@
-"""`holdfast simulate`: an analyst against an answerer on synthetic rows, beside the naive answerer on the same rows."""
+"""`holdfast simulate`: an analyst against a method on synthetic rows, next to the naive method on the same rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def simulate(
     seed: int = typer.Option(1, "--seed", help="Where the simulation starts."),
     workers: int = typer.Option(0, "--workers", help="Processes; 0 takes one a core for long simulations."),
     plot: Path = typer.Option(None, "--plot", help="Draw the shares of intervals used: .svg, .png, .html or .json."),  # noqa: B008
-    listing: bool = typer.Option(False, "--list", help="Name the analysts and the answerers."),
+    listing: bool = typer.Option(False, "--list", help="Name the analysts and the methods."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Set an analyst on a holdout: how often every interval of a run held its truth, and how far off answers were."""
@@ -92,7 +92,7 @@ def simulate(
     broken = [s for s in found if s.certified and s.coverage_high is not None and s.coverage_high < confidence]
     if broken:
         names = ", ".join(s.answerer for s in broken)
-        raise HoldfastError(f"a certified answerer covers less often than it says, which is a defect: {names}")
+        raise HoldfastError(f"a certified method covers less often than it says, which is a defect: {names}")
 
 
 def _run_all(

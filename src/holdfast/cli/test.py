@@ -75,7 +75,8 @@ def _show_pairs(found: AllPairs, top: int, rho: float) -> None:
     output.table(title, columns, rows)
     output.say(
         f"{found.rejected} dependent, {found.inconclusive} inconclusive at {found.alpha:g}; {found.correction}, so "
-        f"any false rejection at all has probability {found.alpha:g} at most, as far as limit laws hold in their tails."
+        f"any false rejection at all has probability {found.alpha:g} at most, as far as limit distributions "
+        f"hold in their tails."
     )
     merged = sum(found.categories.values())
     output.say(
@@ -183,7 +184,9 @@ _RHO = typer.Option(None, "--rho", help="Spend this much zCDP: Gaussian noise.")
 _EPSILON = typer.Option(None, "--epsilon", help="Spend this much pure differential privacy: Laplace noise.")
 _ALPHA = typer.Option(0.05, "--alpha", help="The level.")
 _REPLICATES = typer.Option(999, "--m", help="Replicates of a Monte Carlo method.")
-_PLOT = typer.Option(None, "--plot", help="Draw the null law and where the statistic fell: .svg, .png, .html or .json.")
+_PLOT = typer.Option(
+    None, "--plot", help="Draw the null distribution and where the statistic fell: .svg, .png, .html or .json."
+)
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 _COUNTS = typer.Option(None, "--counts", help="Counts of the cells: 10,20,30.")
 _TABLE = typer.Option(None, "--counts", help="Rows of a table: '255,193;301,251'.")

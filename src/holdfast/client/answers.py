@@ -253,7 +253,7 @@ def check_receipt(
 
 
 def _parts(answer: Any) -> tuple[Receipt, Any, int | None]:
-    """The receipt, what was released beside it, and the entry that was named."""
+    """The receipt, what was released next to it, and the entry that was named."""
     if isinstance(answer, Receipt):
         return answer, None, None
     if isinstance(answer, Mapping) and isinstance(answer.get("receipt"), (Mapping, type(None))):

@@ -1,4 +1,4 @@
-"""What went wrong in an audit: recorded beside the results, never hidden."""
+"""What went wrong in an audit: recorded next to the results, never hidden."""
 
 from __future__ import annotations
 

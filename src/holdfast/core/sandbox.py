@@ -175,7 +175,7 @@ def call(
     context: Any = multiprocessing.get_context("fork" if "fork" in methods else None)
     here, there = context.Pipe(duplex=False)
     child = context.Process(target=_report, args=(there, function, arguments, passed), daemon=True)
-    with warnings.catch_warnings():  # Python 3.12 warns of a fork beside threads; the child touches no lock of theirs
+    with warnings.catch_warnings():  # Python 3.12 warns of a fork next to threads; the child touches no lock of theirs
         warnings.simplefilter("ignore", DeprecationWarning)
         child.start()
     there.close()

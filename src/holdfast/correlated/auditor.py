@@ -1,13 +1,13 @@
 """Exact Bayesian leakage of small finite models: of a given mechanism, and of the worst that is epsilon-DP.
 
 For an adversary who knows the records `S` and asks about record `i`, the leakage is the largest log ratio of the
-output's probabilities under two values of the record, the unknown rest being averaged with its conditional law. These
-functions compute it without sampling, over every `i` and `S`, so they audit conversions between DP and Bayesian DP.
-Conditioning events of probability zero are excluded, in which the definition leaves no choice.
+output's probabilities under two values of the record, the unknown rest being averaged with its conditional
+distribution. These functions compute it without sampling, over every `i` and `S`, so they audit conversions between DP
+and Bayesian DP. Conditioning events of probability zero are excluded, in which the definition leaves no choice.
 
 Closed sets
 -----------
-Values may span many orders of magnitude; every capacity is judged against its own size, so that a gain of 1e-20 beside
+Values may span many orders of magnitude; every capacity is judged against its own size, so that a gain of 1e-20 next to
 one of 1 is still found.
 
 The worst mechanism
@@ -21,7 +21,7 @@ is solved by its structure (derived; compared with a solver and with all corners
   to all others.
 - The value under the first record value may be put at `e^epsilon` times that under the second. So the answer is
   `epsilon` plus the log of the largest `sum p(u) g(u) / sum q(u) g(u)` over functions `g` of the unknown records alone,
-  where `p` and `q` are their conditional laws.
+  where `p` and `q` are their conditional distributions.
 - At a corner of that program `log g` moves in whole multiples of epsilon. From a corner with ratio `R` a better one is
   reached by raising a set of databases one step, if any is better at all: a set that is closed under "cannot rise
   without" and on which `sum (p - R q) g` is positive. That is a minimum cut. When there is none, the corner is best.
@@ -69,7 +69,7 @@ class Leakage:
 
 
 def check_joint(joint: Any) -> Array:
-    """A joint law as a table: one axis for each record, entries that sum to 1.
+    """A joint distribution as a table: one axis for each record, entries that sum to 1.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def mechanism_leakage(joint: npt.ArrayLike, mechanism: npt.ArrayLike) -> Leakage
     Parameters
     ----------
     joint : array
-        The law of the records, one axis for each.
+        The distribution of the records, one axis for each.
     mechanism : array
         `mechanism[y, x_1, ..., x_n]` is the probability of output `y` on that database.
 
@@ -155,7 +155,7 @@ def laplace_sum_leakage(joint: npt.ArrayLike, scores: Any, scale: float) -> Leak
     Parameters
     ----------
     joint : array
-        The law of the records.
+        The distribution of the records.
     scores : sequence
         What each value of a record adds to the sum: one list for all records, or one list a record.
     scale : float
@@ -313,7 +313,7 @@ class WorstMechanism:
 
 
 class _Case(NamedTuple):
-    """One adversary with what he sees: log laws of the unknown records under two values of the record."""
+    """One adversary with what he sees: log distributions of the unknown records under two values of the record."""
 
     bound: float
     record: int
@@ -323,7 +323,7 @@ class _Case(NamedTuple):
 
 
 def worst_mechanism(joint: npt.ArrayLike, epsilon_dp: float, record: int | None = None) -> WorstMechanism:
-    """The largest Bayesian DP level of any `epsilon_dp`-DP mechanism under this law, exactly.
+    """The largest Bayesian DP level of any `epsilon_dp`-DP mechanism under this distribution, exactly.
 
     The mechanism is DP between all databases of the full product domain, which is what conversions assume. Audits the
     surcharges of quilts: no bound may be below it.
@@ -331,7 +331,7 @@ def worst_mechanism(joint: npt.ArrayLike, epsilon_dp: float, record: int | None 
     Parameters
     ----------
     joint : array
-        The law of the records, one axis for each; at most 64 databases.
+        The distribution of the records, one axis for each; at most 64 databases.
     epsilon_dp : float
         The DP level.
     record : int, optional
@@ -345,7 +345,7 @@ def worst_mechanism(joint: npt.ArrayLike, epsilon_dp: float, record: int | None 
     Notes
     -----
     Adversaries are tried in order of an upper bound, `epsilon_dp * (1 + unknown records)` or `epsilon_dp` plus the
-    largest log ratio of the two laws, until no other can gain more.
+    largest log ratio of the two distributions, until no other can gain more.
 
     Examples
     --------
@@ -402,7 +402,7 @@ def largest_log_ratio(above: Array, below: Array, epsilon: float) -> float:
     Parameters
     ----------
     above, below : array
-        Log laws `ln p` and `ln q` of the unknown records, one axis for each.
+        Log distributions `ln p` and `ln q` of the unknown records, one axis for each.
     epsilon : float
         How fast `ln g` may change.
 

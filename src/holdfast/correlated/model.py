@@ -166,7 +166,7 @@ ZEROS = (
 
 @runtime_checkable
 class DependenceModel(Protocol):
-    """A declared joint law of the records, or a class of laws; records count from 0.
+    """A declared joint distribution of the records, or a class of distributions; records count from 0.
 
     Every number is relative to the declared model: no data can certify it.
 

@@ -75,15 +75,15 @@ def _lengthened(model: Any) -> Any:
     plain = model.to_dict()
     try:
         return MarkovChain(model.matrix, _LONG, plain["start"], plain.get("respect_support", True))
-    except InvalidParameter:  # a law that never settles is known for its own length only
+    except InvalidParameter:  # a distribution that never settles is known for its own length only
         return model
 
 
 def _whole(model: Any, lag: int) -> bool:
     """Whether a longer model has the same terms: nothing is cut off at every record.
 
-    A Markov chain needs a record with both sides whose law, and that of all that its sides reach, has settled. The
-    terms of other models do not look at the ends, but for the size.
+    A Markov chain needs a record with both sides whose distribution, and that of all that its sides reach, has settled.
+    The terms of other models do not look at the ends, but for the size.
     """
     if isinstance(model, MarkovChain):
         return model.tables.settled.since + 2 * lag + 4 <= model.n

@@ -156,7 +156,7 @@ class Memory:
 
 
 def _folder() -> Path | None:
-    """The folder of what is remembered; None where nothing shall be."""
+    """The folder of what is remembered; None where nothing will be."""
     named = os.environ.get("HOLDFAST_CACHE")
     if named is not None:
         return Path(named) if named else None

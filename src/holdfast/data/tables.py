@@ -1,4 +1,4 @@
-"""One door for rows wherever they live: arrays, data frames, files, databases, clusters."""
+"""Samples of rows wherever they live: arrays, data frames, files, databases, clusters."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class GuardedAnswer:
     guarantee : Guarantee
         The theorem, its parameters and the assumption.
     details : mapping
-        What the kind of question has to show beside. On a ladder `improved` says whether the submission beat the best
+        What the kind of question has to show next to. On a ladder `improved` says whether the submission beat the best
         so far; on a repeat that was beaten since, it is False and `beaten` is True. `finished` is False where a
         submitted model could not be evaluated on all rows.
     sequence : int

@@ -1,4 +1,4 @@
-"""The guard: sample, policy and ledger behind one door.
+"""The guard: the gateway to a sample, with its policy and its ledger.
 
 A question's way: it is checked, priced, let in by the filters, paid for durably, answered, stored, and only then
 released. Where the statistic is quick, all of this is one durable commit. Where it is slow, a prepayment is committed

@@ -57,8 +57,8 @@ class Policy:
         for many means. It needs `questions`. Checks, claims and comparisons are then read off a noisy mean each.
     plan : str
         What the plan of `answers="means"` rests on: "identical" (default), rows independent and identically
-        distributed; "independent", rows independent, each of its own law; "earlier", the plan of guards from before
-        Theorem D, with which they go on.
+        distributed; "independent", rows independent, each of its own distribution; "earlier", the plan of guards from
+        before Theorem D, with which they go on.
     questions, failures : int, optional
         Caps on the questions and on failed checks that show a value, fixed and enforced. With planned questions each
         may use the same part of the failure probability; without, they follow a series that never ends.

@@ -1,4 +1,4 @@
-"""Holdouts: stateful answerers over a guess and a guarded sample, and the plans that say what each can certify.
+"""Holdouts: stateful methods over a guess and a guarded sample, and the plans that say what each can certify.
 
 Names are imported when they are first used, so that asking for one holdout does not load the others.
 """

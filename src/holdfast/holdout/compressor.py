@@ -21,7 +21,8 @@ _MOST_DRAWS = 10**7
 
 
 class RejectionCompressor:
-    """Sends a draw from one finite law by naming one of a few public draws from another (Dwork et al. 2015, Lemma 31).
+    """Sends a draw from one finite distribution by naming one of a few public draws from another (Dwork et al. 2015,
+    Lemma 31).
 
     Let `p` be the target and `q` the reference with `p <= 2**k q`. Everybody draws `y_1, ..., y_t` from `q` with public
     coins, `t = ceil(2**k ln(1/beta))`. The sender accepts `y_i` with probability `p(y_i)/(2**k q(y_i))` and sends the
@@ -29,17 +30,17 @@ class RejectionCompressor:
     so none is with probability `(1 - 2**-k)**t <= beta`, and what the receiver reads is within `beta` of `p`. The
     message has `log2 t` bits. The printed lemma has `e^(t/2^k)` for `e^(-t/2^k)` and forgets that `t` is whole.
 
-    With `truncate > 0` only the `truncate`-approximate divergence is bounded. The target is first replaced by a law
-    that is dominated: `min(p, 2**k q)`, and the missing mass, at most `truncate`, spread over the room that is left.
-    The distance is then at most `truncate + beta`.
+    With `truncate > 0` only the `truncate`-approximate divergence is bounded. The target is first replaced by a
+    distribution that is dominated: `min(p, 2**k q)`, and the missing mass, at most `truncate`, spread over the room
+    that is left. The distance is then at most `truncate + beta`.
 
-    For the output of an algorithm (Theorems 32 and 33) take `p` the law of `A(S)` and `q` that of `A` on an independent
-    sample or on a fixed one.
+    For the output of an algorithm (Theorems 32 and 33) take `p` the distribution of `A(S)` and `q` that of `A` on an
+    independent sample or on a fixed one.
 
     Parameters
     ----------
     target, reference : array of float
-        Two laws on the same finite set.
+        Two distributions on the same finite set.
     beta : float
         Distance that the rejection may cost.
     truncate : float
@@ -47,7 +48,7 @@ class RejectionCompressor:
 
     Notes
     -----
-    Laws are taken as the binary numbers that they are, normalised; every draw and every acceptance is exact.
+    Distributions are taken as the binary numbers that they are, normalised; every draw and every acceptance is exact.
 
     Examples
     --------
@@ -62,11 +63,11 @@ class RejectionCompressor:
     def __init__(self, target: npt.ArrayLike, reference: npt.ArrayLike, beta: float, *, truncate: float = 0.0) -> None:
         self._beta = arguments.real("beta", beta, at_least=1e-300, below=1)
         self._truncate = arguments.probability("truncate", truncate, zero=True)
-        divergence = max_divergence(target, reference, self._truncate)  # checks both laws
+        divergence = max_divergence(target, reference, self._truncate)  # checks both distributions
         p, q = _exact(target), _exact(reference)
         if not math.isfinite(divergence) or divergence > 60:
             raise GuaranteeUnavailable(
-                "the reference law misses outcomes of the target, or nearly: no message of this kind is short"
+                "the reference distribution misses outcomes of the target, or nearly: no message of this kind is short"
             )
         if self._truncate == 0:
             self._ratio = max(a / b for a, b in zip(p, q, strict=True) if a > 0)
@@ -102,10 +103,10 @@ class RejectionCompressor:
 
     @cached_property
     def output_law(self) -> npt.NDArray[np.float64]:
-        """Law of what the receiver reads, exactly evaluated.
+        """Distribution of what the receiver reads, exactly evaluated.
 
-        `(1 - f) p(y) + (q(y) - p(y)/2**k)(1 - 2**-k)**(t-1)`: an accepted draw has law `p`; if none is accepted the
-        first draw, a rejected one, is read.
+        `(1 - f) p(y) + (q(y) - p(y)/2**k)(1 - 2**-k)**(t-1)`: an accepted draw has distribution `p`; if none is
+        accepted the first draw, a rejected one, is read.
         """
         p, q = (np.array([float(w) for w in law]) for law in (self._target, self._reference))
         rejected = float((1 - 1 / self._ratio) ** (self._draws - 1))
@@ -114,16 +115,16 @@ class RejectionCompressor:
 
     @property
     def truncated(self) -> npt.NDArray[np.float64]:
-        """The law that is aimed at: the target, or the dominated law near it."""
+        """The distribution that is aimed at: the target, or the dominated distribution near it."""
         return np.array([float(weight) for weight in self._target])
 
     @property
     def distance(self) -> float:
-        """Statistical distance between what is read and the law that is aimed at."""
+        """Statistical distance between what is read and the distribution that is aimed at."""
         return self.distance_to(self.truncated / self.truncated.sum())
 
     def distance_to(self, law: npt.ArrayLike) -> float:
-        """Statistical distance between what is read and another law, such as the target before truncation."""
+        """Statistical distance between what is read and another distribution, such as the target before truncation."""
         return total_variation(self.output_law / self.output_law.sum(), law)
 
     def send(self, coins: int, *, source: Source | None = None) -> int:
@@ -145,7 +146,7 @@ class RejectionCompressor:
         return 0
 
     def receive(self, message: int, coins: int) -> int:
-        """The outcome that a message names, as an index into the laws."""
+        """The outcome that a message names, as an index into the distributions."""
         place = arguments.whole("message", message, at_least=0, at_most=self._draws - 1)
         public = Seeded(coins)
         for _ in range(place):
@@ -172,16 +173,16 @@ class RejectionCompressor:
 
 
 def _exact(law: npt.ArrayLike) -> list[Fraction]:
-    """A law as exact fractions that sum to 1."""
+    """A distribution as exact fractions that sum to 1."""
     weights = [Fraction(float(weight)) for weight in np.asarray(law).ravel()]
     total = sum(weights)
     if total <= 0:
-        raise InvalidParameter("a law must have positive mass")
+        raise InvalidParameter("a distribution must have positive mass")
     return [weight / total for weight in weights]
 
 
 def _dominated(p: list[Fraction], q: list[Fraction], ratio: Fraction) -> list[Fraction]:
-    """The law nearest to `p` in statistical distance, up to choice, among those below `ratio` times `q`."""
+    """The distribution nearest to `p` in statistical distance, up to choice, among those below `ratio` times `q`."""
     kept = [min(a, ratio * b) for a, b in zip(p, q, strict=True)]
     room = [ratio * b - a for a, b in zip(kept, q, strict=True)]
     missing, total = 1 - sum(kept), sum(room)

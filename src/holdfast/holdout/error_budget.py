@@ -134,7 +134,8 @@ class ErrorBudget:
         exploring has left.
     phases : int
         How many reserves of rows there are, each with a final of its own. Then the part for finals is a constant for
-        each of them, since what holds given the explored rows adds up under the real law and not under the prior.
+        each of them, since what holds given the explored rows adds up under the real distribution and not under the
+        prior.
     expected_failures : float
         Failed checks that the prior expects in all planned questions.
     factor : float

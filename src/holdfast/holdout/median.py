@@ -33,7 +33,7 @@ class MedianMechanism(OneOwner):
     `alpha`, and databases farther than a radius from it are thrown out.
 
     *The correction.* The printed radius is `2 alpha`. The median is then more than `2 alpha - alpha/2` from the
-    answer, which is inside the radius, so it may stay and the same question can take the private branch for ever.
+    answer, which is inside the radius, so it may stay and the same question can take the private branch forever.
     With radius `3 alpha/2` the median and everything beyond it goes: each private round at least halves the set. The
     database of `size` rows that is within `alpha` of the sample on all questions (Lemma 35) stays, because rounding
     adds `alpha/2`. `method="paper"` keeps the printed radius, for comparison, and certifies nothing.

@@ -366,7 +366,7 @@ class MeanQuestion:
         """The chance that a guess fails which is the mean of some other rows; None where these are not known.
 
         The guess and the mean of `n` rows differ by about a normal number; the check fails where that is more than the
-        tolerance leaves beside the interval.
+        tolerance leaves next to the interval.
         """
         if not isinstance(asked, Guess) or asked.guess_rows is None or log_share == -math.inf:
             return None

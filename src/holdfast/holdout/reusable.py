@@ -164,7 +164,7 @@ _FORMAT = 2
 
 
 class Run(SharedOnCopy):
-    """The plan, what was asked, and what is left. What a reveal will show is kept beside it, and secret."""
+    """The plan, what was asked, and what is left. What a reveal will show is kept next to it, and secret."""
 
     _not_copied = (
         "a {name} is not pickled: two copies would spend one confidence twice; "

@@ -208,7 +208,8 @@ class ThresholdAnswers:
 
 Method = Literal["best", "single-threshold", "theorem-25", "paper"]
 METHODS = ("best", "single-threshold", "theorem-25", "paper")
-#: Steps that the grid may add to a noise: |discrete Laplace| is at most |Laplace| plus a step in law, for two noises,
+#: Steps that the grid may add to a noise: |discrete Laplace| is at most |Laplace| plus a step in distribution, for two
+# noises,
 #: and threshold, mean and candidate are each off by half a step; rounded up to whole steps.
 _ROUNDING_STEPS = 4
 #: The default grid makes scales larger by less than this, so a plan asks for that much less noise.
@@ -1056,7 +1057,7 @@ class Thresholdout(ThresholdRun):
         return self._ask(candidate, self._rules.number("holdout_mean", holdout_mean, hide=True), key)
 
     def query_batch(self, candidates: npt.ArrayLike, holdout: npt.ArrayLike) -> ThresholdAnswers:
-        """Ask many questions at once, with the law of asking them one after the other.
+        """Ask many questions at once, with the distribution of asking them one after the other.
 
         Comparison noise is drawn for the whole batch; then, from each overfit to the next, one scan.
 

@@ -1,6 +1,6 @@
 """The public transcript of a run: what was asked, what was shown, and what that leaves of the error budget.
 
-What a reveal will show, the exact value and interval of each question, is kept beside it and is secret until then. One
+What a reveal will show, the exact value and interval of each question, is kept next to it and is secret until then. One
 lock makes each question take its share alone.
 """
 

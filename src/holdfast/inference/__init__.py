@@ -1,6 +1,6 @@
 """Inference after looking: intervals for adaptively chosen means, corrected p-values, streams of tests, private tests.
 
-Names are imported when they are first used, so that correcting a p-value does not load the answerers.
+Names are imported when they are first used, so that correcting a p-value does not load the methods.
 """
 
 from __future__ import annotations

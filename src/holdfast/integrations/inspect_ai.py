@@ -28,8 +28,8 @@ def _guarded(
 
     Inspect also computes metrics while samples still run, to show them; until all items have a score of every epoch it
     is NaN and nothing is asked. So it stays for a run with `limit`, in which samples failed, or with other `epochs`
-    than said here: a score is checked on the whole benchmark. Wherever it is NaN, the log has beside it a second metric
-    whose name says why, because a metric's value must be a number. An item's value is the mean over its epochs,
+    than said here: a score is checked on the whole benchmark. Wherever it is NaN, the log has next to it a second
+    metric whose name says why, because a metric's value must be a number. An item's value is the mean over its epochs,
     whatever reducer the task has.
 
     The log also holds every sample's own score. Who reads those to pick models leaves the guarantee;

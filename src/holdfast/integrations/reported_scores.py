@@ -277,7 +277,7 @@ def _left(remaining: Mapping[str, Any]) -> float | None:
 # Scores that an evaluation harness reports: one value an item of a benchmark, told on only through a guard.
 #
 # The items of a benchmark are the hidden sample. Whoever picks models by their plain score on it fits the items; so a
-# harness hands the per-item values over here and shows what comes back. The three harness modules beside this one are
+# harness hands the per-item values over here and shows what comes back. The three harness modules next to this one are
 # thin over `GuardedScores`.
 
 

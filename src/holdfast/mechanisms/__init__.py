@@ -4,8 +4,8 @@ A mechanism is a frozen set of public parameters with `.cost`, `.guarantee` and 
 thresholds never appear in a repr or an error. `audit` looks for evidence that a mechanism spends more than it says.
 
 Under other names: the exponential mechanism, report noisy max and permute-and-flip are methods of `Selection` (Gumbel
-noise is the exponential method's law); AboveThreshold, Sparse and NumericSparse are `above_threshold`, `sparse` and
-`numeric_sparse`; the geometric mechanism is `Laplace` on `noise.Grid(0)`.
+noise is the exponential method's distribution); AboveThreshold, Sparse and NumericSparse are `above_threshold`,
+`sparse` and `numeric_sparse`; the geometric mechanism is `Laplace` on `noise.Grid(0)`.
 """
 
 from holdfast.mechanisms import local

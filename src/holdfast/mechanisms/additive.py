@@ -30,7 +30,7 @@ class GridMechanism(ABC):
     @property
     @abstractmethod
     def law(self) -> GridLaplace | GridGaussian:
-        """The law of the noise, in whole steps, with its exact cost."""
+        """The distribution of the noise, in whole steps, with its exact cost."""
 
     @abstractmethod
     def _noise_steps(self, beta: float, draws: int) -> int:
@@ -46,7 +46,7 @@ class GridMechanism(ABC):
         beta : float
             Failure probability, in (0, 1), of all draws together.
         draws : int, optional
-            Number of numbers it shall hold for at once; the dimension if not given.
+            Number of numbers it will hold for at once; the dimension if not given.
         """
         steps = self._noise_steps(beta, self.dimension if draws is None else draws)
         return (steps + 0.5) * float(self.law.grid.step)
@@ -81,8 +81,8 @@ class Laplace(GridMechanism):
     """Adds discrete Laplace noise to a number, or to a vector of `dimension` numbers.
 
     The value is rounded to the nearest point of the grid, the sensitivity is rounded up to whole steps, and integer
-    noise with `P(k)` proportional to `exp(-|k|/scale)` is added. The law that is sampled is epsilon-differentially
-    private exactly: the scale is a whole number of steps, at least sensitivity over epsilon.
+    noise with `P(k)` proportional to `exp(-|k|/scale)` is added. The distribution that is sampled is
+    epsilon-differentially private exactly: the scale is a whole number of steps, at least sensitivity over epsilon.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Laplace(GridMechanism):
 
     @cached_property
     def law(self) -> GridLaplace:
-        """The law of the noise, in whole steps, with its exact epsilon."""
+        """The distribution of the noise, in whole steps, with its exact epsilon."""
         return laplace_on_grid(self.sensitivity, self.epsilon, self.grid, dimension=self.dimension)
 
     @property
@@ -155,8 +155,9 @@ class Gaussian(GridMechanism):
     """Adds discrete Gaussian noise to a number, or to a vector of `dimension` numbers.
 
     The value is rounded to the nearest point of the grid, the sensitivity is rounded up to whole steps, and integer
-    noise with `P(k)` proportional to `exp(-k^2/(2 sigma^2))` is added. The law that is sampled is rho-zCDP exactly
-    (Canonne-Kamath-Steinke 2020, Theorem 4). It is not exactly Gaussian-DP, so the cost is `ZCDP` and nothing stronger.
+    noise with `P(k)` proportional to `exp(-k^2/(2 sigma^2))` is added. The distribution that is sampled is rho-zCDP
+    exactly (Canonne-Kamath-Steinke 2020, Theorem 4). It is not exactly Gaussian-DP, so the cost is `ZCDP` and nothing
+    stronger.
 
     Parameters
     ----------
@@ -202,14 +203,14 @@ class Gaussian(GridMechanism):
 
     @cached_property
     def law(self) -> GridGaussian:
-        """The law of the noise, in whole steps, with its exact rho."""
+        """The distribution of the noise, in whole steps, with its exact rho."""
         return gaussian_on_grid(
             self.sensitivity, rho=self.rho, sigma=self.sigma, grid=self.grid, dimension=self.dimension
         )
 
     @property
     def cost(self) -> ZCDP:
-        """What one release spends: the declared rho, or that of the sampled law."""
+        """What one release spends: the declared rho, or that of the sampled distribution."""
         return ZCDP(float_up(self.law.rho if self.rho is None else rational("rho", self.rho, above=0)))
 
     @property
@@ -226,5 +227,5 @@ class Gaussian(GridMechanism):
         } | self.law.to_dict()
 
     def _noise_steps(self, beta: float, draws: int) -> int:
-        """The normal quantile rounded up to whole steps, which covers the discrete law."""
+        """The normal quantile rounded up to whole steps, which covers the discrete distribution."""
         return gaussian_width(self.law.sigma_steps, beta, draws)

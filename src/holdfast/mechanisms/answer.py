@@ -14,7 +14,7 @@ from holdfast.core.guarantee import Guarantee
 class Answer:
     """One answer. `value` and `interval` are None where nothing but a bit was released.
 
-    `interval` holds for every answer of the same answerer at once, with the confidence in `guarantee`. `passed` says
+    `interval` holds for every answer of the same method at once, with the confidence in `guarantee`. `passed` says
     whether a check or claim passed, None for questions that cannot fail. `remaining` counts what may still be asked.
     `widening` is the price: by what part later intervals are wider because of what this answer showed, where that is
     known.

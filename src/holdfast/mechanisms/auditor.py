@@ -203,7 +203,7 @@ def clopper_pearson(
     """Exact binomial limits: each of the two fails with probability at most `level`.
 
     Clopper and Pearson 1934: the lower limit `l` solves `P(Bin(trials, l) >= successes) = level`, the upper one the
-    mirror image. Quantiles of beta laws give both; they are moved outwards by a relative 1e-12.
+    mirror image. Quantiles of beta distributions give both; they are moved outwards by a relative 1e-12.
 
     Parameters
     ----------

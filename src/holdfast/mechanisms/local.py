@@ -284,7 +284,7 @@ _ANSWERS = "a list of at least one finite number"
 
 
 class _LocalNumbers(ABC):
-    """What both laws share: a public range, a public default, the release and the mean."""
+    """What both distributions share: a public range, a public default, the release and the mean."""
 
     low: float
     high: float
@@ -293,7 +293,7 @@ class _LocalNumbers(ABC):
     @property
     @abstractmethod
     def law(self) -> GridLaplace | GridGaussian:
-        """The law of the noise, in whole steps."""
+        """The distribution of the noise, in whole steps."""
 
     def _check_range(self) -> None:
         low, high, default = declared_range(self.low, self.high, self.default)
@@ -371,7 +371,7 @@ class LocalLaplace(_LocalNumbers):
 
     @cached_property
     def law(self) -> GridLaplace:
-        """The law of the noise, in whole steps."""
+        """The distribution of the noise, in whole steps."""
         return laplace_on_grid(self._width, self.epsilon)
 
     @property
@@ -427,7 +427,7 @@ class LocalGaussian(_LocalNumbers):
 
     @cached_property
     def law(self) -> GridGaussian:
-        """The law of the noise, in whole steps."""
+        """The distribution of the noise, in whole steps."""
         return gaussian_on_grid(self._width, rho=self.rho)
 
     @property
@@ -480,14 +480,14 @@ def _log_term(n: int, beta: float, means: int) -> tuple[int, float]:
 
 
 class _OneHotNoise(ABC):
-    """What both laws share: the release of noisy rows and the mean of many."""
+    """What both distributions share: the release of noisy rows and the mean of many."""
 
     categories: int
 
     @property
     @abstractmethod
     def law(self) -> GridLaplace | GridGaussian:
-        """The law of the noise in each place, in whole steps of a grid that holds 0 and 1."""
+        """The distribution of the noise in each place, in whole steps of a grid that holds 0 and 1."""
 
     def release(self, values: Any, source: Source | None = None) -> npt.NDArray[np.float64]:
         """Randomize one category, or an array of them: a row of numbers for each person.
@@ -547,7 +547,7 @@ class OneHotLaplace(_OneHotNoise):
 
     @cached_property
     def law(self) -> GridLaplace:
-        """The law of the noise in each place, in whole steps of a grid that holds 0 and 1."""
+        """The distribution of the noise in each place, in whole steps of a grid that holds 0 and 1."""
         epsilon = rational("epsilon", self.epsilon, above=0)
         return one_hot_laplace_law(epsilon, _fine(2 / epsilon))
 
@@ -600,7 +600,7 @@ class OneHotGaussian(_OneHotNoise):
 
     @cached_property
     def law(self) -> GridGaussian:
-        """The law of the noise in each place, in whole steps of a grid that holds 0 and 1."""
+        """The distribution of the noise in each place, in whole steps of a grid that holds 0 and 1."""
         rho = rational("rho", self.rho, above=0)
         return one_hot_gaussian_law(rho, _fine(Fraction(math.sqrt(1 / rho))))
 

@@ -165,7 +165,7 @@ class SparseVector(SparseMechanism):
 
     @cached_property
     def laws(self) -> tuple[GridLaplace, ...]:
-        """The laws of the noise on threshold, comparisons and, if there are any, released values."""
+        """The distributions of the noise on threshold, comparisons and, if there are any, released values."""
         return tuple(laplace_on_grid(self.sensitivity, part, self.grid) for part in self._parts)
 
     @property
@@ -180,7 +180,9 @@ class SparseVector(SparseMechanism):
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """What the sampled laws spend, exactly; at most `epsilon`, because scales are rounded up to whole steps."""
+        """What the sampled distributions spend, exactly; at most `epsilon`, because scales are rounded up to whole
+        steps.
+        """
         threshold, question, *release = (law.epsilon for law in self.laws)
         each = (1 if self.monotone else 2) * question + sum(release, start=Fraction(0))
         return self.cap * (threshold + each) if self.refresh else threshold + self.cap * each
@@ -479,7 +481,7 @@ class GaussianSparseVector(SparseMechanism):
 
     @cached_property
     def laws(self) -> tuple[GridGaussian, GridGaussian]:
-        """The laws of the noise on threshold and comparisons."""
+        """The distributions of the noise on threshold and comparisons."""
         return (
             gaussian_on_grid(self.sensitivity, sigma=self.threshold_sigma, grid=self.grid),
             gaussian_on_grid(self.sensitivity, sigma=self.question_sigma, grid=self.grid),
@@ -492,7 +494,7 @@ class GaussianSparseVector(SparseMechanism):
 
     @cached_property
     def cost(self) -> RDP:
-        """What a whole run spends, exhausted or not: a Renyi curve, computed from the laws in whole steps."""
+        """What a whole run spends, exhausted or not: a Renyi curve, computed from the distributions in whole steps."""
         threshold, question = self.laws
         epoch = [
             gaussian_sparse_renyi(

@@ -192,7 +192,7 @@ class SparseRun(OneOwner):
             return SparseAnswer(True, grid.value(index + noises.sampler(noises.release, source=self._source)))
 
     def ask_all(self, values: npt.ArrayLike) -> SparseAnswers:
-        """Answer a batch, with the law of asking one after the other; stops where the run ends.
+        """Answer a batch, with the distribution of asking one after the other; stops where the run ends.
 
         Time: one vectorised draw for the batch, and a scan from each answer above to the next.
 

@@ -205,7 +205,7 @@ def logistic_table(n: int, d: int, others: int) -> Table:
 
 @lru_cache(maxsize=1)
 def _unit_geometric() -> Table:
-    """The law of weights `exp(-g)`: at least m with probability `exp(-m)`."""
+    """The distribution of weights `exp(-g)`: at least m with probability `exp(-m)`."""
     return Table(lambda precision: quadratic_weights(Fraction(1), Fraction(0), precision))
 
 

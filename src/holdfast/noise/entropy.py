@@ -123,7 +123,7 @@ class Secure(Source):
 
 
 class Seeded(Source):
-    """A reproducible twin of `Secure` with the same law, for simulations and tests only.
+    """A reproducible twin of `Secure` with the same distribution, for simulations and tests only.
 
     Anyone who learns the seed can take the noise off again. `Source.secure` says so, for the layer that holds real rows
     to refuse it; the samplers and mechanisms themselves take any source they are given. A copy or a pickle repeats the

@@ -48,8 +48,8 @@ def discrete_gaussian(
 
     Notes
     -----
-    For `sigma < 32` the law itself is tabled (`table.Table`) and nothing is rejected. Otherwise take the power of two L
-    with `16 <= sigma/L < 32`. A table gives a sign s (0 or 1) and a block g, with weight
+    For `sigma < 32` the distribution itself is tabled (`table.Table`) and nothing is rejected. Otherwise take the power
+    of two L with `16 <= sigma/L < 32`. A table gives a sign s (0 or 1) and a block g, with weight
     `exp(-(L g)**2 / (2 sigma**2))`; r is uniform below L; the candidate is `L g + r`, or `-(L g + r + 1)` if s is 1,
     and with `t = r + s` it is kept with probability `exp(-t (2 L g + t) / (2 sigma**2))`. The product of the two is the
     weight of the candidate, and every integer is a candidate exactly once, so zero is not counted twice. About 97 of

@@ -17,8 +17,8 @@ inequality: with step 1 it takes 1/2 to 0 and 3/2 to 2, a distance of 2 where 1 
 
 Calibration
 -----------
-What is certified is the law that is sampled: the noise is a whole number of steps, the sensitivity is a whole number of
-steps, rounded up, and the cost is computed from these two integers. It never exceeds what was declared.
+What is certified is the distribution that is sampled: the noise is a whole number of steps, the sensitivity is a whole
+number of steps, rounded up, and the cost is computed from these two integers. It never exceeds what was declared.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def check_grid(grid: Any) -> Grid | None:
 
 
 def discrete_laplace_variance(scale: float) -> float:
-    """Variance of the law proportional to `exp(-|k| / scale)`: `2 q / (1 - q)**2` with `q = exp(-1/scale)`.
+    """Variance of the distribution proportional to `exp(-|k| / scale)`: `2 q / (1 - q)**2` with `q = exp(-1/scale)`.
 
     Derived: `1 / (2 sinh(1 / (2 scale))**2)`, which keeps its digits for small and large scales.
 
@@ -204,7 +204,7 @@ def discrete_laplace_variance(scale: float) -> float:
 
 
 def discrete_gaussian_variance(sigma: float) -> float:
-    """Variance of the law proportional to `exp(-k**2 / (2 sigma**2))`; it never exceeds `sigma**2`.
+    """Variance of the distribution proportional to `exp(-k**2 / (2 sigma**2))`; it never exceeds `sigma**2`.
 
     The sum itself for `sigma < 2`; beyond it the difference to `sigma**2` is below 1e-30 of it (Poisson summation gives
     `8 pi**2 sigma**2 exp(-2 pi**2 sigma**2)` to first order), and `sigma**2` is returned.
@@ -283,7 +283,9 @@ class _Sampler(Protocol):
 
 
 class _Law(NamedTuple):
-    """A law of integer noise: its name, the field that holds its parameter, how it is drawn, and its variance."""
+    """A distribution of integer noise: its name, the field that holds its parameter, how it is drawn, and its
+    variance.
+    """
 
     name: str
     parameter: str
@@ -292,7 +294,9 @@ class _Law(NamedTuple):
 
 
 class _GridNoise:
-    """What both laws share: a grid, a sensitivity and a noise parameter in whole steps, and how a value is released."""
+    """What both distributions share: a grid, a sensitivity and a noise parameter in whole steps, and how a value is
+    released.
+    """
 
     _law: ClassVar[_Law]
     grid: Grid
@@ -437,8 +441,8 @@ def laplace_on_grid(
     The index of one coordinate moves by at most `ceil(u)` when the coordinate moves by u steps (module `grid`). Over d
     coordinates `sum ceil(u_i) < sum u_i + d`, so in whole steps at most `ceil(sum u_i) + d - 1`. The scale is that many
     steps over epsilon, rounded up. On the default grid the sensitivity has at least `2048 d` steps and the scale at
-    least 2048, so the two roundings multiply the scale by at most `(1 + 1/2048)**2 < 1.001`. The law is that of Ghosh,
-    Roughgarden and Sundararajan (2009): integer noise of ratio `exp(-1/scale_steps)` on an integer statistic.
+    least 2048, so the two roundings multiply the scale by at most `(1 + 1/2048)**2 < 1.001`. The distribution is that
+    of Ghosh, Roughgarden and Sundararajan (2009): integer noise of ratio `exp(-1/scale_steps)` on an integer statistic.
 
     Examples
     --------

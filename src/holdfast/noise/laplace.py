@@ -49,13 +49,13 @@ def discrete_laplace(
     Notes
     -----
     Let `q = exp(-1/scale)` and G geometric, `P[G = g]` proportional to `q**g`. Then G with probability `1/(1+q)` and
-    `-1 - G` otherwise has the law, without rejection. The digits of G in base 64 are independent, and digit i has
-    weights `exp(-d 64**i / scale)`, so each is one draw from a small table (`table.Table`); the sign shares the table
-    of the lowest digit. The number of words of a single draw does not depend on its value, except with probability
-    below `2**-53`. A new scale costs about 0.2 ms for its tables, which are kept for the last 32 scales.
+    `-1 - G` otherwise has the distribution, without rejection. The digits of G in base 64 are independent, and digit i
+    has weights `exp(-d 64**i / scale)`, so each is one draw from a small table (`table.Table`); the sign shares the
+    table of the lowest digit. The number of words of a single draw does not depend on its value, except with
+    probability below `2**-53`. A new scale costs about 0.2 ms for its tables, which are kept for the last 32 scales.
 
-    In arrays the highest digit stops at `table.VECTOR_CAP`, so that values stay below 2**63; this changes the law by
-    less than `10**-290`.
+    In arrays the highest digit stops at `table.VECTOR_CAP`, so that values stay below 2**63; this changes the
+    distribution by less than `10**-290`.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class _Digits:
     def __init__(self, lowest: Table, more: list[Table], spare: int) -> None:
         self._lowest = lowest
         self._more = list(enumerate(more))
-        self._spare = spare  # bits that the lowest digit takes beside its own: 1 for a sign
+        self._spare = spare  # bits that the lowest digit takes next to its own: 1 for a sign
 
     def draw(self, source: Source) -> int:
         number = self._lowest.draw(source)

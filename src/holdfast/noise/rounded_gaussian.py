@@ -1,8 +1,8 @@
 """The rounded Gaussian: a real normal number, rounded to a grid, exactly.
 
-The discrete Gaussian of `noise.gaussian` is another law. A theorem about continuous Gaussian noise, such as the
-posterior-shift bound or Gaussian differential privacy, covers the *rounded* Gaussian, because rounding is done after
-the release; and rounding moves an answer by at most half a step.
+The discrete Gaussian of `noise.gaussian` is another distribution. A theorem about continuous Gaussian noise, such as
+the posterior-shift bound or Gaussian differential privacy, covers the *rounded* Gaussian, because rounding is done
+after the release; and rounding moves an answer by at most half a step.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def rounded_gaussian(
     """The place on the grid nearest to `mean + sigma Z`, with `Z` a real standard normal number, exactly.
 
     The index i has probability `Phi((i + 1/2 - m)/s) - Phi((i - 1/2 - m)/s)`, `m` and `s` the mean and sigma in steps.
-    So the law is that of the continuous Gaussian mechanism followed by rounding, which is post-processing.
+    So the distribution is that of the continuous Gaussian mechanism followed by rounding, which is post-processing.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class _Real:
 
 @lru_cache(maxsize=1)
 def _blocks() -> Table:
-    """The law of sign and whole part: the code `2 g + s` has weight `exp(-g^2/2)`."""
+    """The distribution of sign and whole part: the code `2 g + s` has weight `exp(-g^2/2)`."""
 
     def weights(precision: int) -> Weights:
         return paired(quadratic_weights(Fraction(0), Fraction(1, 2), precision))

@@ -1,10 +1,11 @@
 """Exact private selection: which candidate is best, without floating point.
 
-Scores are whole numbers, for example counts or indices on a grid; neighbours move each by at most D. Three laws:
+Scores are whole numbers, for example counts or indices on a grid; neighbours move each by at most D.
+Three distributions:
 
 - `exponential_choice`: the exponential mechanism (McSherry and Talwar 2007), probability proportional to
-  `exp(rate * score)`. `2 D rate`-differentially private. It is also the law of the largest score after Gumbel noise; as
-  it is sampled exactly, no Gumbel noise is needed.
+  `exp(rate * score)`. `2 D rate`-differentially private. It is also the distribution of the largest score after Gumbel
+  noise; as it is sampled exactly, no Gumbel noise is needed.
 - `permute_and_flip` (McKenna and Sheldon 2020): the same privacy, and its expected score is never lower.
 - `noisy_max`: the largest score after geometric or discrete Laplace noise.
 """
@@ -155,9 +156,10 @@ def noisy_max(
     The proof of Dwork and Roth 2014, Claim 3.9, on the integers, with ties: a uniform choice among tied candidates is a
     fixed order of preference drawn beforehand, without the data, so let the order be fixed. Fix also the noise of all
     candidates but i. Then i wins exactly if its noise is at least some whole number r. On a neighbour the other scores
-    rise by at most D and that of i falls by at most D, so `r + 2 D` is enough there, and for both laws
-    `P[Z >= r + 2 D] >= exp(-2 D / scale) P[Z >= r]` for every whole r. (For the continuous law, exponential noise gives
-    permute-and-flip, Ding et al. 2021; on the integers the two laws differ by how they treat ties.)
+    rise by at most D and that of i falls by at most D, so `r + 2 D` is enough there, and for both distributions
+    `P[Z >= r + 2 D] >= exp(-2 D / scale) P[Z >= r]` for every whole r. (For the continuous distribution, exponential
+    noise gives permute-and-flip, Ding et al. 2021; on the integers the two distributions differ by how they treat
+    ties.)
 
     Examples
     --------
@@ -194,7 +196,7 @@ def _exponents(scores: Any, rate: Rational) -> tuple[NDArray[Any], int]:
 
 
 def _bucket_table(levels: list[int], counts: list[int]) -> Table:
-    """The law of weights `counts[j] * exp(-levels[j])`, levels rising from 0."""
+    """The distribution of weights `counts[j] * exp(-levels[j])`, levels rising from 0."""
     beyond = [0] * len(counts)
     for j in range(len(counts) - 2, -1, -1):
         beyond[j] = beyond[j + 1] + counts[j + 1]

@@ -1,10 +1,11 @@
 """Exact draws from a distribution with computable probabilities: inversion that reveals only the digits it needs.
 
 Let `C_1 <= C_2 <= ...` be the cumulative probabilities of the outcomes 0, 1, ... and U uniform on [0, 1]. Then the
-number of `C_j <= U` has the law. U is a stream of fair digits, of which 64 are looked at first. They place U in a cell
-of width `2**-64`; if no `C_j` can lie in that cell the outcome is known, whatever the other digits are. Otherwise 64
-more digits are drawn, and so on. So the outcome is that of a real uniform number and exact real probabilities, although
-every number ever computed is an integer. Revealing digits only as needed goes back to Knuth and Yao (1976).
+number of `C_j <= U` has the distribution. U is a stream of fair digits, of which 64 are looked at first. They place U
+in a cell of width `2**-64`; if no `C_j` can lie in that cell the outcome is known, whatever the other digits are.
+Otherwise 64 more digits are drawn, and so on. So the outcome is that of a real uniform number and exact real
+probabilities, although every number ever computed is an integer. Revealing digits only as needed goes back to Knuth and
+Yao (1976).
 
 Each table entry `a_j` satisfies `a_j <= 2**bits * C_j < a_j + 2`. A word below `a_j` is below `C_j`, a word of at least
 `a_j + 2` is above it, and the two words between are the open cells. At 64 digits a table of 300 entries leaves a draw
@@ -91,7 +92,7 @@ def exp_lower(x: Fraction, precision: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The first weights of a law on 0, 1, 2, ... in fixed point, and a bound on the rest.
+    """The first weights of a distribution on 0, 1, 2, ... in fixed point, and a bound on the rest.
 
     Attributes
     ----------
@@ -118,7 +119,7 @@ def quadratic_weights(linear: Fraction, square: Fraction, precision: int, count:
     precision : int
         Number of binary places.
     count : int or None
-        How many weights the law has; None for all g, listed until the tail is negligible.
+        How many weights the distribution has; None for all g, listed until the tail is negligible.
 
     Notes
     -----
@@ -151,17 +152,18 @@ _GUARD = 64
 _OPEN = np.uint16(0xFFFF)
 _LOOKUP_FROM = 2048
 VECTOR_CAP = 1 << 13
-"""Outcomes of vector draws stop here. The laws of this package get there with probability below 10**-290: the slowest
-is discrete Laplace of scale 6, whose outcome 2**13 stands for the integer 2**12, and exp(-2**12 / 6) < 10**-296."""
+"""Outcomes of vector draws stop here. The distributions of this package get there with probability below 10**-290: the
+slowest is discrete Laplace of scale 6, whose outcome 2**13 stands for the integer 2**12, and exp(-2**12 / 6) <
+10**-296."""
 
 
 class Table:
-    """A law on 0, 1, 2, ... given by its weights to any precision.
+    """A distribution on 0, 1, 2, ... given by its weights to any precision.
 
     Parameters
     ----------
     weights : callable
-        Maps a precision to the law's `Weights`; the weights need not sum to 1.
+        Maps a precision to the distribution's `Weights`; the weights need not sum to 1.
     width : int
         Digits per word of the source: 64, except in tests that enumerate every word.
 
@@ -192,7 +194,7 @@ class Table:
     def thresholds(self, bits: int) -> list[int]:
         """The table at `bits` digits: integers `a_j` with `a_j <= 2**bits * C_j < a_j + 2`, not falling.
 
-        The list ends with the law, or where all later cells are open anyway.
+        The list ends with the distribution, or where all later cells are open anyway.
 
         Notes
         -----
@@ -275,7 +277,7 @@ class Table:
 
 
 def coin(success: Callable[[int], tuple[int, int]], *, width: int = WORD_BITS) -> Table:
-    """The law of a coin whose probability of outcome 1 is known to any precision.
+    """The distribution of a coin whose probability of outcome 1 is known to any precision.
 
     Parameters
     ----------
@@ -293,7 +295,7 @@ def coin(success: Callable[[int], tuple[int, int]], *, width: int = WORD_BITS) -
 
 
 def odds(weight: Callable[[int], tuple[int, int]], *, width: int = WORD_BITS) -> Table:
-    """The law of a coin whose outcomes 0 and 1 have weights 1 and w, with w known to any precision.
+    """The distribution of a coin whose outcomes 0 and 1 have weights 1 and w, with w known to any precision.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ from holdfast.errors import LedgerConflict, LedgerUnavailable
 from holdfast.guard.ledger.sql import Migrations, SQLStore, give_up, twice
 
 # --- Tables -----------------------------------------------------------------------------------------------------------
-# The server's own tables, beside the ledger's in the same database. Alembic makes them; a test keeps the two alike.
+# The server's own tables, next to the ledger's in the same database. Alembic makes them; a test keeps the two alike.
 
 METADATA = MetaData()
 
@@ -232,7 +232,7 @@ class Records:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """A database that fails is a ledger out of reach: the records are beside it."""
+    """A database that fails is a ledger out of reach: the records are next to it."""
     try:
         yield
     except SQLAlchemyError as error:

@@ -43,7 +43,7 @@ def first_token(settings: Settings, *, another: bool = False) -> str | None:
 
 
 def require_free(settings: Settings) -> None:
-    """Say that the server cannot listen where it shall, before a token is made that would be shown for nothing."""
+    """Say that the server cannot listen where it will, before a token is made that would be shown for nothing."""
     try:
         found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, place = found[0]

@@ -80,7 +80,7 @@ class Coalescer(Generic[I, O]):
     """Coalesces concurrent calls: those that come while others are at work are done together by the next group.
 
     A call that meets nobody at work is done at once. Others wait until a place is free and are then done together, in
-    order, up to `most` at once. At most `at_once` groups are at work, and a group begins beside others only when none
+    order, up to `most` at once. At most `at_once` groups are at work, and a group begins next to others only when none
     of them began less than `head_start` seconds ago. A call that is given up before its turn is not done at all, and a
     group is given up when nobody waits for any of its calls.
     `when_idle` is called whenever the last of them has ended.
@@ -158,11 +158,11 @@ class Coalescer(Generic[I, O]):
             found = await self._work([item for item, _ in group])
         except Exception as error:
             found = [error] * len(group)
-        except BaseException:  # the server ends: nobody shall wait for what will not come
+        except BaseException:  # the server ends: nobody will wait for what will not come
             for _, future in group:
                 future.cancel()
             raise
-        if len(found) != len(group):  # nobody shall wait for an outcome that was left out, or take another's
+        if len(found) != len(group):  # nobody will wait for an outcome that was left out, or take another's
             found = [RuntimeError(f"{len(group)} calls have {len(found)} outcomes")] * len(group)
         for (_, future), one in zip(group, found, strict=True):
             if future.done():

@@ -28,7 +28,7 @@ def pool(workers: int, prepare: Callable[..., None] | None = None, *given: Any) 
     """Fresh interpreters to hand work to; `prepare(*given)` runs first in each.
 
     Whatever was not begun when the block is left is dropped; when it is left by an error or an interruption, what was
-    begun is ended too. A worker whose parent is gone, killed for instance, ends instead of waiting for work for ever.
+    begun is ended too. A worker whose parent is gone, killed for instance, ends instead of waiting for work forever.
     """
     others = set(active_children())
     # Fresh interpreters: a fork would copy locks that other threads hold.

@@ -1,6 +1,6 @@
-"""Many analyses of fresh samples by one analyst against one answerer: coverage, errors, and a plot of them.
+"""Many analyses of fresh samples by one analyst against one method: coverage, errors, and a plot of them.
 
-Run i of a simulation draws the same rows for every answerer, so that two answerers differ by their answers alone.
+Run i of a simulation draws the same rows for every method, so that two methods differ by their answers alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PARTS = 20
 class Simulated:
     """What a number of runs amount to.
 
-    `covered` counts the runs in which every interval held its truth; `claimed` is 0 when the answerer claims none, and
+    `covered` counts the runs in which every interval held its truth; `claimed` is 0 when the method claims none, and
     then coverage is None. `coverage_low` and `coverage_high` are Clopper and Pearson's limits, one-sided each at 95%.
     `worst` and `largest` are the mean and the largest, over runs, of the worst error of a run. `used` is the largest
     share of an interval that any error used, measured on the error's side: above 1 exactly when an interval missed.
@@ -125,20 +125,20 @@ def simulate(
     progress: Callable[[float], None] = lambda share: None,
     workers: int = 1,
 ) -> Simulated:
-    """Let one analyst loose on one answerer, `runs` times, each time on a fresh sample.
+    """Let one analyst loose on one method, `runs` times, each time on a fresh sample.
 
     Parameters
     ----------
     analyse : callable
         `analyse(answerer, design, rng)` is one whole analysis; those of the library are in `analysts.ANALYSTS`.
     make : callable
-        `make(design, source)` builds a fresh answerer; those of the library are in `answerers.answerers()`.
+        `make(design, source)` builds a fresh method; those of the library are in `answerers.answerers()`.
     design : Design
         Rows, questions, failures and confidence.
     runs : int
         How many analyses.
     seed : int
-        Where the simulation starts. Run i sees the same rows whichever answerer is asked.
+        Where the simulation starts. Run i sees the same rows whichever method is asked.
     name, certified
         What the result is called, and whether a theorem backs the intervals.
     look : callable, optional
@@ -230,9 +230,9 @@ CERTIFIED, NOT = "certified", "not certified"
 
 
 def chart(found: Sequence[Simulated], title: str) -> Any:
-    """A bar an answerer: the largest share of an interval that any error used, where 1 is the interval's end.
+    """A bar a method: the largest share of an interval that any error used, where 1 is the interval's end.
 
-    The half-width stands beside it, because a wide interval is easily kept. Without intervals there is no bar.
+    The half-width stands next to it, because a wide interval is easily kept. Without intervals there is no bar.
     """
     import altair as alt
 

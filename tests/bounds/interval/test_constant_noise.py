@@ -1,4 +1,5 @@
-"""Theorem A: its constants in thirty digits, its one-step inequality, and the exact law of a repeated question."""
+"""Theorem A: its constants in thirty digits, its one-step inequality, and the exact distribution of a repeated
+question."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from holdfast.errors import InvalidParameter
 
 
 def _distance(sigma: float) -> float:
-    """Exact total variation between the two laws on the whole numbers."""
+    """Exact total variation between the two distributions on the whole numbers."""
     reach = int(14 * sigma) + 10
     x = np.arange(-reach, reach + 1)
     discrete = np.exp(-0.5 * (x / sigma) ** 2)

@@ -28,7 +28,7 @@ USUAL: dict[str, Any] = {
 WHOLES = [0, 1, 10**18, 10**300]
 REALS = [0.0, 5e-324, 1e-300, 1e-100, 1e-9, 1 - 2**-53, 1.0, 1.7e308, math.inf, math.nan]
 LISTS = [[1e-300] * 4, [1e300, 1.0, 0.5, 1.0], [0.1, 4.0, 0.3, 100.0]]
-MOST_SECONDS = 40.0  # of processor time; the slowest planner takes three, a hang takes for ever
+MOST_SECONDS = 40.0  # of processor time; the slowest planner takes three, a hang takes forever
 
 
 def _values(parameter: Parameter) -> list[Any]:

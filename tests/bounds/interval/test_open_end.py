@@ -59,7 +59,7 @@ def test_widths_rise_with_the_question_and_fall_with_rows_and_beta() -> None:
     assert open_plan(4000, 0.05, 100).half_width(50) < widths[49]
     assert open_plan(1000, 0.2, 100).half_width(50) < widths[49]
     assert sign_comparison_open(1000, 50, 0.05, 100).value == widths[49]
-    # what an open end costs beside a number fixed in advance
+    # what an open end costs next to a number fixed in advance
     assert 1 < open_plan(1000, 0.05, 100).half_width(100) / signs.sign_plan(1000, 100, 0.05).half_width < 1.6
 
 

@@ -1,7 +1,8 @@
 """Theorem A on cases small enough to compute: an adaptive analyst who plays the best second question, by quadrature.
 
 Rows are coins of known bias. The first question is "the row"; the second is any multiple of it, chosen for each first
-answer so that the probability of a violation is largest. The law of the number of ones given the first answer is exact.
+answer so that the probability of a violation is largest. The distribution of the number of ones given the first answer
+is exact.
 """
 
 from __future__ import annotations
@@ -176,7 +177,8 @@ def test_forward_and_inverse_of_best_agree(k: int, beta: float, tau: float) -> N
 
 
 def _choices(rng: np.random.Generator, rows: np.ndarray[Any, Any], candidates: int, epsilon: float) -> Any:
-    """The law of a choice for every sample: among means, or statistics of sensitivity 1/n that are not means."""
+    """The distribution of a choice for every sample: among means, or statistics of sensitivity 1/n that are not
+    means."""
     n = rows.shape[1]
     if rng.random() < 0.5:
         losses = rng.integers(0, 2, (candidates, 2))[:, rows].mean(axis=2).T

@@ -19,8 +19,9 @@ from holdfast.errors import InvalidParameter
 def _worst_excess(factor: float, count: int) -> float:
     """The largest (left - right)/scale of the comparison after one answer, the charge multiplied by `factor`.
 
-    A row has law D and posterior pi, `Y = 2 - 2 sum sqrt(D pi)`. After one more answer `f + s Z` the new Y must be
-    below `sinh(sqrt(g) |x + sqrt(a v) Z|)^2/g`, `sinh(sqrt(g) x)^2/g` the old one, in the increasing convex order.
+    A row has distribution D and posterior pi, `Y = 2 - 2 sum sqrt(D pi)`. After one more answer `f + s Z` the new Y
+    must be below `sinh(sqrt(g) |x + sqrt(a v) Z|)^2/g`, `sinh(sqrt(g) x)^2/g` the old one, in the increasing convex
+    order.
     """
     rng = np.random.default_rng(5)
     z = np.linspace(-9, 9, 1801)

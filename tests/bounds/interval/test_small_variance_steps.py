@@ -61,7 +61,8 @@ def _after(law: Array, posterior: Array, f: Array, scale: float, u: Callable[[Ar
 
 
 def _worst(seed: int, plans: int, charged: float) -> float:
-    """The largest relative rise of `u` over random plans, laws, posteriors and questions that pay `charged`."""
+    """The largest relative rise of `u` over random plans, distributions, posteriors and questions that pay
+    `charged`."""
     rng = np.random.default_rng(seed)
     worst = -np.inf
     for _ in range(plans):

@@ -15,7 +15,7 @@ from holdfast.errors import InvalidParameter
 
 
 def counts(chances: np.ndarray) -> np.ndarray:
-    """The law of the number of ones among independent labels that are not alike, exactly by convolution."""
+    """The distribution of the number of ones among independent labels that are not alike, exactly by convolution."""
     law = np.array([1.0])
     for chance in chances:
         law = np.convolve(law, [1 - chance, chance])
@@ -128,7 +128,7 @@ def test_auc_with_a_quarter_of_its_width_misses() -> None:
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.integers(0, 12), st.integers(0, 12), st.lists(st.floats(0, 1), min_size=24, max_size=24), st.floats(-6, -0.8))
 def test_f1_of_known_predictions_holds(predicted: int, rest: int, chances: list[float], log_share: float) -> None:
-    """An exact oracle: hits and misses are independent, with laws found by convolution."""
+    """An exact oracle: hits and misses are independent, with distributions found by convolution."""
     if predicted + rest == 0:
         return
     first, second = np.array(chances[:predicted]), np.array(chances[12 : 12 + rest])

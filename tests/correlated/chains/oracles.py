@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 def joint(steps: Sequence[Array], start: Array) -> Array:
-    """The law of all records, one axis a record."""
+    """The distribution of all records, one axis a record."""
     table = np.asarray(start, dtype=float)
     for step in steps:
         table = table[..., None] * step

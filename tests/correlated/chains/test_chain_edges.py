@@ -1,4 +1,5 @@
-"""Where chains are easiest to get wrong: supports that shrink, laws that settle late, quilts longer on one side."""
+"""Where chains are easiest to get wrong: supports that shrink, distributions that settle late, quilts longer on one
+side."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ def test_terms_hold_for_every_record(matrix: np.ndarray, start: np.ndarray, n: i
 
 
 def test_a_record_just_after_the_law_has_settled_may_be_the_worst() -> None:
-    """The law of record 1 is the long-run law already, but what record 0 was is still written all over it."""
+    """The distribution of record 1 is the long-run distribution already, but what record 0 was is still written all
+    over it."""
     chain = MarkovChain(LEFT_AT_ONCE, 1000, RARE)
     assert chain.tables.settled.since == 1
     by_record = [chain.best_quilt(record, 10.0).epsilon_dp(10.0) for record in range(6)]

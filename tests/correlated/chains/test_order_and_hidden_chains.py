@@ -30,7 +30,7 @@ def random_order_chain(rng, order, n, states=2, start=None):
 
 
 def hidden_law(step, emission, start, n):
-    """Joint law of readings first, then hidden states."""
+    """Joint distribution of readings first, then hidden states."""
     hidden, seen = emission.shape
     law = np.zeros((seen,) * n + (hidden,) * n)
     for h in itertools.product(range(hidden), repeat=n):

@@ -158,5 +158,5 @@ def test_a_plan_does_not_take_a_short_chain_for_blocks() -> None:
     # bounds that do not look at the ends, but for the size: a quilt as large as the chain is not whole
     short = run_terms(IntervalChain(meter, meter, 9))
     assert max(one.size for one in short) < 9
-    # a law that never settles is known for its own length only
+    # a distribution that never settles is known for its own length only
     assert run_terms(MarkovChain([[0, 1], [1, 0]], 50, [1.0, 0.0])) == ()

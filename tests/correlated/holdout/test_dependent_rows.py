@@ -1,4 +1,4 @@
-"""Declared dependence: the vectors of 3.9, and widths against the exact law of sums on small chains."""
+"""Declared dependence: the vectors of 3.9, and widths against the exact distribution of sums on small chains."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ def test_vectors() -> None:
     assert STATIONARY not in after.routes, "its start ratio needs the last training row"
 
 
-# Exact laws -----------------------------------------------------------------------------------------------------------
+# Exact distributions
+# -----------------------------------------------------------------------------------------------------------
 
 
 def law_of_sum(matrix: np.ndarray, start: np.ndarray, picks: np.ndarray) -> np.ndarray:
-    """The law of `sum_i picks[i, X_i]` for 0/1 picks, by dynamic programming."""
+    """The distribution of `sum_i picks[i, X_i]` for 0/1 picks, by dynamic programming."""
     n, k = picks.shape
     joint = np.zeros((n + 1, k))
     state = start
@@ -78,8 +79,8 @@ def random_chain(rng: np.random.Generator, k: int) -> np.ndarray:
 
 
 def test_widths_against_exact_laws() -> None:
-    """No share is exceeded on 150 random chains, from the stationary law and given an earlier row; n in the place of
-    the effective size is exceeded often (power)."""
+    """No share is exceeded on 150 random chains, from the stationary distribution and given an earlier row; n in the
+    place of the effective size is exceeded often (power)."""
     rng = np.random.default_rng(6)
     bad = naive = 0
     for _ in range(150):
@@ -102,7 +103,7 @@ def test_widths_against_exact_laws() -> None:
 
 
 def test_groups_against_exact_laws() -> None:
-    """Independent groups of chains: the exact law of the whole sum, by convolution."""
+    """Independent groups of chains: the exact distribution of the whole sum, by convolution."""
     rng = np.random.default_rng(7)
     bad = 0
     for _ in range(30):

@@ -31,7 +31,7 @@ def random_tables(rng, parents, states=2, zeros=False):
 
 
 def joint_of(parents, tables):
-    """The joint law as a dictionary of databases."""
+    """The joint distribution as a dictionary of databases."""
     sizes = [np.shape(tables[f"x{node}"][1])[-1] for node in range(len(parents))]
     law = np.zeros(sizes)
     for x in itertools.product(*(range(k) for k in sizes)):

@@ -1,4 +1,4 @@
-"""Ising models: what is refused at the door, what stands beside a quilt, and the price under the other notion."""
+"""Ising models: what is refused at the door, what stands next to a quilt, and the price under the other notion."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_ranks_of_a_secret_number_of_rows_are_not_remembered() -> None:
 
 @pytest.mark.parametrize("q", [0.1, 0.5, 0.95])
 def test_values_on_the_ends_of_the_claim_count_as_inside(q: float) -> None:
-    """Every value is the guess: the narrowest claim passes, and one that ends beside it fails."""
+    """Every value is the guess: the narrowest claim passes, and one that ends next to it fails."""
     values = np.full(1000, 7.0)
     for guess, tolerance, passes in ((7.0, 1e-9, True), (8.0, 1.0, True), (8.0, 0.999, False), (6.0, 0.999, False)):
         bound = Quantile("x", q, 0, 10, guess, tolerance).bind(SCHEMA, 1000, Policy())

@@ -39,7 +39,8 @@ def test_the_sign_test_is_that_of_scipy(wins, losses):
 
 
 def test_the_sign_test_holds_its_level_exactly():
-    """Given how many rows differ, wins are binomial with at most 1/2: the law of the test in rational numbers."""
+    """Given how many rows differ, wins are binomial with at most 1/2: the distribution of the test in rational
+    numbers."""
     for differ in (1, 5, 12, 30):
         law = [Fraction(math.comb(differ, k), 2**differ) for k in range(differ + 1)]
         for level in (0.3, 0.05, 0.004):

@@ -1,4 +1,4 @@
-"""Every answerer of many means on one plan, and one question of whatever kind."""
+"""Every method of many means on one plan, and one question of whatever kind."""
 
 from __future__ import annotations
 

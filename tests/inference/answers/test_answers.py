@@ -67,7 +67,7 @@ def test_the_attack_refutes_plain_means() -> None:
 
 
 def test_the_attack_refutes_a_third_of_the_interval() -> None:
-    """Power against a wrong width: the same answerer with an interval a third as long."""
+    """Power against a wrong width: the same method with an interval a third as long."""
 
     class Narrow(GaussianAnswers):
         kind = ""

@@ -1,4 +1,4 @@
-"""Wrong input to answerers and questions beyond their plan spend nothing."""
+"""Wrong input to methods and questions beyond their plan spend nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States of answerers: they round-trip, and wrong ones are refused."""
+"""States of methods: they round-trip, and wrong ones are refused."""
 
 from __future__ import annotations
 

@@ -241,7 +241,8 @@ def test_an_error_shows_no_count() -> None:
 
 
 def test_the_p_value_is_that_of_the_worst_point_of_the_fractions_cell() -> None:
-    """At a large epsilon the law is all but uniform on one cell: half a cell beyond its last middle p doubles."""
+    """At a large epsilon the distribution is all but uniform on one cell: half a cell beyond its last middle p
+    doubles."""
     last = NoisyCount(1, 0.5 - 2.0**-53, 1, Tulap(100))
     assert noisy_p_value(last, 0.5, "greater") >= 0.5 * 2.0**-52
 

@@ -37,7 +37,7 @@ LAWS = [discrete_laplace(1), discrete_laplace(0.1), discrete_gaussian(0.5), disc
 
 
 def exact_tail(n: int, p: float, law: NoiseLaw, x: int) -> float:
-    """`P(Binomial(n, p) + noise >= x)` by summing the exact laws."""
+    """`P(Binomial(n, p) + noise >= x)` by summing the exact distributions."""
     scale = float(law.scale)
     reach = math.ceil(60 * scale)
     steps = np.arange(-reach, reach + 1)

@@ -1,4 +1,4 @@
-"""Level and power: exact enumeration where it is possible, simulation where it is not, and the classical test beside.
+"""Level and power: exact enumeration where it is possible, simulation where it is not, and the classical test next to.
 
 Every simulation has a fixed seed; its limits allow an error rate below 1e-6 for the whole test function.
 """

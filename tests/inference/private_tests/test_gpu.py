@@ -1,4 +1,4 @@
-"""The GPU engine has the law of the NumPy one. Runs on PyTorch's CPU device, and on a GPU where there is one.
+"""The GPU engine has the distribution of the NumPy one. Runs on PyTorch's CPU device, and on a GPU where there is one.
 
 Collected only where PyTorch is installed. Two p-values of one table at m replicates each differ by more than the limit
 used with probability below 1e-7, so fewer than 1e-6 over the tables of a test.
@@ -43,7 +43,7 @@ def _gap(noisy: np.ndarray, n: int, noise: NoiseLaw, used: NoiseLaw, device: str
     [
         ((2, 2), 2_000, gaussian(0.00125), gaussian(0.0011)),
         ((2, 2), 1_500, gaussian(0.0001), gaussian(0.00008)),  # one table in some is inconclusive
-        ((3, 4), 5_000, laplace(0.1), gaussian(0.00125)),  # the same variance, another law
+        ((3, 4), 5_000, laplace(0.1), gaussian(0.00125)),  # the same variance, another distribution
     ],
 )
 def test_one_law_on_both(shape: tuple[int, int], n: int, noise: NoiseLaw, wrong: NoiseLaw, device: str) -> None:

@@ -95,7 +95,8 @@ def test_the_tail_of_a_shifted_law_far_below_zero_is_the_normal_one() -> None:
 
 
 def test_level_holds_and_ignoring_the_noise_does_not() -> None:
-    """Balanced 3 by 2, n = 1,000, rho = .05, 40,000 runs of the continuous law, 5.2 standard errors: below 1e-6."""
+    """Balanced 3 by 2, n = 1,000, rho = .05, 40,000 runs of the continuous distribution, 5.2 standard errors: below
+    1e-6."""
     rng, trials = np.random.default_rng(3), 40_000
     law = np.full(3, 1 / 3)
     a, b = rng.multinomial(500, law, trials), rng.multinomial(500, law, trials)

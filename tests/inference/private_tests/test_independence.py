@@ -256,7 +256,7 @@ def test_one_test_and_a_batch_agree() -> None:
             assert one.inconclusive == (not batch.conclusive[i])
             if not one.inconclusive:
                 assert one.p_value == pytest.approx(batch.p_value[i], rel=1e-8)
-    # Bootstrap p-values: the same law, so means of many agree; m = 999 has s.d. at most .016 in one.
+    # Bootstrap p-values: the same distribution, so means of many agree; m = 999 has s.d. at most .016 in one.
     for method in ("monte-carlo", "monte-carlo-projected"):
         batch = pt.independence_batch(noisy[:6], 2000, law, method=method, rng=rng)  # type: ignore[arg-type]
         for i in np.flatnonzero(batch.conclusive[:6]).tolist():

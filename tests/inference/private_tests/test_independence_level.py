@@ -1,4 +1,4 @@
-"""Level and power of the tests of composite nulls, with the rules that lose the level failing beside them.
+"""Level and power of the tests of composite nulls, with the rules that lose the level failing next to them.
 
 Every simulation has a fixed seed; limits allow an error rate below 1e-6 for each test function.
 """
@@ -99,7 +99,7 @@ def test_inconclusive_resamples_are_drawn_again_never_ranked_as_minus_infinity(
     method: Any, shape: int, n: int, law: pt.NoiseLaw, worst: float
 ) -> None:
     """Review: .134 and .090 when they rank below everything; .053 with redraw. Limits at 5.6 standard errors, beyond
-    which the binomial law of 700 runs has 2e-7 and that of 6,000 less."""
+    which the binomial distribution of 700 runs has 2e-7 and that of 6,000 less."""
     trials, rng = (700, np.random.default_rng(4)) if shape == 4 else (6000, np.random.default_rng(5))
     p = np.full((4, 4), 1 / 16) if shape == 4 else margins(0.9, 0.9)
     noisy = pt.simulate_tables(n, p, law, trials, rng)

@@ -1,4 +1,4 @@
-"""The noise: exact cost, true variance, the same law in releases and in resamples."""
+"""The noise: exact cost, true variance, the same distribution in releases and in resamples."""
 
 from __future__ import annotations
 

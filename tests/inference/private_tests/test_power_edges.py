@@ -1,4 +1,4 @@
-"""Power where a law has no spread left: the statistic is one number, and the test finds it or does not."""
+"""Power where a distribution has no spread left: the statistic is one number, and the test finds it or does not."""
 
 from __future__ import annotations
 

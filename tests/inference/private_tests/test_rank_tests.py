@@ -108,7 +108,8 @@ def test_statistics_are_those_of_scipy() -> None:
      (lambda o: absolute_statistic(o, np.array([2, 1, 2])), 5)],
 )  # fmt: skip
 def test_null_copies_have_the_law_of_all_arrangements(statistic: Any, n: int) -> None:
-    """Against the exact law over n! arrangements: 60,000 draws, each frequency within 5.2 standard errors (1e-6)."""
+    """Against the exact distribution over n! arrangements: 60,000 draws, each frequency within 5.2 standard errors
+    (1e-6)."""
     exact = np.array([int(statistic(np.array(order))) for order in itertools.permutations(range(1, n + 1))])
     drawn = shuffled(statistic, n, np.random.default_rng(2))(60_000)
     assert set(drawn) <= set(exact)

@@ -173,12 +173,13 @@ def test_records_of_different_lengths_make_no_error_that_speaks_of_them() -> Non
     assert json.dumps(plan_groups(60, epsilon=1).to_dict(), allow_nan=False)
 
 
-@pytest.mark.parametrize("exact", ["MCGOF", "given law"])
+@pytest.mark.parametrize("exact", ["MCGOF", "given distribution"])
 def test_replicates_of_an_exact_test_have_the_law_of_the_release(exact: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No simulation would notice the grid of continuous noise, but the proof does: only `resample` has its law."""
+    """No simulation would notice the grid of continuous noise, but the proof does: only `resample` has its
+    distribution."""
 
     def ideal(self: Any, rng: Any, shape: Any) -> Any:
-        raise AssertionError("the ideal continuous law is not the released one")
+        raise AssertionError("the ideal continuous distribution is not the released one")
 
     monkeypatch.setattr(pt.NoiseLaw, "sample", ideal)
     law = pt.gaussian(0.01)

@@ -1,4 +1,5 @@
-"""The Tulap law: its cdf, its exact sampler, its privacy; each check also fails a law that is wrong on purpose."""
+"""The Tulap distribution: its cdf, its exact sampler, its privacy; each check also fails a distribution that is wrong
+on purpose."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_a_batch_has_the_statistics_of_its_tables(shape: tuple[int, int]) -> Non
     assert np.isnan(many[:3]).all()
     assert not np.isnan(many).all()
     np.testing.assert_allclose(many, one, rtol=1e-12, atol=1e-12)
-    # the same table has the same statistic to the last bit, whatever lies beside it: ties count in a p-value
+    # the same table has the same statistic to the last bit, whatever lies next to it: ties count in a p-value
     pairs = np.array([independence_statistic(np.stack([table, table]), n)[0] for table in tables])
     np.testing.assert_array_equal(many, pairs)
     for wrong in (tables[:, :1], tables[:, :, :1]):

@@ -15,7 +15,7 @@ _TIE = 1e-9  # losses are sums of rounded steps; a billionth of a step is no ste
 
 @dataclass(frozen=True)
 class Repeat:
-    """Plays one mechanism on the same two records for ever."""
+    """Plays one mechanism on the same two records forever."""
 
     mechanism: Mechanism
     neighbours: tuple[int, int] = (0, 1)

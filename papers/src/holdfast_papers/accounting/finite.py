@@ -1,7 +1,8 @@
-"""Private mechanisms with finitely many outputs: their laws, how private they are, and randomised response behind each.
+"""Private mechanisms with finitely many outputs: their distributions, how private they are, and randomised response
+behind each.
 
-With finite laws nothing has to be believed: the games check that a mechanism is as private as it says, losses are
-exact, and a whole game can be enumerated.
+With finite distributions nothing has to be believed: the games check that a mechanism is as private as it says, losses
+are exact, and a whole game can be enumerated.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Mechanism(Protocol):
         """The failure probability; 0 for pure privacy."""
 
     def law(self, record: Hashable) -> Law:
-        """The law of the output on this record."""
+        """The distribution of the output on this record."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class RandomizedResponse:
         arguments.probability("delta", self.delta, zero=True)
 
     def law(self, record: Hashable) -> Law:
-        """The law of the output on bit 0 or 1."""
+        """The distribution of the output on bit 0 or 1."""
         if record not in (0, 1):
             raise InvalidParameter("record must be the bit 0 or 1")
         likely = 1 / (1 + math.exp(-self.epsilon))
@@ -68,7 +69,7 @@ class RandomizedResponse:
 
 @dataclass(frozen=True)
 class Tabled:
-    """A mechanism given by the law of its output on each record.
+    """A mechanism given by the distribution of its output on each record.
 
     Examples
     --------
@@ -89,14 +90,15 @@ class Tabled:
                 raise InvalidParameter("laws must hold probabilities that sum to 1")
 
     def law(self, record: Hashable) -> Law:
-        """The law of the output on this record."""
+        """The distribution of the output on this record."""
         if record not in self.laws:
-            raise InvalidParameter("record must be one that the mechanism has a law for")
+            raise InvalidParameter("record must be one that the mechanism has a distribution for")
         return np.array(self.laws[record])
 
 
 def spent_delta(p: Law, q: Law, epsilon: float) -> float:
-    """The least `delta` at which two laws are `(epsilon, delta)`-indistinguishable: the larger hockey-stick divergence.
+    """The least `delta` at which two distributions are `(epsilon, delta)`-indistinguishable: the larger hockey-stick
+    divergence.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def spent_delta(p: Law, q: Law, epsilon: float) -> float:
 
 
 def loss(p: Law, q: Law, output: int) -> float:
-    """The privacy loss of an output in nats: `ln p/q`, infinite where only one law allows it.
+    """The privacy loss of an output in nats: `ln p/q`, infinite where only one distribution allows it.
 
     Examples
     --------
@@ -120,16 +122,19 @@ def loss(p: Law, q: Law, output: int) -> float:
 
 
 def behind(p: Law, q: Law, epsilon: float, delta: float) -> NDArray[np.float64]:
-    """Row `s` is the law of the output given that randomised response said `s`: a simulation of the pair `p`, `q`.
+    """Row `s` is the distribution of the output given that randomised response said `s`: a simulation of the pair `p`,
+    `q`.
 
-    Randomised response on bit 0, then this channel, has law `p`; on bit 1 law `q`. That such a channel exists for every
-    `(epsilon, delta)`-indistinguishable pair is Theorem 5.2.2 of the thesis (Kairouz, Oh and Viswanath).
+    Randomised response on bit 0, then this channel, has distribution `p`; on bit 1 distribution `q`. That such a
+    channel exists for every `(epsilon, delta)`-indistinguishable pair is Theorem 5.2.2 of the thesis (Kairouz, Oh and
+    Viswanath).
 
     The construction is ours. Take off `p` what exceeds `e^epsilon q`, and the same from `q`: at most `delta` each, and
     what is left has ratios within `e^epsilon`. Bring the heavier remainder to the mass of the lighter one by moving it
     towards `e^-epsilon` times the lighter, which keeps the ratios; scale both to mass `1 - delta`. The parts `p' , q'`
-    are then mixtures of two laws with weights `e^epsilon : 1` and `1 : e^epsilon`, namely of the laws proportional to
-    `e^epsilon p' - q'` and `e^epsilon q' - p'`. What was taken off is said by the two revealing symbols.
+    are then mixtures of two distributions with weights `e^epsilon : 1` and `1 : e^epsilon`, namely of the distributions
+    proportional to `e^epsilon p' - q'` and `e^epsilon q' - p'`. What was taken off is said by the two revealing
+    symbols.
 
     Examples
     --------
@@ -140,7 +145,7 @@ def behind(p: Law, q: Law, epsilon: float, delta: float) -> NDArray[np.float64]:
     (True, True)
     """
     if spent_delta(p, q, epsilon) > delta + _SLACK:
-        raise InvalidParameter("the two laws must be as close as epsilon and delta say")
+        raise InvalidParameter("the two distributions must be as close as epsilon and delta say")
     factor = math.exp(epsilon)
     core_p, core_q = np.minimum(p, factor * q), np.minimum(q, factor * p)
     if core_p.sum() > core_q.sum():
@@ -162,8 +167,8 @@ def _lowered(heavy: Law, floor: Law, target: float) -> Law:
 
 
 def _normal(weights: Law, otherwise: Law) -> Law:
-    """Weights as a law. No weight is left for a symbol that never occurs, where any law will do, and for the middle
-    symbols at epsilon 0, where the two cores coincide and are the law.
+    """Weights as a distribution. No weight is left for a symbol that never occurs, where any distribution will do, and
+    for the middle symbols at epsilon 0, where the two cores coincide and are the distribution.
     """
     weights = np.maximum(weights, 0)
     total = float(weights.sum())

@@ -59,7 +59,7 @@ class View:
 class Adversary(Protocol):
     """Chooses the next move from everything seen so far; None stops the game.
 
-    In the thesis an adversary stops by asking with `epsilon = delta = 0` for ever; that is the same game.
+    In the thesis an adversary stops by asking with `epsilon = delta = 0` forever; that is the same game.
     """
 
     def move(self, history: Sequence[Round]) -> Move | None:
@@ -141,8 +141,8 @@ def filtered(adversary: Adversary, rounds: int, bit: int, gate: Gate, rng: np.ra
 def simulated(adversary: Adversary, rounds: int, bit: int, rng: np.random.Generator) -> View:
     """`SimulatedComp`, Algorithm 5: each mechanism is replaced by randomised response and a channel that knows no bit.
 
-    The adversary sees the channel's outputs, whose law is that of `AdaptParamComp`. The loss that is kept is that of
-    the randomised-response symbols, which say at least as much.
+    The adversary sees the channel's outputs, whose distribution is that of `AdaptParamComp`. The loss that is kept is
+    that of the randomised-response symbols, which say at least as much.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Crossing:
 
 
 def crossing_probability(epsilon: float, thresholds: Thresholds, *, two_sided: bool = False) -> Crossing:
-    """Exact probability that the walk ever reaches its thresholds, by running the law forward and absorbing.
+    """Exact probability that the walk ever reaches its thresholds, by running the distribution forward and absorbing.
 
     With `two_sided` a loss below minus the reading counts too, as in the definition of an odometer. States with mass
     below 1e-18 are dropped and counted into `error`. Time is of order `rounds * sqrt(rounds)`: a second for 100,000.

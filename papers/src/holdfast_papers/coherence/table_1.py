@@ -1,4 +1,4 @@
-"""Table 1 of the demographic-coherence paper, with the largest epsilons beside the printed ones."""
+"""Table 1 of the demographic-coherence paper, with the largest epsilons next to the printed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`zhao-counterexamples`: what is printed for correlated records, beside what is true and what we ship. No sampling."""
+"""`zhao-counterexamples`: what is printed for correlated records, next to what is true and what we ship. No
+sampling.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ def _table(name: str, title: str, rows: list[dict[str, Any]]) -> Table:
 
 
 def _theorem_1() -> tuple[Table, list[Check]]:
-    """Copies of one coin, and blocks of equal coins: the law of the mean is binomial."""
+    """Copies of one coin, and blocks of equal coins: the distribution of the mean is binomial."""
     from scipy.stats import binom
 
     rows, checks = [], []
@@ -131,7 +133,9 @@ def _lemma_1() -> tuple[Table, list[Check]]:
         checks.append(Check(f"flip {flip}: ours holds", ours >= true, f"{ours:.3g} against {true:.3g}"))
         if flip == 0.05:
             checks.append(Check("flip 0.05: the inequality is false", claimed < true, f"{claimed:.3g}, {true:.3g}"))
-    title = "A mean over 4,000 rows of a symmetric chain off by 0.1; claimed: 2 exp(-n tau^2/2), used for any law"
+    title = (
+        "A mean over 4,000 rows of a symmetric chain off by 0.1; claimed: 2 exp(-n tau^2/2), used for any distribution"
+    )
     return _table("lemma-1", title, rows), checks
 
 

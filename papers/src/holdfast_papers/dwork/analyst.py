@@ -1,7 +1,7 @@
 """The experiment of Dwork et al. (2015), section 5: who the data are, what the analyst does, and what a run records.
 
-The analyst is written once, against `Sample`. `dwork_law` samples the laws of what she looks at; `dwork_data` makes the
-whole data set and computes it.
+The analyst is written once, against `Sample`. `dwork_law` samples the distributions of what she looks at; `dwork_data`
+makes the whole data set and computes it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ Answerer = Callable[[Floats, Floats], Floats]
 
 @dataclass(frozen=True)
 class Run:
-    """What one analyst found in one run: accuracies at each of `KS`, and what the answerer told her of the holdout."""
+    """What one analyst found in one run: accuracies at each of `KS`, and what the method told her of the holdout."""
 
     accuracy: dict[Part, Floats]
     reported: Floats
@@ -135,7 +135,7 @@ def selected(train: Floats, answers: Floats, cut: float) -> Indices:
 def analyse(sample: Sample, answerer: Answerer) -> Run:
     """Ask for every attribute, build the classifiers, then ask for the accuracy of each.
 
-    Where the answerer tells nothing (NaN) an attribute is not taken.
+    Where the method tells nothing (NaN) an attribute is not taken.
     """
     setting, train, holdout = sample.setting, sample.train, sample.holdout
     answers = answerer(train, holdout)

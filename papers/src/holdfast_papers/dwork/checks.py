@@ -22,7 +22,7 @@ Certified = Mapping[str, Sequence[CertifiedRun]]
 
 
 def against_oracles(law: Repetitions) -> list[Check]:
-    """Every mean curve beside its integral; at most `LIMIT` and so many standard errors off, at error 1e-6 in all."""
+    """Every mean curve next to its integral; at most `LIMIT` and so many standard errors off, at error 1e-6 in all."""
     checks = []
     most = most_standard_errors(len(ARMS) * len(PARTS) * len(KS) + 3, law.count)
     for arm in ARMS:
@@ -49,7 +49,7 @@ def _near(name: str, mean: Mean, expected: float, most: float) -> Check:
 
 
 def same_law(law: Repetitions, data: Repetitions) -> tuple[Table, list[Check]]:
-    """Runs by exact law beside runs with whole data of the same size."""
+    """Runs by exact distribution next to runs with whole data of the same size."""
     rows: list[dict[str, Any]] = []
     checks = []
     most = most_standard_errors(len(ARMS) * (len(CURVES) * len(KS) + 2), law.count + data.count - 1)
@@ -66,20 +66,20 @@ def same_law(law: Repetitions, data: Repetitions) -> tuple[Table, list[Check]]:
         worst = max(pairs, key=lambda name: pairs[name][0].distance(pairs[name][1]))
         off = pairs[worst][0].distance(pairs[worst][1])
         detail = f"{len(pairs)} means, the farthest ({worst}) is {off:.1f} standard errors off, allowed {most:.1f}"
-        checks.append(Check(f"{arm}: the exact law and whole data agree", off <= most, detail))
+        checks.append(Check(f"{arm}: the exact distribution and whole data agree", off <= most, detail))
         for name, (ours, theirs) in pairs.items():
             if name.rpartition("k=")[2] in ("20", "500") or "k=" not in name:
                 rows.append(
                     {
                         "holdout": arm,
                         "what": name,
-                        "exact law": round(ours.value, 5),
+                        "exact distribution": round(ours.value, 5),
                         "whole data": round(theirs.value, 5),
                         "whole data, sd": round(theirs.spread, 5),
                         "standard errors off": round(ours.distance(theirs), 2),
                     }
                 )
-    title = f"{law.count} runs by exact law beside {data.count} with whole data, n = d = {data.setting.n:,}"
+    title = f"{law.count} runs by exact distribution next to {data.count} with whole data, n = d = {data.setting.n:,}"
     return Table("materialised", title, tuple(rows[0]), tuple(rows)), checks
 
 
@@ -194,13 +194,13 @@ def _claim(what: str, paper: str, ours: Mean, data: Repetitions, arm: Any, curve
     return {
         "what": what,
         "paper": paper,
-        "exact law": f"{ours.value:.4f}±{ours.spread:.4f}",
+        "exact distribution": f"{ours.value:.4f}±{ours.spread:.4f}",
         "whole data": f"{theirs.value:.4f}±{theirs.spread:.4f}",
     }
 
 
 def _claims_table(rows: list[dict[str, Any]], data: Repetitions) -> Table:
-    title = f"The paper's statements beside ours; whole data: {data.count} runs, n = d = {data.setting.n:,}"
+    title = f"The paper's statements next to ours; whole data: {data.count} runs, n = d = {data.setting.n:,}"
     return Table("claims", title, tuple(rows[0]), tuple(rows))
 
 

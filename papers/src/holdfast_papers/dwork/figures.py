@@ -78,7 +78,7 @@ def figure_4(settings: Settings) -> Outcome:
     results = []
     for i, setting in enumerate((NO_SIGNAL, SIGNAL)):
         progress = _part(settings.progress, i / 2, (i + 1) / 2)
-        results.append(repeat(setting, size.law, settings.seed, LawSample, progress, "exact law"))
+        results.append(repeat(setting, size.law, settings.seed, LawSample, progress, "exact distribution"))
     settings.progress(1.0, "done")
     rows: list[dict[str, Any]] = []
     checks: list[Check] = []
@@ -109,7 +109,7 @@ def figure_4(settings: Settings) -> Outcome:
                 f"{bias.value:+.4f}, standard error {bias.error:.4f}",
             )
         )
-    title = f"Accuracy on the holdout of classifiers built through Thresholdout, {size.law} runs by exact law"
+    title = f"Accuracy on the holdout of classifiers built through Thresholdout, {size.law} runs by exact distribution"
     table = Table("bias", title, tuple(rows[0]), tuple(rows))
     none, some = (
         next(r for r in rows if r["experiment"] == name and r["k"] == 500) for name in ("no signal", "signal")
@@ -127,7 +127,7 @@ def _figure(settings: Settings, setting: Setting, title: str) -> Outcome:
     size = QUICK if settings.quick else FULL
     small = Setting(size.rows, size.rows, setting.signal)
     whole = settings.progress
-    law = repeat(setting, size.law, settings.seed, LawSample, _part(whole, 0.0, 0.05), "exact law")
+    law = repeat(setting, size.law, settings.seed, LawSample, _part(whole, 0.0, 0.05), "exact distribution")
     data = repeat(small, size.data, settings.seed + 2, DataSample, _part(whole, 0.05, 0.6), "whole data")
     twin = (
         law if small == setting else repeat(small, size.law, settings.seed, LawSample, _part(whole, 0.6, 0.61), "law")
@@ -156,7 +156,7 @@ def _parameters(size: Size) -> dict[str, Any]:
         "n": NO_SIGNAL.n,
         "d": NO_SIGNAL.d,
         "useful attributes in the signal experiment": SIGNAL.signal,
-        "repetitions by exact law": size.law,
+        "repetitions by exact distribution": size.law,
         "repetitions with whole data": size.data,
         "rows and attributes of the whole data": size.rows,
         "repetitions of the certified holdout": size.certified,
@@ -183,7 +183,8 @@ def _curves(law: Repetitions) -> Table:
         row["population"] = f"{np.mean([run.true[j] for run in law.runs['thresholdout']]):.4f}"
         rows.append(row)
     title = (
-        f"Accuracy, mean and standard deviation of {law.count} runs by exact law; Thr told: what the analyst is told"
+        f"Accuracy, mean and standard deviation of {law.count} runs by exact distribution; Thr told: what "
+        f"the analyst is told"
     )
     return Table("curves", title, tuple(rows[0]), tuple(rows))
 
@@ -206,7 +207,7 @@ def _oracle_table(law: Repetitions) -> Table:
                 mean = Mean.of(law.curve(arm, part)[:, j])
                 rows.append(_against(arm, f"accuracy, {part}, k={k}", mean, float(expected.accuracy[part][j])))
         rows.append(_against(arm, "attributes taken", Mean.of([r.selected for r in law.runs[arm]]), expected.selected))
-    return Table("integrals", "Simulation beside the integrals", tuple(rows[0]), tuple(rows))
+    return Table("integrals", "Simulation next to the integrals", tuple(rows[0]), tuple(rows))
 
 
 def _against(arm: str, what: str, mean: Mean, expected: float) -> dict[str, Any]:

@@ -49,7 +49,9 @@ def laplace_thresholdout(setting: Setting, variant: Variant, seed: int) -> Answe
 
 
 def laplace_table(setting: Setting, count: int, seed: int, progress: Progress) -> tuple[Table, list[Check]]:
-    """Each variant `count` times by exact law: what is told at k = 500, and whether anything is told at all."""
+    """Each variant `count` times by exact distribution: what is told at k = 500, and whether anything is told at
+    all.
+    """
     rows: list[dict[str, Any]] = []
     checks: list[Check] = []
     for i, variant in enumerate(VARIANTS):
@@ -86,7 +88,7 @@ def laplace_table(setting: Setting, count: int, seed: int, progress: Progress) -
                 f"Figure 1, {variant.name}: nothing left for the accuracies", answered == 0, f"{over:.0f} spent"
             )
             checks.append(gone)
-    title = f"Thresholdout as printed (Laplace, kept threshold noise, budget), {count} runs each by exact law"
+    title = f"Thresholdout as printed (Laplace, kept threshold noise, budget), {count} runs each by exact distribution"
     return Table("figure-1", title, tuple(rows[0]), tuple(rows)), checks
 
 

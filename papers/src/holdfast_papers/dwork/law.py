@@ -1,7 +1,7 @@
-"""The experiment of Dwork et al. without its data: the laws of what the analyst looks at, sampled exactly.
+"""The experiment of Dwork et al. without its data: the distributions of what the analyst looks at, sampled exactly.
 
 With Gaussian attributes the mean of a column is independent of its deviations from that mean. So the d means are drawn
-directly, and given them the signed sum of q columns has, row by row, the law of
+directly, and given them the signed sum of q columns has, row by row, the distribution of
 
     sum of signed means + sqrt(q) * (g - mean of g),    g standard normal in n dimensions.
 
@@ -21,7 +21,7 @@ from holdfast_papers.dwork.analyst import KS, Floats, Indices, Part, Setting
 
 
 class LawSample:
-    """One draw. Two calls of `correct` are independent given the means: each has the right law, not the pair.
+    """One draw. Two calls of `correct` are independent given the means: each has the right distribution, not the pair.
 
     `centred=False` leaves the mean of g in, which is wrong on purpose: tests use it to see that they would notice.
     """

@@ -73,7 +73,8 @@ class Mean:
         return cls(float(array.mean()), float(array.std(ddof=1)), len(array))
 
     def distance(self, other: Mean | float) -> float:
-        """How many standard errors away a number is, or another mean of runs with the same law and so one spread.
+        """How many standard errors away a number is, or another mean of runs with the same distribution and so one
+        spread.
 
         Examples
         --------

@@ -119,7 +119,9 @@ def _batches(trials: int) -> list[int]:
 
 
 def _first_bound(looks: Looks) -> MaxInformation:
-    """The first look's bits as max-information over every law of the rows: description length, sharper form."""
+    """The first look's bits as max-information over every distribution of the rows: description length, sharper
+    form.
+    """
     bits = looks.code.redundancy + math.log2(1 / (4 * _SLACK))
     return MaxInformation(bits, _SLACK, "any", "first look: description length")
 

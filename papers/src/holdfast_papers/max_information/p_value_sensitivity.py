@@ -26,7 +26,7 @@ _EXACT = 60
     source="Rogers, Roth, Smith, Thakkar (2016), Lemma B.1 and Theorem B.2",
 )
 def run(settings: Settings) -> Outcome:
-    """Compute the sensitivity of two uniform p-values beside the lemma's floor, and the theorem's best radius."""
+    """Compute the sensitivity of two uniform p-values next to the lemma's floor, and the theorem's best radius."""
     rows = []
     sizes = QUICK_ROWS if settings.quick else ROWS
     for i, n in enumerate(sizes):

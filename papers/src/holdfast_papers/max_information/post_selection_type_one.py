@@ -2,8 +2,9 @@
 
 Rows have `d` features and a label, all +-1; the statistic of a feature is the sum of its products with the label, its
 p-value one-sided binomial. Under the null the products are fair coins, so the simulation draws the counts themselves,
-which is the same law. Permute-and-flip is drawn as the largest score after exponential noise (Ding et al. 2021), and
-report-noisy-max as printed, with Laplace noise of scale `4/epsilon`; both in floating point, for simulation only.
+which is the same distribution. Permute-and-flip is drawn as the largest score after exponential noise (Ding et al.
+2021), and report-noisy-max as printed, with Laplace noise of scale `4/epsilon`; both in floating point, for simulation
+only.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _null_title(runs: int) -> str:
 
 
 def _part(kind: str, title: str, rows: list[dict[str, Any]]) -> Table:
-    """The columns of one kind, beside the setting."""
+    """The columns of one kind, next to the setting."""
     start = f"{kind}: "
     cut = [{k.removeprefix(start): v for k, v in row.items() if ": " not in k or k.startswith(start)} for row in rows]
     return Table(kind, title + "; strength is correlation times sqrt(n)", tuple(cut[0]), tuple(cut))

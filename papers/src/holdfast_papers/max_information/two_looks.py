@@ -97,8 +97,9 @@ class Looks:
     def second_max_information(self, beta: float) -> float:
         """Exact `beta`-approximate max-information of the second look alone, in bits, for fair bits and any coset.
 
-        Cells of the joint law fall into classes by the distance to the word said, or by the distance when silent; the
-        supremum over events is attained by taking classes in order of their likelihood ratio (Neyman-Pearson).
+        Cells of the joint distribution fall into classes by the distance to the word said, or by the distance when
+        silent; the supremum over events is attained by taking classes in order of their likelihood ratio
+        (Neyman-Pearson).
 
         Examples
         --------

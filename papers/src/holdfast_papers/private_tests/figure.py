@@ -51,13 +51,13 @@ class Figure:
     panels : tuple of Panel
         What is run.
     claims : tuple
-        What it is held to, beside the recorded shares.
+        What it is held to, next to the recorded shares.
     books : mapping
         The recorded shares.
     stated : str
         What the dissertation says in words.
     remark : str
-        What to read beside that, where the words do not hold everywhere.
+        What to read next to that, where the words do not hold everywhere.
     against : Trial, optional
         Show how much more often this test rejects than each other one, on the same records.
     """

@@ -1,4 +1,4 @@
-"""Figure 7 of the dissertation: the critical values of AsymptGOF and MCGOF beside the classical one."""
+"""Figure 7 of the dissertation: the critical values of AsymptGOF and MCGOF next to the classical one."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _BUDGET = 0.1
 """Epsilon of the Laplace noise; Gaussian noise has rho = epsilon^2/8 = .00125 and the same variance."""
 _COLUMNS = ("law", "n", "classical", "AsymptGOF")
 _LARGE = 100_000
-"""From here on the limit law is close enough for exact binomial limits; below, the counts themselves are few."""
+"""From here on the limit distribution is close enough for exact binomial limits; below, the counts themselves are
+few."""
 
 
 @experiment(
     "rogers-figure-7",
-    title="Critical values of AsymptGOF and MCGOF (m = 59), Gaussian and Laplace noise, beside the classical one",
+    title="Critical values of AsymptGOF and MCGOF (m = 59), Gaussian and Laplace noise, next to the classical one",
     source="Rogers 2017 (thesis), figure 7",
 )
 def figure_7(settings: Settings) -> Outcome:
@@ -134,7 +135,8 @@ def _checks(
             ", ".join(f"{row['AsymptGOF']:.4f}" for row in largest),
         ),
         Check(
-            f"with Gaussian noise MCGOF's threshold is below AsymptGOF's as often as {t.MC_GOF.m} draws of one law say",
+            f"with Gaussian noise MCGOF's threshold is below AsymptGOF's as often as {t.MC_GOF.m} draws of one "
+            f"distribution say",
             not off,
             f"{_chance():.4f} expected; "
             + ("; ".join(off) or f"{len(gaussian)} settings with n of {_LARGE:,} or more agree"),

@@ -1,4 +1,5 @@
-"""Figures 5, 6 and 8 to 25 of the dissertation, each a record: laws, budgets, our grid of n, tests, runs, claims.
+"""Figures 5, 6 and 8 to 25 of the dissertation, each a record: distributions, budgets, our grid of n, tests, runs,
+claims.
 
 Figure 7 shows critical values and has a module of its own.
 

@@ -1,4 +1,6 @@
-"""The plot of a figure of private tests: shares of rejections against n, a small plot for each law and budget."""
+"""The plot of a figure of private tests: shares of rejections against n, a small plot for each distribution and
+budget.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ _FEW_COLOURS = 10
 def chart(points: list[dict[str, Any]], kind: Kind) -> Any:
     """Lines are ours with bars of 1.96 standard errors, as in the dissertation; diamonds were recorded before.
 
-    Levels are drawn on a square-root axis where a broken test is among them, so that .05 and 1 can both be read. A law
-    and budget at a single n is left to the tables.
+    Levels are drawn on a square-root axis where a broken test is among them, so that .05 and 1 can both be read. A
+    distribution and budget at a single n is left to the tables.
     """
     import altair as alt
 

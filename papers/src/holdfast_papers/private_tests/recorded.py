@@ -11,7 +11,7 @@ from holdfast_papers.private_tests import settings as t
 from holdfast_papers.private_tests.settings import Trial
 
 Where = tuple[str, float, int]
-"""Name of the law, budget, n."""
+"""Name of the distribution, budget, n."""
 
 UNIFORM_4, SHIFTED_4 = "U4", "S4"
 POWER_A, POWER_B = "U4, delta .01 (1,-1,-1,1)", "S4, delta .01 (1,-1/3,-1/3,-1/3)"

@@ -1,9 +1,10 @@
 """Draw one part of a setting's data sets and run tests on it, all on the same records and, where their noise is of one
 kind, on the same noise (spec 7.6).
 
-Records, noise and Monte Carlo replicates come from three streams. That of the records depends on the law and n, not on
-the budget or on which tests are run; that of the noise on its kind, so that two budgets see one noise at two scales.
-In the local model a randomizer's answers are drawn as sums, records included, so there every randomizer has its own.
+Records, noise and Monte Carlo replicates come from three streams. That of the records depends on the distribution and
+n, not on the budget or on which tests are run; that of the noise on its kind, so that two budgets see one noise at two
+scales. In the local model a randomizer's answers are drawn as sums, records included, so there every randomizer has its
+own.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def run_part(part: Part, trials: tuple[Trial, ...]) -> dict[Trial, Decisions]:
 
 
 def _records(part: Part, p: Array, count: int, what: str = "records") -> NDArray[np.int64]:
-    """`size` multinomial counts; one stream for one law and n, whatever the budget."""
+    """`size` multinomial counts; one stream for one distribution and n, whatever the budget."""
     rng = stream("records", part.seed, part.index, p.tolist(), count, what)
     return rng.multinomial(count, p, size=part.size)
 
@@ -133,7 +134,7 @@ def _gwas(part: Part, trial: Trial) -> Decisions:
     tables = np.stack(columns, axis=-1)
     if trial.method in ("classical", "output"):
         chi = independence_statistic(tables, setting.n, minimum_count=0)
-        # NaN only where a row is empty, which at these laws and n >= 200 has probability below 1e-30.
+        # NaN only where a row is empty, which at these distributions and n >= 200 has probability below 1e-30.
         chi = np.where(np.isnan(chi), 0.0, chi)
         if trial.method == "classical":
             return _all(chi > chi_square_critical(2, ALPHA))

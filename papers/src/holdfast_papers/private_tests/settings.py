@@ -29,14 +29,14 @@ EPSILONS = (0.02, 0.05, 0.1)
 
 @dataclass(frozen=True)
 class Setting:
-    """One law of the data, one n, one budget.
+    """One distribution of the data, one n, one budget.
 
     Attributes
     ----------
     family : str
         Which tests apply, and how data are drawn.
     name : str
-        What tables call the law.
+        What tables call the distribution.
     truth : tuple of float
         Cell probabilities that records follow, row by row; of a GWAS table the two columns one after the other.
     n : int
@@ -104,7 +104,7 @@ class Trial:
     share: Fraction = Fraction(1)
 
     def noise_law(self, setting: Setting) -> NoiseLaw:
-        """The noise of a central test; a test without noise gets a law that it does not use."""
+        """The noise of a central test; a test without noise gets a distribution that it does not use."""
         if self.noise == "laplace":
             return laplace(Fraction(str(setting.budget)))
         return gaussian(setting.rho * self.share)
@@ -173,7 +173,7 @@ def table_setting(
 
 
 def gwas_setting(name: str, cases: tuple[float, ...], n: int, rho: float) -> Setting:
-    """Genotypes of `n/2` cases from `cases` and of `n/2` controls from the uniform law."""
+    """Genotypes of `n/2` cases from `cases` and of `n/2` controls from the uniform distribution."""
     return Setting("gwas", name, (*cases, 1 / 3, 1 / 3, 1 / 3), n, rho, (), (3, 2))
 
 

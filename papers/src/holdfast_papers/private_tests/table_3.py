@@ -66,7 +66,7 @@ def table_3(settings: Settings) -> Outcome:
         ),
         Check("the classical critical value is 123.23", round(classical, 2) == 123.23, f"{classical:.4f}"),
         Check(
-            "the classical threshold rejects as often as the limit law says, where n p is 1,000 or more",
+            "the classical threshold rejects as often as the limit distribution says, where n p is 1,000 or more",
             all(
                 agrees(*count_of(results, setting, t.GOF_ON_NOISE), row["classical (limit)"])
                 for setting, row in zip(panel.settings, rows, strict=True)

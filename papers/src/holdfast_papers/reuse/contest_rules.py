@@ -1,7 +1,7 @@
 """`contest-rules`: the simulated contest under each rule of a board, from the first submission to the final.
 
 The same teams submit to a guard whose board is open, a ladder or checks claims. They keep what they are told is better,
-so that what a rule shows decides what they choose. At the end the host holds the final on the reserved rows. Beside it
+so that what a rule shows decides what they choose. At the end the host holds the final on the reserved rows. Next to it
 stands what is valid without Holdfast: half of the rows kept apart, and paired sign tests with Bonferroni's correction
 on them, for the same teams on the same rows in the same run.
 """
@@ -125,7 +125,7 @@ def _reserved(guard: Guard) -> Any:
 
 
 def _judge(found: Played, final: Any, right: Right, true: Any, reserved: Any) -> None:
-    """What the final says, against the truth, and beside the alternative on the same rows."""
+    """What the final says, against the truth, and next to the alternative on the same rows."""
     team = {label: int(label.removeprefix("team ")) for label in final.value}
     details = final.details
     found.separated = len(details["better"])

@@ -2,7 +2,7 @@
 
 The alternatives are what is valid without a holdout that can be reused: Bonferroni for a fixed list, the same on rows
 that were kept apart for a contest, one question that was fixed in advance. Where the next question follows from answers
-nothing else is valid; then the same list, had it been fixed in advance, stands beside ours to measure by.
+nothing else is valid; then the same list, had it been fixed in advance, stands next to ours to measure by.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CONFIDENCE = 0.95
 BETA = 0.05
 ROUNDS = 5
 OTHER_ROWS = 1000
-"""Rows beside the holdout that say which of two models is likely to be better."""
+"""Rows next to the holdout that say which of two models is likely to be better."""
 GUESS_ROWS = (1000, 3000)
-"""Rows beside the holdout that guesses are the mean of."""
+"""Rows next to the holdout that guesses are the mean of."""
 FALSE = "claims that are false"
 """How a job is called that counts these: there is none."""
 ORACLE, MID_P = "weights from the true gaps", "mid p-values, which are not valid"
@@ -40,9 +40,9 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Job:
-    """What one job came to on each split, ours and what stands beside it on the same rows.
+    """What one job came to on each split, ours and what stands next to it on the same rows.
 
-    `valid` says whether what stands beside it would be valid for this job; `larger` whether more is better.
+    `valid` says whether what stands next to it would be valid for this job; `larger` whether more is better.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Job:
 
     @property
     def ratio(self) -> float | None:
-        """Ours as a part of what stands beside it; None where nothing does."""
+        """Ours as a part of what stands next to it; None where nothing does."""
         if self.beside is None:
             return None
         beside = fmean(self.beside)

@@ -180,7 +180,7 @@ def outcome(found: Mapping[str, Sequence[Job]], limits: Mapping[str, Sequence[Jo
         tables=(
             Table(
                 "validation",
-                "Ours as a part of what stands beside it; without a verdict where that is not valid for the job",
+                "Ours as a part of what stands next to it; without a verdict where that is not valid for the job",
                 columns,
                 tuple(rows),
             ),

@@ -1,4 +1,4 @@
-"""`workflows`: what each way of working with one holdout comes to, beside its best valid alternative on the same rows.
+"""`workflows`: what each way of working with one holdout comes to, next to its best valid alternative on the same rows.
 
 A fixed grid of sixty candidates, the same checked one by one, rounds of search, a contest with a reserve, all pairs of
 29 models, many checks and then a final. Every line has a goal and says whether it is met.
@@ -67,7 +67,7 @@ SAME = Goal("that of the alternative", lambda job: job.ours == job.beside)
 
 
 def goals() -> dict[str, Goal]:
-    """The goal of every line by its name; jobs that are not named have none and are shown beside."""
+    """The goal of every line by its name; jobs that are not named have none and are shown next to."""
     found = {f"fixed grid of 60: winner's half-width, n = {n:,}": part_of(0.86) for n in SIZES}
     found |= {f"fixed grid of 60: true accuracy lost by the choice, n = {n:,}": SAME for n in SIZES[2:]}
     for guess_rows, widths, failures in (
@@ -163,7 +163,7 @@ def adversary_jobs(adversaries: Sequence[int], runs: int, seed: int) -> list[Job
 
 @experiment(
     "workflows",
-    title="Each way of working with one holdout beside its best valid alternative on the same rows",
+    title="Each way of working with one holdout next to its best valid alternative on the same rows",
     source="Holdfast, docs/error-budget.md; data of Becker and Kohavi 1996 and of Wang et al. 2024",
     data=(ADULT, MMLU),
     spreads=True,
@@ -209,7 +209,7 @@ def outcome(jobs: Sequence[Job], adversaries: Sequence[Job], runs: int, quick: b
     grid, contest = rows[2], next(row for row in rows if "reserve 0.5" in row["job"])
     return Outcome(
         tables=(
-            Table("workflows", "Ours beside the best valid alternative, means over splits", COLUMNS, tuple(rows)),
+            Table("workflows", "Ours next to the best valid alternative, means over splits", COLUMNS, tuple(rows)),
             Table("measured", "Everything that was measured", MEASURED, tuple(map(_measured, jobs))),
         ),
         checks=tuple(checks),
@@ -303,7 +303,7 @@ def _chart(jobs: Sequence[Job]) -> Any:
         alt.Chart({"values": shown})
         .mark_point(filled=True, size=60)
         .encode(
-            x=alt.X("ratio:Q", title="ours as a part of what stands beside it"),
+            x=alt.X("ratio:Q", title="ours as a part of what stands next to it"),
             y=alt.Y("job:N", title=None, sort=None, axis=alt.Axis(labelLimit=520)),
             color=alt.Color("beside:N", title="the alternative is", legend=alt.Legend(orient="bottom")),
         )

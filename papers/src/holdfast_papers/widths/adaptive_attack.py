@@ -1,4 +1,4 @@
-"""`adaptive-attack`: the linear attack on every answerer at 6,400 rows and 640 questions."""
+"""`adaptive-attack`: the linear attack on every method at 6,400 rows and 640 questions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _ABSTENTIONS = 0.001
 
 @experiment(
     "adaptive-attack",
-    title="One attack on every answerer: exact means err by 0.099, certified answers stay inside their intervals",
+    title="One attack on every method: exact means err by 0.099, certified answers stay inside their intervals",
     source="Rogers' thesis, section 3 and Algorithm 1 (the monitor); the attack is ours, after Dwork et al. (2015)",
     spreads=True,
 )
 def run(settings: Settings) -> Outcome:
-    """Attack every answerer of the library on the same samples, and the certified ones with every variant."""
+    """Attack every method of the library on the same samples, and the certified ones with every variant."""
     design = Design(ROWS, QUESTIONS, FAILURES, CONFIDENCE)
     runs = QUICK_RUNS if settings.quick else RUNS
     entries = list(answerers().values())
@@ -105,7 +105,7 @@ def _variants(settings: Settings, design: Design, entries: list[Entry]) -> list[
 
 
 def judge(result: Simulated) -> list[Check]:
-    """What the attack must show about one answerer."""
+    """What the attack must show about one method."""
     counted = f"{result.covered} of {result.runs} runs inside, worst error {result.largest:.4f}"
     if result.answerer == "naive":
         vote = result.extra["vote_error"]
@@ -124,7 +124,7 @@ def judge(result: Simulated) -> list[Check]:
 
 
 def judge_variant(variant: str, result: Simulated) -> Check:
-    """What the other forms of the attack must show about a certified answerer."""
+    """What the other forms of the attack must show about a certified method."""
     counted = f"{result.covered} of {result.runs} runs inside, worst error {result.largest:.4f}"
     return Check(f"{result.answerer} against {variant}: inside in every run", result.covered == result.runs, counted)
 
@@ -218,7 +218,7 @@ def _finding(found: list[Simulated], left_out: dict[str, str]) -> str:
     return (
         f"Exact means answer the vote {naive.extra['vote_error']:.4f} off on average, against a non-adaptive width "
         f"of {naive.half_width or 0:.4f}, and leave their intervals in {naive.runs - naive.covered} of {naive.runs} "
-        f"runs. Of {len(certified)} certified answerers {inside} stay inside in every run."
+        f"runs. Of {len(certified)} certified methods {inside} stay inside in every run."
         + "".join(f" {why}." for why in left_out.values())
     )
 

@@ -1,4 +1,5 @@
-"""How far below the posterior-shift width one might still go: exact shifts, and the joint law of noise and shift.
+"""How far below the posterior-shift width one might still go: exact shifts, and the joint distribution of noise and
+shift.
 
 Nothing here is a bound. The numbers say how much is left for whoever finds a proof (docs/posterior-shift.md).
 """
@@ -78,7 +79,8 @@ def joint_ratio(k: int, beta: float, runs: int, rng: np.random.Generator, pool: 
 
 @experiment(
     "posterior-shift-gap",
-    title="What might be left below the posterior-shift width: exact shifts and the joint law of noise and shift",
+    title="What might be left below the posterior-shift width: exact shifts and the joint distribution of noise "
+    "and shift",
     source="Holdfast: docs/posterior-shift.md, how tight",
 )
 def run(settings: Settings) -> Outcome:
@@ -95,7 +97,7 @@ def run(settings: Settings) -> Outcome:
     cases = [(1000, 0.05), (100, 0.05)] + ([] if settings.quick else [(1000, 0.001)])
     joint: list[dict[str, Any]] = []
     for i, (k, beta) in enumerate(cases):
-        settings.progress(0.3 + 0.7 * i / len(cases), f"joint law, k = {k}")
+        settings.progress(0.3 + 0.7 * i / len(cases), f"joint distribution, k = {k}")
         scheduled = (
             interval.scheduled(100_000, k, beta).half_width / interval.posterior_shift(100_000, k, beta).half_width
         )
@@ -119,7 +121,7 @@ def run(settings: Settings) -> Outcome:
         checks=checks,
         finding=(
             "The bound on the shift is nearly attained when the signal is weak and loose when it is strong. If the "
-            "control tried here is the worst one, the joint law of noise and shift would give "
+            "control tried here is the worst one, the joint distribution of noise and shift would give "
             f"{joint[0]['joint']:.3f} of Theorem A's width at k = 1000; scheduled noise, which is proved, gives "
             f"{joint[0]['scheduled (proved)']:.3f}."
         ),

@@ -2,7 +2,7 @@
 
 The thesis (R. Rogers, *Leveraging Privacy in Data Analysis*, section 3.5) prints the two figures without numbers and
 one sentence: with Gaussian noise, Russo and Zou's bound with the monitor is best, and improves on splitting at n = 6400
-and k = 640. The tables hold that method and its rivals as printed, and beside them the best valid forms and our own.
+and k = 640. The tables hold that method and its rivals as printed, and next to them the best valid forms and our own.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def figure_3(settings: Settings) -> Outcome:
         tables=(
             Table("against-k", "half-widths at n = 100,000", columns, _wide(cells, "n = 100,000", "width", ORDER)),
             Table("against-n", "half-widths at k = n/10", columns, _wide(cells, "k = n/10", "width", ORDER)),
-            Table("recorded", "ours beside the recorded ones", ("n", "k", "method", "ours", "recorded"), recorded),
+            Table("recorded", "ours next to the recorded ones", ("n", "k", "method", "ours", "recorded"), recorded),
         ),
         checks=checks,
         finding=(
@@ -230,7 +230,7 @@ def figure_4(settings: Settings) -> Outcome:
             Table("against-k", "noise scale at n = 100,000", columns, scale),
             Table("against-n", "noise scale at k = n/10", columns, _wide(cells, "k = n/10", "noise", noisy)),
             Table("schedule", "scheduled noise, first and last scale, n = 100,000", ("k", "first", "last"), last),
-            Table("recorded", "ours beside the recorded ones", ("n", "k", "method", "ours", "recorded"), tuple(rows)),
+            Table("recorded", "ours next to the recorded ones", ("n", "k", "method", "ours", "recorded"), tuple(rows)),
         ),
         checks=checks,
         finding=(

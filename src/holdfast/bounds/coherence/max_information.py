@@ -243,10 +243,11 @@ def finite_nats(log_values: float, log_slack: float) -> float:
 def pair(first: tuple[float, float], second: tuple[float, float], *, every_law: bool) -> tuple[float, float]:
     """Compose two adaptive releases, each `(nats, eta)`: max-information adds, and the slack depends on the second.
 
-    With `every_law`, the second bound holds for every first output and for every law of the sample (a finite report,
-    `epsilon n/2` for pure DP): the slack is `eta1 + eta2`. Without, it holds for the uniform split only (Theorems 5 and
-    6), the slack is `eta1 + exp(nats1) eta2`, and the pair may be used in the coherence bounds only. Derived, reviewed;
-    `eta1 + eta2` is false in that case (`docs/errata/coherence.md`). Two private releases: add epsilons first.
+    With `every_law`, the second bound holds for every first output and for every distribution of the sample (a finite
+    report, `epsilon n/2` for pure DP): the slack is `eta1 + eta2`. Without, it holds for the uniform split only
+    (Theorems 5 and 6), the slack is `eta1 + exp(nats1) eta2`, and the pair may be used in the coherence bounds only.
+    Derived, reviewed; `eta1 + eta2` is false in that case (`docs/errata/coherence.md`). Two private releases: add
+    epsilons first.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """How fast a chain forgets: the sums of its mixing coefficients, and what an earlier row leaves behind.
 
-`delta_t` is the largest total variation distance between the laws of row `i + t` given two values of row `i` (over all
-values and start times; the state is the whole row). For a process that is no Markov chain the two values are two
-pasts. `G = sum_{t >= 1} delta_t` is what the widths for chains need.
+`delta_t` is the largest total variation distance between the distributions of row `i + t` given two values of row `i`
+(over all values and start times; the state is the whole row). For a process that is no Markov chain the two values are
+two pasts. `G = sum_{t >= 1} delta_t` is what the widths for chains need.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def mixing_sum(
 
     Derived, reviewed. Coefficients are at most 1 and `delta_{s+t} <= delta_s delta_t`, so lags 1 to `l - 1` add at most
     `l - 1`, and the `l` lags from `j l` on add at most `l d^j` each round. At `l = 1` this is Dobrushin's
-    `d/(1 - d)`. A mixing time (distance 1/4 to the stationary law, from every start) is a lag with `d = 1/2`, the
-    default here: `G <= 2 t_mix - 1`.
+    `d/(1 - d)`. A mixing time (distance 1/4 to the stationary distribution, from every start) is a lag with `d = 1/2`,
+    the default here: `G <= 2 t_mix - 1`.
 
     Returns
     -------
@@ -172,9 +172,9 @@ def time_split_bias(
 ) -> float:
     """Return `(1/n) sum_{t=0}^{n-1} delta_{g+t}`.
 
-    Derived, reviewed. Given the training rows, holdout row number `t` (from 0) has a law within `delta_{g+t}` of its
-    own law in total variation, and a value in [0, 1] moves by at most that. So a gap shrinks the bias and is not needed
-    for validity. Beyond a million lags the rest is bounded by the sum of the coefficients.
+    Derived, reviewed. Given the training rows, holdout row number `t` (from 0) has a distribution within `delta_{g+t}`
+    of its own distribution in total variation, and a value in [0, 1] moves by at most that. So a gap shrinks the bias
+    and is not needed for validity. Beyond a million lags the rest is bounded by the sum of the coefficients.
 
     Examples
     --------
@@ -324,7 +324,7 @@ def effective_n_chain(
     delta_t`. Given the past, the increment of the Doob martingale over run `b` is (own sum), in an interval of length
     `s_b`, plus (expected rest), which depends on the last state alone and moves by at most `G_b`. Azuma-Hoeffding gives
     `n_eff = n^2/sum_b (s_b + G_b)^2` for every `s`; the best is taken, which depends on the model only. Derived,
-    reviewed against exact laws. `s = n` gives 1, so the value is at least 1.
+    reviewed against exact distributions. `s = n` gives 1, so the value is at least 1.
 
     Returns
     -------
@@ -418,8 +418,8 @@ def effective_n_stationary(
     `lambda` is the second largest singular value of `diag(sqrt pi) P diag(1/sqrt pi)`; one minus the gap for a
     reversible chain, `|phi|` for a Gaussian AR(1), although that never forgets in total variation. The theorem says
     that the sum is sub-Gaussian with proxy `(1 + lambda)/(1 - lambda) n/4`. From the publication; checked here against
-    the exact law of sums on small chains. Only the absolute gap is allowed, as questions may vary with the row. From
-    another start `nu` the tail grows by at most `c = max nu/pi` (change of measure).
+    the exact distribution of sums on small chains. Only the absolute gap is allowed, as questions may vary with the
+    row. From another start `nu` the tail grows by at most `c = max nu/pi` (change of measure).
 
     Returns
     -------
@@ -466,7 +466,9 @@ def fixed_question_width(
     start_ratio: Annotated[
         float,
         Domain(
-            "How much likelier a state may be at the start than under the stationary law.", at_least=1, infinite=True
+            "How much likelier a state may be at the start than under the stationary distribution.",
+            at_least=1,
+            infinite=True,
         ),
     ] = 1.0,
     bias: Annotated[

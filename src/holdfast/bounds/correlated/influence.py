@@ -18,7 +18,7 @@ from holdfast.core import arguments
 #
 # Influence is in nats: the largest log ratio of the probabilities of what a quilt shows under two values of a record.
 
-Start = Annotated[Literal["stationary", "any"], "The law of the first record."]
+Start = Annotated[Literal["stationary", "any"], "The distribution of the first record."]
 
 
 class LogRatios(NamedTuple):
@@ -123,8 +123,8 @@ def spectral_influence(
     """Return `h(b) + s h(a)`, `h(t) = ln((1 + D)/(1 - D))`, `D = (1 - gap)^t/rho`, `s = 1` or 2 for any start.
 
     For a reversible chain `|P^t(x,y)/pi(y) - 1| <= (1 - gap)^t/sqrt(pi(x) pi(y)) <= D`, so two rows of `P^t` have
-    ratios within `(1 + D)/(1 - D)`. Backwards, Bayes' rule adds the ratio of the row's own law, which is stationary or
-    within the same bounds, as it has come at least `a` steps. Derived. `D >= 1` gives infinity.
+    ratios within `(1 + D)/(1 - D)`. Backwards, Bayes' rule adds the ratio of the row's own distribution, which is
+    stationary or within the same bounds, as it has come at least `a` steps. Derived. `D >= 1` gives infinity.
 
     Returns
     -------
@@ -168,8 +168,9 @@ def birkhoff_influence(
     """Return `Delta_1 prod_{s >= 2} tanh(Delta_s/4)`, `Delta` the projective diameters of the kernels along the path.
 
     Evidence on any row multiplies columns by positive numbers, which leaves projective distances as they are; mixing
-    rows cannot enlarge them; every further kernel contracts them by `tanh(Delta/4)`. Two laws at projective distance
-    `d` have log ratios of at most `d`. Derived from the recalled contraction theorem; checked against enumeration.
+    rows cannot enlarge them; every further kernel contracts them by `tanh(Delta/4)`. Two distributions at projective
+    distance `d` have log ratios of at most `d`. Derived from the recalled contraction theorem; checked against
+    enumeration.
 
     Returns
     -------
@@ -278,11 +279,12 @@ class QuiltTerms:
 
 
 def drift(influence: float) -> float:
-    """`tanh(influence/4)`: how far, in total variation, the rest of a record's class can move the record's law.
+    """`tanh(influence/4)`: how far, in total variation, the rest of a record's class can move the record's
+    distribution.
 
-    By Bayes' rule the law of the record given the rest has a likelihood ratio to its own law with mean 1 whose largest
-    and smallest values are at most a factor `e^influence` apart. Among such ratios the distance is largest for one with
-    two values, `e^(b/2)` and `e^(-b/2)`, where it is `tanh(b/4)`. Derived, reviewed. Rounded up.
+    By Bayes' rule the distribution of the record given the rest has a likelihood ratio to its own distribution with
+    mean 1 whose largest and smallest values are at most a factor `e^influence` apart. Among such ratios the distance is
+    largest for one with two values, `e^(b/2)` and `e^(-b/2)`, where it is `tanh(b/4)`. Derived, reviewed. Rounded up.
 
     Examples
     --------
@@ -332,8 +334,8 @@ def autoregressive_shift(
     """Return `(1 + phi - phi^i - phi^(n-i+1))/(1 - phi)`, by default at the middle, where it is largest.
 
     The conditional mean of record `j` given record `i` has slope `phi^|i-j|`; the sum of the slopes is this. The
-    precision matrix has `-phi` beside its diagonal, so no adversary sees more. Derived, reviewed. The Laplace scale for
-    records that move by at most `M` is `M shift/epsilon`.
+    precision matrix has `-phi` next to its diagonal, so no adversary sees more. Derived, reviewed. The Laplace scale
+    for records that move by at most `M` is `M shift/epsilon`.
 
     Examples
     --------

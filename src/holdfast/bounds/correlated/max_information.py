@@ -1,4 +1,4 @@
-"""Max-information of Bayesian differential privacy: the bounds for independent rows, for every joint law.
+"""Max-information of Bayesian differential privacy: the bounds for independent rows, for every joint distribution.
 
 Theorem 3 of Zhao 2017 is true; its proof exchanges a logarithm and a mean, and the increment that it then bounds by
 epsilon can exceed epsilon. A right proof gives more. Let `Z_i = ln(P[y | x_1..x_i] / P[y | x_1..x_{i-1}])`, so that
@@ -30,7 +30,8 @@ LINES = ("best", "repaired", "paper", "any")
     "correlated.max-information",
     statement="Approximate max-information of an epsilon-Bayesian-private computation on n dependent records.",
     source="Zhao 2017, Theorem 3, proof repaired and constants sharpened (Holdfast); Dwork et al. 2015, Theorem 19",
-    conditions="epsilon-Bayesian differential privacy under the law of the records, any joint law; beta in (0, 1)",
+    conditions="epsilon-Bayesian differential privacy under the distribution of the records, any joint "
+    "distribution; beta in (0, 1)",
     unit="bits",
     provenance="mixed",
 )
@@ -72,8 +73,8 @@ def bayesian_max_information(
 def lemma_1_failure(tau: float, n: int, sensitivity: float | None = None) -> float:
     """Lemma 1 of Zhao 2017, `4 exp(-tau^2/(9 n Delta^2))`, for **independent** records only.
 
-    It is printed for any law and false under dependence (a constant choice is private and copies of one coin do not
-    concentrate). For independent records it holds when `epsilon <= tau/(3 n Delta)`.
+    It is printed for any distribution and false under dependence (a constant choice is private and copies of one coin
+    do not concentrate). For independent records it holds when `epsilon <= tau/(3 n Delta)`.
 
     Examples
     --------

@@ -204,13 +204,14 @@ def noise_failure(beta: FailureProbability, questions: Questions, budget: Budget
 # copied a thousand times it promises what cannot be. The repair colours the records so that no two of a colour are
 # nearby one another. Write `k` for the smallest class, `t = tanh(b/4)` for the drift, `eps = K 9B/(4 sigma n) + w`.
 #
-# 1. Within a class the other members lie in the quilt of a record or beyond it, so they move its law by at most `t` in
+# 1. Within a class the other members lie in the quilt of a record or beyond it, so they move its distribution by at
+# most `t` in
 #    total variation. A sum over the class is a martingale with steps in intervals of length 1 plus a drift of at most
 #    `t` a step: a fixed question is off by `tau` on the class with probability at most `2 exp(-2k(tau - t)^2)`.
 # 2. The transcript is `eps`-Bayesian private, also as a function of the class alone. Reveal the class record by record:
 #    the log ratio `Z` of the output's probability given the records to its own moves, at each record, in an interval of
 #    length `eps`, and `E[exp(-Z_i)] = 1` given the output and the past. So the drift of `Z` is at most `eps^2/8` a
-#    record (Hoeffding's lemma), and `P[Z > k eps^2/8 + eps sqrt(k s/2)] <= e^-s` (Azuma), for every joint law.
+#    record (Hoeffding's lemma), and `P[Z > k eps^2/8 + eps sqrt(k s/2)] <= e^-s` (Azuma), for every joint distribution.
 # 3. Choosing the question after the transcript therefore costs a factor `exp(k eps^2/8 + eps sqrt(k s/2))` and `e^-s`.
 #    At `s = 2k(tau - t - eps/4)^2` the exponents are equal and the sum is `3 exp(-2k(tau - t - eps/4)^2)`.
 # 4. If the mean over all records is off by `tau`, the mean over some class is: sum over the classes.
@@ -973,8 +974,8 @@ def recommended_threshold(
     difference, normal with variance `2 inflation/n`, plus the noise of comparison and threshold exceeds `T`. For `m`
     such questions the returned `T` solves `2 m P[N + Lap(2 sigma) + Lap(sigma) > T] = false_alarms`, a union bound over
     questions and signs, so that chance overrules anything in the whole run with at most that probability. Then what the
-    holdout says is about questions that were overfitted. Derived; the two Laplace variables together have the law
-    `(4 Lap(2 sigma) - Lap(sigma))/3`, so the tail is a closed form.
+    holdout says is about questions that were overfitted. Derived; the two Laplace variables together have the
+    distribution `(4 Lap(2 sigma) - Lap(sigma))/3`, so the tail is a closed form.
 
     The usual multiple 4 lets chance overrule, and what it reveals is in units of the standard error: on correlated
     records as many false alarms add up to more points (`holdfast reproduce zhao-figures` measures it). The price of the

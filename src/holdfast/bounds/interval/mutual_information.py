@@ -29,9 +29,9 @@ def information_nats(n: int, questions: int, sigma: float, information: Informat
     *Proof of the quarter form* (re-derived for this library). Rows independent, so
     `I(X; a) <= sum_i I(X_i; a | X_{-i})`. By the chain rule over the answers, each term is a sum of
     `I(X_i; a_j | a_{<j}, coins, X_{-i})`, and given all of `X`, the coins and the past, `a_j` is
-    `N(phi_j(X), sigma^2)`. A conditional mutual information is at most the expected divergence to any reference law
-    that does not see `X_i`. Take `N(m, sigma^2)` with `m` the mean of `phi_j` when row `i` scores 1/2: the two means
-    differ by at most `1/(2n)`, so the divergence is at most `1/(8 n^2 sigma^2)`. Sum over rows and answers.
+    `N(phi_j(X), sigma^2)`. A conditional mutual information is at most the expected divergence to any reference
+    distribution that does not see `X_i`. Take `N(m, sigma^2)` with `m` the mean of `phi_j` when row `i` scores 1/2: the
+    two means differ by at most `1/(2n)`, so the divergence is at most `1/(8 n^2 sigma^2)`. Sum over rows and answers.
 
     Examples
     --------
@@ -249,9 +249,9 @@ def xu_raginsky(
 def shift_by_divergence(n: int, nats: float, beta: float) -> float:
     """How far a choice of information `nats` among [0,1] means is off with probability at most `beta`.
 
-    Under independence the event has probability `p <= 2 exp(-2 n t^2)`; its probability `P` under the joint law obeys
-    `kl(P || p) <= B`, and `kl` rises in `P` above `p`. So `t = sqrt(ln(2/p)/(2n))` with `p < beta` the solution of
-    `kl(beta || p) = B`.
+    Under independence the event has probability `p <= 2 exp(-2 n t^2)`; its probability `P` under the joint
+    distribution obeys `kl(P || p) <= B`, and `kl` rises in `P` above `p`. So `t = sqrt(ln(2/p)/(2n))` with `p < beta`
+    the solution of `kl(beta || p) = B`.
 
     Examples
     --------
@@ -292,8 +292,8 @@ def russo_zou_kl(
     """Half-width `t1 + sigma q`: `t1` by `shift_by_divergence` at `b1`, `q` the exact noise quantile at `b2`.
 
     The monitor's question `q*` is a function of the answers (the population is a constant), so `I(X; q*) <= B` for all
-    k adaptive rounds together. Under the product law `q*` is independent of the rows and Hoeffding applies. Then
-    `max_j |q_j(D) - a_j| = |q*(D) - a*| <= t1 + max_j |noise_j|` with probability `1 - b1 - b2`. The width is the
+    k adaptive rounds together. Under the product distribution `q*` is independent of the rows and Hoeffding applies.
+    Then `max_j |q_j(D) - a_j| = |q*(D) - a*| <= t1 + max_j |noise_j|` with probability `1 - b1 - b2`. The width is the
     least over `B` and the split `b1 + b2 = beta`. Reviewed.
 
     Returns

@@ -243,6 +243,6 @@ def sign_comparison_open(
         n,
         questions,
         beta,
-        assumption=SIGN_ASSUMPTION.format(law="independent and identically distributed").replace("questions and ", ""),
+        assumption=SIGN_ASSUMPTION.format(rows="independent and identically distributed").replace("questions and ", ""),
         tuning={"excess": plan.excess, "tuned_for": tuned_for},
     )

@@ -44,7 +44,8 @@ def best(
     """The smallest certified half-width for `k` adaptive means, with the noise that gives it.
 
     The choice among theorems is made before any data is seen, so the winner's guarantee holds unchanged. Rows must be
-    independent and identically distributed; with `rows="independent"` only theorems that need no common law compete.
+    independent and identically distributed; with `rows="independent"` only theorems that need no common distribution
+    compete.
 
     Returns
     -------

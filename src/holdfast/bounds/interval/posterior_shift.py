@@ -591,11 +591,12 @@ def low_sensitivity(
     **Proof.** Given the transcript `a`, `a_j - E q_j(X') = sigma E[Z_j|a] + (E[q_j(X)|a] - E q_j(X'))`. Replace the
     rows of `X` by those of a fresh `X'` one by one. The step at row `i`, given `a`, the fresh rows before `i` and the
     rows after it, compares the means of one function `h(x) = q_j(X'_{<i}, x, X_{>i})`, whose values lie in an interval
-    of length `c`, under the law of `X_i` given `(a, X_{>i})` and under `D_i`. That law is an average of the posteriors
-    of an observer who also knows the other rows, so the step is at most `c E[TV(pi_i, D_i) | a, X_{>i}] <=
-    c E[sqrt(S_i) | a, X_{>i}]`, and all steps together at most `n c` times the average of `E[sqrt(S_i)|a]`. The
-    observer's channel about row `i` is `q_j` as a function of that row, of range `c`, plus `sigma Z_j`: the charge of a
-    mean with noise `sigma/(n c)`. From here on the proofs of Theorems A and B apply, with every length times `n c`.
+    of length `c`, under the distribution of `X_i` given `(a, X_{>i})` and under `D_i`. That distribution is an average
+    of the posteriors of an observer who also knows the other rows, so the step is at most `c E[TV(pi_i, D_i) | a,
+    X_{>i}] <= c E[sqrt(S_i) | a, X_{>i}]`, and all steps together at most `n c` times the average of `E[sqrt(S_i)|a]`.
+    The observer's channel about row `i` is `q_j` as a function of that row, of range `c`, plus `sigma Z_j`: the charge
+    of a mean with noise `sigma/(n c)`. From here on the proofs of Theorems A and B apply, with every length times `n
+    c`.
 
     For *russo-zou-kl*: the same information bound, and McDiarmid's inequality where Hoeffding's stood.
 

@@ -134,9 +134,9 @@ def posterior_gap(epsilon: float, method: Literal["best", "paper"] = "best") -> 
     questions that are functions of it. With `pi` the posterior of a random row given the transcript and any `d > 0`,
     `P[max_j |pi(q_j) - D(q_j)| > tanh(eps/4) + d] <= delta/d`.
 
-    **Proof** (found in review, re-derived here). Let `w` be the transcript, `K_x` its law given that row `i` is `x`,
-    and `h_w` the worst question or one minus it, so that its gap `g = pi(h_w) - D(h_w)` is not negative. On a set
-    `A` of transcripts put `f(w, x) = h_w(x)`, elsewhere 0. With `x, x'` independent from `D`,
+    **Proof** (found in review, re-derived here). Let `w` be the transcript, `K_x` its distribution given that row `i`
+    is `x`, and `h_w` the worst question or one minus it, so that its gap `g = pi(h_w) - D(h_w)` is not negative. On a
+    set `A` of transcripts put `f(w, x) = h_w(x)`, elsewhere 0. With `x, x'` independent from `D`,
 
         E_joint f - E_product f = (1/2) E sum_w (K_x - K_x')(f_x - f_x').
 

@@ -38,7 +38,8 @@ from holdfast.errors import InvalidParameter
 Array = NDArray[np.float64]
 RowLaw = Annotated[
     Literal["identical", "independent"],
-    "'identical': rows independent and identically distributed; 'independent': rows independent, each of its own law.",
+    "'identical': rows independent and identically distributed; 'independent': rows independent, each of its "
+    "own distribution.",
 ]
 _ROOT_HALF = math.sqrt(0.5)
 _HAZARD = math.sqrt(2 / math.pi)
@@ -704,7 +705,7 @@ def sign_estimate(n: int, questions: int, beta: float, rows: str) -> float:
 # --- The theorems -----------------------------------------------------------------------------------------------------
 
 SIGN_ASSUMPTION = (
-    "rows {law}; schedule, questions and beta fixed before the first answer; fresh noise; nothing else computed from "
+    "rows {rows}; schedule, questions and beta fixed before the first answer; fresh noise; nothing else computed from "
     "these rows reaches the analyst"
 )
 _LAWS = {"identical": "independent and identically distributed", "independent": "independent"}
@@ -722,7 +723,7 @@ def sign_width(plan: SignPlan, method: str, variant: str, more: Mapping[str, flo
         shape.n,
         shape.questions,
         shape.beta,
-        assumption=SIGN_ASSUMPTION.format(law=_LAWS[shape.rows]),
+        assumption=SIGN_ASSUMPTION.format(rows=_LAWS[shape.rows]),
         tuning={
             "mu": plan.mu,
             "smallest_sigma": min(plan.scales),
@@ -814,7 +815,8 @@ def sign_comparison(
     "interval.sign-comparison-independent",
     statement="Theorem D for rows that are independent but not identically distributed.",
     source="Holdfast: Theorem D, independent rows (docs/papers/adaptive-widths.md), derived twice, not refereed",
-    conditions="rows independent, each of its own law; schedule, k, beta fixed in advance; Gaussian noise; means of "
+    conditions="rows independent, each of its own distribution; schedule, k, beta fixed in advance; Gaussian "
+    "noise; means of "
     "[0,1] values; nothing else computed from the rows is released; question k+1 is refused",
     unit="half-width",
     provenance="derived",
@@ -829,11 +831,12 @@ def sign_comparison_independent(
     excess: _EXCESS | None = None,
     comparison: _COMPARISON = "rate",
 ) -> Width:
-    """Half-width of `k` adaptive means when rows are independent and each may have its own law.
+    """Half-width of `k` adaptive means when rows are independent and each may have its own distribution.
 
-    The truth of a question is then the average of its means under the rows' laws. As `sign_comparison`, with three
-    changes: the deviation that is followed is `V_j = (1/n) sum_i q_i (phi_j(X_i) - p_i)`, `q_i = 1 - 2 p_i`, in place
-    of `U_j`; `g_m = min(2, 1 + 2 u_m + eps_c)`; and Berry and Esseen's constant is that of summands of different laws.
+    The truth of a question is then the average of its means under the rows' distributions. As `sign_comparison`, with
+    three changes: the deviation that is followed is `V_j = (1/n) sum_i q_i (phi_j(X_i) - p_i)`, `q_i = 1 - 2 p_i`, in
+    place of `U_j`; `g_m = min(2, 1 + 2 u_m + eps_c)`; and Berry and Esseen's constant is that of summands of different
+    distributions.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Questions of small variance: they move a row's posterior less, and are moved less by it.
 
 Theorem C of docs/posterior-shift.md. The potential is `Y = 2 - 2 E_D sqrt(L)`, the squared Hellinger distance of a
-row's posterior from its law. A question of deviation `d` under the population has deviation at most `d + sqrt(Y)` under
-the posterior, and its posterior mean is at most `2 d sqrt(Y) + Y` from its mean.
+row's posterior from its distribution. A question of deviation `d` under the population has deviation at most `d +
+sqrt(Y)` under the posterior, and its posterior mean is at most `2 d sqrt(Y) + Y` from its mean.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ ASSUMPTION = (
 
 
 def small_variance_plan(n: int, questions: int, beta: float, deviation: float) -> SmallVariance:
-    """The plan of `small_variance`, with everything an answerer needs. The horizon holds `questions` narrow questions.
+    """The plan of `small_variance`, with everything a method needs. The horizon holds `questions` narrow questions.
 
     It also holds the worst case of one more: a question is admitted before its variance is known.
 
@@ -174,7 +174,7 @@ def _plan(n: int, questions: int, beta: float, s: float) -> SmallVariance:
     "interval.small-variance",
     statement="Half-width of k adaptive means whose values have a small standard deviation; Gaussian noise.",
     source="Holdfast: Theorem C of the posterior-shift bound (docs/posterior-shift.md)",
-    conditions="rows i.i.d.; every question of deviation at most the stated one (the answerer reads it off the "
+    conditions="rows i.i.d.; every question of deviation at most the stated one (the method reads it off the "
     "answers); k, sigma, beta fixed in advance; Gaussian noise; nothing else computed from the rows is released",
     unit="half-width",
     provenance="derived",

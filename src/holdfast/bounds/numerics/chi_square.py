@@ -1,8 +1,8 @@
 """Tails of a positive mixture of chi-squares, `Q = sum_j weight_j chi2(degrees_j, noncentrality_j)`.
 
-This is the limit law of every quadratic statistic of noisy counts: a p-value is a tail of `Q`. The smaller of the two
-tails comes with a small *relative* error, however deep it lies, so that p-values of 1e-12 may be corrected for many
-tests.
+This is the limit distribution of every quadratic statistic of noisy counts: a p-value is a tail of `Q`. The smaller of
+the two tails comes with a small *relative* error, however deep it lies, so that p-values of 1e-12 may be corrected for
+many tests.
 
 How. With `K` the cumulant function of `Q`, both tails are the integral of `exp(K(s) - s x) / s` along a line to the
 right (upper tail) or left (lower tail) of the pole at 0. The line is bent to a parabola that runs through the saddle
@@ -25,7 +25,7 @@ from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 
 # --- Chi square contour -----------------------------------------------------------------------------------------------
-# The contour behind `chi_square_mixture`: saddle point, parabola, trapezoid rule, for many laws at once.
+# The contour behind `chi_square_mixture`: saddle point, parabola, trapezoid rule, for many distributions at once.
 #
 # Everything is in units of the largest weight, so the nearest singularity of the cumulant function
 #
@@ -45,7 +45,7 @@ _NODES = 48  # nodes a block; a block ends when its last node no longer counts
 _BLOCK = 1 << 17  # complex numbers a block holds at once: it stays in the cache
 _LEAST = 1e-18  # a node below this share of the first one no longer counts
 _NEAR = 0.05  # how far from the saddle, in standard deviations, the contour may cross the axis
-_MOST_BLOCKS = 4096  # a few do for whole degrees; half a degree beside a large noncentrality takes hundreds
+_MOST_BLOCKS = 4096  # a few do for whole degrees; half a degree next to a large noncentrality takes hundreds
 _REFINEMENTS = 6
 _NODES_A_WIDTH = 6  # the error of the rule is about exp(-2 pi times this)
 _BEND = 1.0  # factor of the curvature; any other gives the same integral, with more nodes
@@ -56,14 +56,14 @@ _SMALLEST, _LARGEST = 1e-290, 1e200  # x in units of the largest weight; beyond 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Laws in rows, their parts in columns; a single row stands for every point."""
+    """Distributions in rows, their parts in columns; a single row stands for every point."""
 
     weights: Array
     degrees: Array
     noncentrality: Array
 
     def rows(self, chosen: Flags | slice) -> Mixture:
-        """The laws of the chosen points."""
+        """The distributions of the chosen points."""
         if len(self.weights) == 1:
             return self
         return Mixture(self.weights[chosen], self.degrees[chosen], self.noncentrality[chosen])
@@ -73,7 +73,7 @@ class Mixture:
         w, k, v = self.weights, self.degrees, self.noncentrality
         if not w.size:
             return self
-        if len(w) == 1:  # plain indexing: for a single law the overhead of calls is what takes the time
+        if len(w) == 1:  # plain indexing: for a single distribution the overhead of calls is what takes the time
             one = np.argsort(w[0])
             w, k, v = w[:, one], k[:, one], v[:, one]
         else:
@@ -252,7 +252,8 @@ def _saddle(x: Array, law: Mixture, upper: Flags | None) -> tuple[Array, ...]:
     gives the same integral.
 
     The brackets follow from `0 <= w_j <= 1`. In them Newton's step on `gap * derivative`, which is concave for central
-    laws, converges from the right without overshooting. A step that leaves the bracket is replaced by a bisection.
+    distributions, converges from the right without overshooting. A step that leaves the bracket is replaced by a
+    bisection.
     """
     k, v = law.degrees, law.noncentrality
     mean_k, mean_v = (law.weights * k).sum(axis=1), (law.weights * v).sum(axis=1)
@@ -299,7 +300,7 @@ NEGLIGIBLE = 1e-15
 
 
 class Tails(NamedTuple):
-    """Both tails of a law at a point; the smaller one has full relative accuracy."""
+    """Both tails of a distribution at a point; the smaller one has full relative accuracy."""
 
     cdf: Any
     sf: Any
@@ -316,7 +317,8 @@ def mixture_tails(
         Where; at or below 0 the first tail is 0 and the second 1. Infinity is allowed.
     weights : array
         Not negative, not all zero, along the last axis. One axis: the same weights for every `x`. More axes: the
-        leading ones are broadcast against `x`, so `(m,)` points and `(m, d)` weights give `m` tails of `m` laws.
+        leading ones are broadcast against `x`, so `(m,)` points and `(m, d)` weights give `m` tails of `m`
+        distributions.
     degrees, noncentrality : float or array
         Degrees of freedom (from 0.5, need not be whole) and noncentralities (sums of squared means, not negative),
         broadcast against `weights`.
@@ -333,8 +335,8 @@ def mixture_tails(
     ArithmeticError
         If the integral does not settle. Every call checks itself: the integrand must fall along the contour, and the
         rule with half of the nodes must agree to 1e-7; the error of the whole rule is about the square of that. Where
-        either fails, a finer rule on a straighter contour is tried. None of 19,000 adversarial laws ended here; with
-        degrees below 0.5, which are refused, some did.
+        either fails, a finer rule on a straighter contour is tried. None of 19,000 adversarial distributions ended
+        here; with degrees below 0.5, which are refused, some did.
 
     Notes
     -----
@@ -343,7 +345,7 @@ def mixture_tails(
     x)` for `c < 1` (substitute in the Gaussian integral), so leaving out a part with mean `r` changes the cdf by at
     most the share `D r / (2 x)` of itself: 2e-11 at worst with 200 weights, next to nothing in practice.
 
-    Time: about half a millisecond for one tail of 20 weights, 0.7 s for 10,000 tails of 10,000 such laws
+    Time: about half a millisecond for one tail of 20 weights, 0.7 s for 10,000 tails of 10,000 such distributions
     (`benchmarks/bench_private_tests.py`).
 
     Examples
@@ -364,7 +366,7 @@ def mixture_tails(
 def mixture_sf(
     x: npt.ArrayLike, weights: npt.ArrayLike, degrees: npt.ArrayLike = 1, noncentrality: npt.ArrayLike = 0
 ) -> Any:
-    """Return `P(Q > x)`: the p-value of a statistic with this null law. See `mixture_tails`.
+    """Return `P(Q > x)`: the p-value of a statistic with this null distribution. See `mixture_tails`.
 
     Examples
     --------
@@ -448,7 +450,7 @@ def law_arrays(weights: npt.ArrayLike, degrees: npt.ArrayLike, noncentrality: np
         raise InvalidParameter(f"degrees or noncentrality list {shape[-1]} parts, weights list {w.shape[-1]}")
     largest = w.max(axis=-1, keepdims=True)
     if not (largest > 0).all():
-        raise InvalidParameter("weights must have at least one above 0 in every law")
+        raise InvalidParameter("weights must have at least one above 0 in every distribution")
     if (w < -ROUNDING * largest).any():
         raise InvalidParameter(f"weights must be at least 0, got {w.min():g}")
     return _spread(np.maximum(w, 0.0), shape), _spread(k, shape), _spread(v, shape)
@@ -474,7 +476,9 @@ def _numbers(name: str, values: npt.ArrayLike, infinite: bool = False) -> Array:
 def _prepared(
     x: npt.ArrayLike, weights: npt.ArrayLike, degrees: npt.ArrayLike, noncentrality: npt.ArrayLike
 ) -> tuple[Array, Mixture, tuple[int, ...], Array]:
-    """The points as one axis, in units of the largest weight; the law in that unit, row by row; the shape; the unit."""
+    """The points as one axis, in units of the largest weight; the distribution in that unit, row by row; the shape; the
+    unit.
+    """
     points = _numbers("x", x, infinite=True)
     w, k, v = law_arrays(weights, degrees, noncentrality)
     batch = w.shape[:-1]
@@ -533,7 +537,7 @@ def mixture_quantile(
     alpha : float or array
         The probability beyond `x`, in (0, 1).
     weights, degrees, noncentrality : array
-        The law, as for `mixture_tails`; leading axes of `weights` are broadcast against `alpha`.
+        The distribution, as for `mixture_tails`; leading axes of `weights` are broadcast against `alpha`.
     tail : str
         On which side of `x` the probability lies.
 
@@ -603,7 +607,7 @@ def _quantile(alpha: float, w: Any, k: Any, v: Any, tail: str) -> float:
     near, far = start, start + step
     while (excess(far) < 0) if right else (excess(far) > 0):
         near, far, step = far, far + 2 * step, 2 * step
-        if far < -700:  # a law with few degrees has quantiles below the smallest number
+        if far < -700:  # a distribution with few degrees has quantiles below the smallest number
             return 0.0
     if excess(near) == 0:
         return scale * math.exp(near)
@@ -615,8 +619,8 @@ def _quantile(alpha: float, w: Any, k: Any, v: Any, tail: str) -> float:
 def chi_square_power(alpha: float, degrees: float, noncentrality: npt.ArrayLike) -> Any:
     """Return the power of a chi-square test at level `alpha`: `P(chi2(degrees, noncentrality) > critical value)`.
 
-    Exact for the noncentral chi-square law; a statistic follows that law only in the limit of local alternatives. About
-    half a millisecond for one noncentrality; arrays go in one pass.
+    Exact for the noncentral chi-square distribution; a statistic follows that distribution only in the limit of local
+    alternatives. About half a millisecond for one noncentrality; arrays go in one pass.
 
     Examples
     --------

@@ -1,4 +1,5 @@
-"""The law of the privacy loss of composed randomized responses: exact atoms, or a lattice that only overstates it.
+"""The distribution of the privacy loss of composed randomized responses: exact atoms, or a lattice that only overstates
+it.
 
 Every epsilon-DP mechanism on a pair of neighbours is a post-processing of randomized response with that epsilon, whose
 loss is `+epsilon` with probability `e^epsilon/(1 + e^epsilon)` and `-epsilon` otherwise. So the largest delta that a
@@ -28,10 +29,10 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 /
 
 @dataclass(frozen=True)
 class Loss:
-    """A law of the loss: atoms at `values`, with probability `weights * exp(log_scale - tilt * values)`.
+    """A distribution of the loss: atoms at `values`, with probability `weights * exp(log_scale - tilt * values)`.
 
-    `absolute` bounds the error of one weight and `relative` that of the logarithm of delta; both are negative for a law
-    that understates.
+    `absolute` bounds the error of one weight and `relative` that of the logarithm of delta; both are negative for a
+    distribution that understates.
     """
 
     values: Array
@@ -93,9 +94,9 @@ def lattice_loss(counts: Counter[float], tilt: float, *, upper: bool) -> Loss:
     is replaced by the response with the next smaller lattice epsilon. More than 256 different epsilons are first
     gathered in 256 groups, each taken at its largest (smallest) member.
 
-    The law is multiplied by `e^(tilt L)` and normalised, so that its bulk lies where delta is made (`tilt_for_delta`,
-    `tilt_for_epsilon`; every tilt is valid). The rounding error of the Fourier transform is then small next to delta,
-    however small delta is, and is added on.
+    The distribution is multiplied by `e^(tilt L)` and normalised, so that its bulk lies where delta is made
+    (`tilt_for_delta`, `tilt_for_epsilon`; every tilt is valid). The rounding error of the Fourier transform is then
+    small next to delta, however small delta is, and is added on.
     """
     kinds = _gathered(_positive(counts), upper)
     size = 1 << (17 if len(kinds) <= 64 else 16)
@@ -202,7 +203,7 @@ def _first_tilt(counts: Counter[float], reached: Callable[[float, float, float],
     """The smallest tilt at which `reached(mean, log moment generating function, tilt)`, by bisection."""
     counts = _positive(counts)
     epsilons, numbers = np.array(list(counts)), np.array(list(counts.values()), dtype=float)
-    limit = 30 / float(epsilons.min())  # beyond this the tilted law is all but one atom
+    limit = 30 / float(epsilons.min())  # beyond this the tilted distribution is all but one atom
 
     def there(tilt: float) -> bool:
         means = epsilons * np.tanh((tilt + 0.5) * epsilons)
@@ -228,7 +229,8 @@ def _heads(epsilon: float, count: int) -> tuple[Array, Array, float]:
 
 
 def log_binomial(count: int, heads: Array, likely: float, unlikely: float) -> Array:
-    """Log-probabilities of the binomial law by Loader's saddle-point form, which loses no digits for large counts.
+    """Log-probabilities of the binomial distribution by Loader's saddle-point form, which loses no digits for large
+    counts.
 
     Examples
     --------

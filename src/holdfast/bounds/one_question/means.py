@@ -334,7 +334,7 @@ def empirical_bernstein(
     One limit needs one of the first kind and the last, so `x = ln(2/share)`; both need three events, so
     `x = ln(3/share)`, a little less than `ln(4/share)` of two separate limits. Put together the half-width is
     `sqrt(2 V x/n) + R x (2/sqrt(n(n-1)) + 1/(3n))`. The paper rounds the last term up to `7 R x/(3(n-1))`
-    (Theorem 4). Theorem 10 and the whole were checked on exact laws of two-valued rows; see the tests.
+    (Theorem 4). Theorem 10 and the whole were checked on exact distributions of two-valued rows; see the tests.
 
     Returns
     -------
@@ -500,7 +500,7 @@ def binomial_limits(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Clopper-Pearson limits of many counts at once, each limit at `level`; for levels that a double holds.
 
-    Quantiles of beta laws, moved outwards by a relative 1e-12. Arguments are not checked.
+    Quantiles of beta distributions, moved outwards by a relative 1e-12. Arguments are not checked.
 
     Examples
     --------

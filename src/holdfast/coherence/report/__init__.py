@@ -1,4 +1,4 @@
-"""The report of an audit: one page that works offline, JSON and CSV beside it."""
+"""The report of an audit: one page that works offline, JSON and CSV next to it."""
 
 from holdfast.coherence.report.content import Distribution, Report, build, distribution
 from holdfast.coherence.report.files import places, write

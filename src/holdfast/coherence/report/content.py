@@ -166,7 +166,7 @@ def _added(one: Bin, other: Bin) -> Bin:
 
 
 # --- Repeats ----------------------------------------------------------------------------------------------------------
-# What repeated splits show beside a mean: every distance in order, and excess beside how well a learner predicts.
+# What repeated splits show next to a mean: every distance in order, and excess next to how well a learner predicts.
 
 
 @dataclass(frozen=True)
@@ -298,14 +298,14 @@ def auc(true: NDArray[np.float64], false: NDArray[np.float64]) -> float | None:
 CAN = (
     "That the predictions for a group differ between people in the release and people held out by more than chance "
     "gives, for the learners, lenses and groups that were tried.",
-    "How large that difference is, with the floor that chance alone gives at this group size beside it.",
+    "How large that difference is, with the floor that chance alone gives at this group size next to it.",
     "With repeated splits: that the release breaks the tolerance alpha more often than beta allows, on this data.",
 )
 CANNOT = (
     "That a release is safe. Another learner, another lens or another group may show what these did not.",
     "Anything about other data, or about people who are not in this file.",
     "Whether predictions are right: accuracy never enters, only the difference that being released makes.",
-    "Other harms, such as singling people out: coherence is one necessary condition beside others.",
+    "Other harms, such as singling people out: coherence is one necessary condition next to others.",
     "Leaks in groups that are too small for this alpha: there, chance alone exceeds it.",
 )
 SINGLE = (
@@ -363,7 +363,7 @@ class Report:
     distributions, curves, repeats : tuple
         Of the offenders.
     utilities : tuple of Utility
-        Of each learner and lens: held-out AUC beside the largest excess.
+        Of each learner and lens: held-out AUC next to the largest excess.
     problems, notes, limits : tuple of str
         What failed; what else a reader must know; what this very audit cannot show.
     theory : tuple of str

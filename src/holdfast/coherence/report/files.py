@@ -22,7 +22,7 @@ SPLITS = ("split", "learner", "lens", "group", "inside", "outside", "distance", 
 
 
 def places(path: str | Path) -> dict[str, Path]:
-    """Where the files of a report go: beside the page, with its name.
+    """Where the files of a report go: next to the page, with its name.
 
     Examples
     --------
@@ -41,10 +41,10 @@ def places(path: str | Path) -> dict[str, Path]:
 
 
 def write(report: Report, trials: Trials, path: str | Path, min_cell: int = 1) -> dict[str, Path]:
-    """Write the page at `path` and its JSON and CSV files beside it; returns where each is.
+    """Write the page at `path` and its JSON and CSV files next to it; returns where each is.
 
     The long table has one line for each split, learner, lens and group; halves with fewer than `min_cell` members are
-    counted as `<min_cell`. Each distance stands beside the floor of its group.
+    counted as `<min_cell`. Each distance stands next to the floor of its group.
 
     Examples
     --------

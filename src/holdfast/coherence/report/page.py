@@ -130,7 +130,7 @@ def sorted_distances(distances: Sequence[float], chance: Sequence[float], alpha:
 
 
 def scatter(points: Sequence[tuple[float, float, str]], alpha: float, title: str) -> str:
-    """Points (AUC from one half to one, excess, name) with the names beside them, and alpha as a dotted line."""
+    """Points (AUC from one half to one, excess, name) with the names next to them, and alpha as a dotted line."""
     most = max([*(excess for _, excess, _ in points), alpha]) * 1.1
     low = min([0.5, *(auc for auc, _, _ in points)])
 
@@ -470,7 +470,7 @@ def _heat_map(report: Report) -> str:
         shades.append(row)
     names = [f"{learner} · {lens}" if len({lens for _, lens in columns}) > 1 else learner for learner, lens in columns]
     left = len({f.group for f in report.verdict.findings}) - len(groups)
-    more = f" The {left} groups with less excess are in the files beside this page." if left > 0 else ""
+    more = f" The {left} groups with less excess are in the files next to this page." if left > 0 else ""
     small = [f"{name} ({size})" for name, size in report.too_small[:40]]
     if len(report.too_small) > 40:
         small.append(f"and {len(report.too_small) - 40} more")

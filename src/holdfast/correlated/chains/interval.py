@@ -49,8 +49,8 @@ _STEPS = 12
 class IntervalChain(QuiltModel):
     """Every chain whose step matrices lie between `low` and `high`, entry by entry.
 
-    Each step may use its own matrix of the class and the first record may have any law, so the class also covers
-    inhomogeneous chains.
+    Each step may use its own matrix of the class and the first record may have any distribution, so the class also
+    covers inhomogeneous chains.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ class IntervalChain(QuiltModel):
 
         `osc(t) = min_l Delta_l tanh(Delta_l/4)^(floor(t/l) - 1)`.
 
-    The forward log ratio is at most that distance, since both rows sum to one. The backward one is too: a record's law
-    is a mixture of the rows of the product that leads to it, so `ln P(u,x)/P(u,x') + ln pi(x')/pi(x)` is at most
-    `max_u' ln P(u,x)P(u',x') / (P(u,x')P(u',x))`. Hence influence is at most `osc(a) + osc(b)`. The sharp surcharge is
-    at most the same sum, not twice it: `F_b(x,x') + F_{b+1}(x',x) <= F_b(x,x') + F_b(x',x)`, which *is* Hilbert's
-    distance between two rows, and likewise for columns.
+    The forward log ratio is at most that distance, since both rows sum to one. The backward one is too: a record's
+    distribution is a mixture of the rows of the product that leads to it, so `ln P(u,x)/P(u,x') + ln pi(x')/pi(x)` is
+    at most `max_u' ln P(u,x)P(u',x') / (P(u,x')P(u',x))`. Hence influence is at most `osc(a) + osc(b)`. The sharp
+    surcharge is at most the same sum, not twice it: `F_b(x,x') + F_{b+1}(x',x) <= F_b(x,x') + F_b(x',x)`, which *is*
+    Hilbert's distance between two rows, and likewise for columns.
 
     Examples
     --------
@@ -300,7 +300,8 @@ def _check_bounds(low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[Array, Array
 
 
 def _least(low: Array, high: Array, values: Array) -> Array:
-    """The least of `sum_u p_u values[u, v]` over laws `p` between each row's bounds, for every row and column `v`.
+    """The least of `sum_u p_u values[u, v]` over distributions `p` between each row's bounds, for every row and column
+    `v`.
 
     Fill up from the smallest value: start at the lower bounds and hand out what is missing to 1.
     """
@@ -438,7 +439,7 @@ def transition_counts(history: Sequence[npt.ArrayLike], states: int) -> NDArray[
 def move_interval(successes: int, trials: int, level: float) -> tuple[float, float]:
     """The probabilities that a mixture martingale does not rule out, at any time, with `level` left to chance.
 
-    Krichevsky and Trofimov's mixture (the Beta(1/2, 1/2) law) in Ville's inequality; see `chain_from_history`.
+    Krichevsky and Trofimov's mixture (the Beta(1/2, 1/2) distribution) in Ville's inequality; see `chain_from_history`.
 
     Examples
     --------

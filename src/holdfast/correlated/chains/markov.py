@@ -38,16 +38,16 @@ from holdfast.correlated.model import ZEROS
 from holdfast.errors import InvalidParameter
 
 SETTLED = 1e-13
-"""Laws whose logarithms differ by at most this count as one; the reported influence is raised to cover it."""
+"""Distributions whose logarithms differ by at most this count as one; the reported influence is raised to cover it."""
 
-#: A chain whose law has not settled keeps the law of every record; more numbers than this do not fit.
+#: A chain whose distribution has not settled keeps the distribution of every record; more numbers than this do not fit.
 _LAWS = 40_000_000
 #: Log ratios of so many records at once.
 _CHUNK = 4_000_000
 
 
 class Settled(NamedTuple):
-    """The laws of records 0, 1, ... until they stop changing; later records have the last one."""
+    """The distributions of records 0, 1, ... until they stop changing; later records have the last one."""
 
     laws: Array
     supports: Mask
@@ -67,14 +67,16 @@ class ChainTables:
 
     @cached_property
     def settled(self) -> Settled:
-        """The laws of the records, by doubling: `O(m k^2)` for the `m` records before the law settles."""
+        """The distributions of the records, by doubling: `O(m k^2)` for the `m` records before the distribution
+        settles.
+        """
         if self.start is None:
             law = stationary_law(self.transition)[None]
             return Settled(law, law > 0, 0, True)
         try:
             goal: Array | None = stationary_law(self.transition)
         except InvalidParameter:
-            goal = None  # several closed classes: the law may settle, but on what depends on the start
+            goal = None  # several closed classes: the distribution may settle, but on what depends on the start
         laws, supports = self.start[None], (self.start > 0)[None]
         while len(laws) < self.n:
             if goal is not None and (near := _near(laws, supports, goal)).any():
@@ -82,8 +84,9 @@ class ChainTables:
                 return Settled(laws[: since + 1], supports[: since + 1], since, bool((laws[since] == goal).all()))
             if 2 * len(laws) * self.states > _LAWS and len(laws) < self.n:
                 raise InvalidParameter(
-                    f"n must be smaller: the law of this chain does not settle in {len(laws)} steps, and the laws of "
-                    f"{self.n} records of {self.states} states do not fit; start it from its stationary law"
+                    f"n must be smaller: the distribution of this chain does not settle in {len(laws)} "
+                    f"steps, and the distributions of "
+                    f"{self.n} records of {self.states} states do not fit; start it from its stationary distribution"
                 )
             value, support = self.powers.at([len(laws)])
             more = laws @ value[0]
@@ -93,12 +96,12 @@ class ChainTables:
 
     @cached_property
     def _patterns(self) -> tuple[Mask, Lags]:
-        """The distinct supports, and which of them each record until the law settles has."""
+        """The distinct supports, and which of them each record until the distribution settles has."""
         found, inverse = np.unique(self.settled.supports, axis=0, return_inverse=True)
         return found.astype(bool), inverse.reshape(-1).astype(np.int64)
 
     def law_index(self, records: Lags) -> Lags:
-        """Where the records' laws stand in `settled`."""
+        """Where the records' distributions stand in `settled`."""
         return np.minimum(records, len(self.settled.laws) - 1)
 
     def pattern(self, records: Lags) -> Lags:
@@ -232,11 +235,11 @@ class MarkovChain(ChainModel):
     Parameters
     ----------
     transition : matrix
-        Row `x` is the law of the next record given `x`; rows sum to one within 1e-12.
+        Row `x` is the distribution of the next record given `x`; rows sum to one within 1e-12.
     n : int
         Records.
     start : "stationary" or list of float
-        The law of the first record.
+        The distribution of the first record.
     respect_support : bool
         Whether values that an earlier record cannot have are left out of a maximum. They should be; False is the
         convention behind the published score 13.0219 of Song, Wang and Chaudhuri (2017), and is never less noisy.
@@ -246,7 +249,7 @@ class MarkovChain(ChainModel):
     Zhao 2017, Lemma 2, with surcharges as in specification 3.2 and 3.3. For a stationary start the best quilt of a
     record in the middle bounds every record's: cut to the room that a record has, it is no larger and no more
     influenced. So planning does not depend on `n` once `n` exceeds twice the best quilt. Otherwise records are scanned
-    until their law is stationary to working precision.
+    until their distribution is stationary to working precision.
 
     Examples
     --------
@@ -273,7 +276,7 @@ class MarkovChain(ChainModel):
         else:
             self._start = check_law("start", start, len(self._matrix))
         self._respect_support = bool(respect_support)
-        _ = self.tables.settled  # a chain without the law it asks for is refused here
+        _ = self.tables.settled  # a chain without the distribution it asks for is refused here
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
@@ -300,7 +303,7 @@ class MarkovChain(ChainModel):
 
     @property
     def stationary(self) -> bool:
-        """Whether the chain starts from its stationary law."""
+        """Whether the chain starts from its stationary distribution."""
         return self._start is None
 
     def describe(self) -> str:
@@ -309,7 +312,7 @@ class MarkovChain(ChainModel):
         return f"Markov chain of {self.n} records, {self.states} states, {start}"
 
     def law(self, record: int) -> Array:
-        """The law of a record."""
+        """The distribution of a record."""
         settled = self.tables.settled
         where = min(record, len(settled.laws) - 1)
         return np.where(settled.supports[where], np.maximum(settled.laws[where], 5e-324), 0.0)
@@ -370,7 +373,8 @@ class MarkovChain(ChainModel):
 
         Records of one residue class modulo the larger lag are never nearby one another, the ends included
         (specification 3.6), so that lag is the number of colours. They hold for this chain of `n` records; a longer one
-        has the same only if some record here has both sides and a law that has settled (`run_terms` sees to that).
+        has the same only if some record here has both sides and a distribution that has settled (`run_terms` sees to
+        that).
         """
         left = arguments.whole("left", left, at_least=1, at_most=self.n)
         right = arguments.whole("right", right, at_least=1, at_most=self.n)
@@ -417,7 +421,7 @@ class InhomogeneousChain(ChainModel):
     steps : sequence of matrices
         One fewer than records, all of the same size.
     start : list of float
-        The law of the first record.
+        The distribution of the first record.
 
     Examples
     --------
@@ -464,7 +468,7 @@ class InhomogeneousChain(ChainModel):
         return f"inhomogeneous Markov chain of {self.n} records, {self.states} states"
 
     def law(self, record: int) -> Array:
-        """The law of a record."""
+        """The distribution of a record."""
         return np.where(self._supports[record], np.maximum(self._laws[record], 5e-324), 0.0)
 
     def product(self, low: int, high: int) -> tuple[Array, Mask]:

@@ -103,9 +103,11 @@ def columns(values: Array, supports: Mask, allowed: Mask | None = None) -> Array
 
 
 def prior_odds(laws: Array, supports: Mask) -> Array:
-    """`ln law(x') / law(x)` for laws `(m, k)`, shape `(m, k, k)`; minus infinity where `x` or `x'` is impossible.
+    """`ln law(x') / law(x)` for distributions `(m, k)`, shape `(m, k, k)`; minus infinity where `x` or `x'` is
+    impossible.
 
-    A pair with an impossible value is no pair, so it must not win a maximum. A law too small for a double is infinite.
+    A pair with an impossible value is no pair, so it must not win a maximum. A distribution too small for a double is
+    infinite.
 
     Examples
     --------
@@ -256,10 +258,10 @@ def worst_of(
     search: Callable[[int], Found],
     ceiling: float,
 ) -> Found:
-    """The dearest of the records' cheapest quilts, without searching most records.
+    """The most expensive of the records' cheapest quilts, without searching most records.
 
-    A record is done as soon as any known pair of lags prices it at or below the dearest found so far. Only the record
-    that looks dearest is searched; its lags are then tried on all that are left.
+    A record is done as soon as any known pair of lags prices it at or below the most expensive found so far. Only the
+    record that looks most expensive is searched; its lags are then tried on all that are left.
 
     Parameters
     ----------
@@ -318,11 +320,11 @@ class ChainModel(QuiltModel):
 
     @abstractmethod
     def law(self, record: int) -> Array:
-        """The law of a record."""
+        """The distribution of a record."""
 
     @abstractmethod
     def _worst(self, price: Objective, charge: Charge) -> Found:
-        """The record whose cheapest quilt is dearest."""
+        """The record whose cheapest quilt is most expensive."""
 
     @staticmethod
     def times(charge: Charge) -> float:

@@ -87,11 +87,11 @@ def _laws(name: str, rows: Array) -> Array:
 
 
 def stationary_law(transition: Array) -> Array:
-    """The stationary law of a chain that has exactly one.
+    """The stationary distribution of a chain that has exactly one.
 
-    A chain has one stationary law if and only if it has one closed class; others raise `InvalidParameter`. Computed by
-    elimination without subtraction (Grassmann, Taksar and Heyman 1985), so that small probabilities keep their digits,
-    and checked by one multiplication. Time `O(k^3)`.
+    A chain has one stationary distribution if and only if it has one closed class; others raise `InvalidParameter`.
+    Computed by elimination without subtraction (Grassmann, Taksar and Heyman 1985), so that small probabilities keep
+    their digits, and checked by one multiplication. Time `O(k^3)`.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def stationary_law(transition: Array) -> Array:
     if not reach[np.ix_(inside, inside)].all():
         raise InvalidParameter(
             "transition must have one closed class for a stationary start: this chain has several, so it has many "
-            "stationary laws; give the start law itself"
+            "stationary distributions; give the start distribution itself"
         )
     work = np.array(transition[np.ix_(inside, inside)])
     size = len(inside)
@@ -121,7 +121,9 @@ def stationary_law(transition: Array) -> Array:
     law = np.zeros(states)
     law[inside] = weights / weights.sum()
     if np.abs(law @ transition - law).max() > 1e-10:
-        raise InvalidParameter("transition: no stationary law was found to working precision; give the start law")
+        raise InvalidParameter(
+            "transition: no stationary distribution was found to working precision; give the start distribution"
+        )
     return law
 
 
@@ -204,14 +206,14 @@ class RowChain:
 
     @cached_property
     def stationary(self) -> Array:
-        """The stationary law; the chain must have one only."""
+        """The stationary distribution; the chain must have one only."""
         return stationary_law(self.matrix)
 
     @cached_property
     def operator_norm(self) -> float:
         """Norm on mean-zero functions of L2(pi): the second largest singular value of `D^(1/2) P D^(-1/2)`, rounded up.
 
-        States that the stationary law never visits are left out.
+        States that the stationary distribution never visits are left out.
         """
         law = self.stationary
         kept = law > 0
@@ -245,11 +247,11 @@ _CLOSE = 1e-13
 
 
 def settled_place(start: Array, transition: Array, n: int) -> tuple[int | None, list[Array]]:
-    """The place from which on the law is stationary, and the laws of all places up to there.
+    """The place from which on the distribution is stationary, and the distributions of all places up to there.
 
-    Two laws count as equal when they have one support and no probability differs by more than one part in 1e13. The
-    place is None for a chain that does not get there within 2000 steps (a periodic one never does); the laws then end
-    somewhere and must not be used beyond.
+    Two distributions count as equal when they have one support and no probability differs by more than one part in
+    1e13. The place is None for a chain that does not get there within 2000 steps (a periodic one never does); the
+    distributions then end somewhere and must not be used beyond.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 A quilt lies `a` steps before the record and `b` steps after it (a side may be missing at an end of the sequence), and
 the records strictly between are nearby. Its influence is the smaller of two valid numbers: the exact maximum over
-everything that may be known nearby, from the law of the window alone, where its tables fit; and Birkhoff's bound, which
-holds whatever is known and needs no tables.
+everything that may be known nearby, from the distribution of the window alone, where its tables fit; and Birkhoff's
+bound, which holds whatever is known and needs no tables.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _POSITIONS = 64
 
 @dataclass(frozen=True)
 class Stretch:
-    """The law of consecutive nodes: factors over local variables, and the local number of each node."""
+    """The distribution of consecutive nodes: factors over local variables, and the local number of each node."""
 
     factors: tuple[Factor, ...]
     sizes: tuple[int, ...]
@@ -67,8 +67,9 @@ class WindowModel(ListedModel):
     n : int
         Records.
     settled : int or None
-        From this place on the law of a window no longer changes to working precision. None if that is not known: then
-        only Birkhoff's bound is used for sequences of more than 64 records, since it does not depend on the place.
+        From this place on the distribution of a window no longer changes to working precision. None if that is not
+        known: then only Birkhoff's bound is used for sequences of more than 64 records, since it does not depend on the
+        place.
     cells : int
         Cap on the tables of one window.
     """
@@ -103,7 +104,7 @@ class WindowModel(ListedModel):
 
     @abstractmethod
     def _stretch(self, low: int, high: int) -> Stretch:
-        """The law of the places `low` to `high`."""
+        """The distribution of the places `low` to `high`."""
 
     def quilt(self, record: int, before: int | None = None, after: int | None = None) -> Quilt:
         """The quilt that lies `before` steps before the record and `after` steps after it; None leaves a side out."""
@@ -316,7 +317,9 @@ class WindowModel(ListedModel):
         return self._quilt(record, Lags(before, after))
 
     def _scanned(self, middle: int, lags: Lags) -> Sequence[int]:
-        """Records whose window is not a copy of the middle's: those near the ends and those before the law settles."""
+        """Records whose window is not a copy of the middle's: those near the ends and those before the distribution
+        settles.
+        """
         settled = self._settled if self._largest_exact else 0
         low, high = self._span(middle, lags)
         if lags.before is None or lags.after is None or settled is None or low < settled:
@@ -347,7 +350,7 @@ class OrderChain(WindowModel):
     n : int
         Records, at least `r`.
     start : "stationary" or array
-        Joint law of the first `r` records.
+        Joint distribution of the first `r` records.
     cells : int
         Cap on the tables of one exact window.
 
@@ -503,11 +506,11 @@ class HiddenChain(WindowModel):
     transition : matrix
         Of the hidden chain.
     emission : matrix
-        Row `h` is the law of a reading in hidden state `h`.
+        Row `h` is the distribution of a reading in hidden state `h`.
     n : int
         Records.
     start : "stationary" or list of float
-        Law of the first hidden state.
+        Distribution of the first hidden state.
     cells : int
         Cap on the tables of one exact window.
 

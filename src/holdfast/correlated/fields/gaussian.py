@@ -20,7 +20,7 @@ from holdfast.errors import GuaranteeUnavailable, InvalidParameter
 
 
 class GaussianField:
-    """Records with a joint normal law; only linear queries `w.X` with Laplace noise are covered.
+    """Records with a joint normal distribution; only linear queries `w.X` with Laplace noise are covered.
 
     Yang, Sato and Nakagawa 2015 treat sums of positively tied records; the general statement is 2.8 of the
     specification (derived, reviewed). For an adversary who knows `S` and asks about record `i`, a query
@@ -109,7 +109,7 @@ class GaussianField:
         }
 
     def shift(self, record: int, known: Collection[int] = (), weights: npt.ArrayLike | None = None) -> float:
-        """How far the query moves when `record` moves by 1 and `known` stays, the others following their law.
+        """How far the query moves when `record` moves by 1 and `known` stays, the others following their distribution.
 
         Examples
         --------
@@ -159,8 +159,8 @@ class GaussianField:
 
         For linear queries of a Gaussian field these levels do add up, also when a query was chosen from earlier
         answers (2.8 of the specification, added and derived in its review): given record and known values the unknown
-        records are a linear shift plus a residual whose law does not depend on the record, and for every residual each
-        Laplace density changes by at most its own factor. Never more than the sum of the single levels.
+        records are a linear shift plus a residual whose distribution does not depend on the record, and for every
+        residual each Laplace density changes by at most its own factor. Never more than the sum of the single levels.
 
         Parameters
         ----------
@@ -215,9 +215,9 @@ class GaussianField:
     def truncated_influence(self, record: int, quilt: Collection[int], radius: float) -> float:
         """Diagnostic, no guarantee: max-influence restricted to values within `radius` of their means.
 
-        Over the whole line it is infinite. The log ratio of two laws of `X_Q` is linear in `x_Q`; this is its largest
-        value in the box. For unit variance and lag `t` of an autoregression it is `2 R^2 phi^t / (1 - phi^(2t))`.
-        Quilts that are tight in this sense give no pure guarantee.
+        Over the whole line it is infinite. The log ratio of two distributions of `X_Q` is linear in `x_Q`; this is its
+        largest value in the box. For unit variance and lag `t` of an autoregression it is `2 R^2 phi^t / (1 -
+        phi^(2t))`. Quilts that are tight in this sense give no pure guarantee.
 
         Examples
         --------

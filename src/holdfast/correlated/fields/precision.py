@@ -195,9 +195,9 @@ def precision_of(covariance: Any) -> Precision:
 def autoregression_precision(n: int, coefficients: Sequence[float], deviation: float = 1.0) -> Any:
     """The precision of `X_t = a_1 X_{t-1} + ... + a_p X_{t-p} + noise`, `n` steps long, as sparse rows.
 
-    The density is that of the first `p` records, which have their stationary law, times that of the noise of each later
-    step. So the matrix is the sum of the squares of these noises, as a quadratic form, plus the inverse covariance of
-    the first `p`. Time `O(n p^2)`.
+    The density is that of the first `p` records, which have their stationary distribution, times that of the noise of
+    each later step. So the matrix is the sum of the squares of these noises, as a quadratic form, plus the inverse
+    covariance of the first `p`. Time `O(n p^2)`.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def path_shifts(diagonal: Array, ties: Array, weights: Array) -> tuple[Array, Wh
     Parameters
     ----------
     diagonal, ties, weights : array
-        Of the precision matrix: its diagonal and the entries beside it; of the query.
+        Of the precision matrix: its diagonal and the entries next to it; of the query.
 
     Returns
     -------

@@ -49,7 +49,7 @@ class MeanBound:
     effective_n : float
         Independent rows that the rows are worth.
     start_ratio : float
-        How many times likelier than under the stationary law a first row can be: `c` of the specification.
+        How many times likelier than under the stationary distribution a first row can be: `c` of the specification.
     bias : float
         How far the conditional mean, given the training rows, may be from the target.
     blocks : int, optional
@@ -162,7 +162,7 @@ def together(routes: Mapping[int, MeanBound], counted: Mapping[int, int]) -> Mea
     bias = math.fsum(many * size * routes[size].bias for size, many in counted.items()) / n
     log_ratio = math.fsum(many * math.log(routes[size].start_ratio) for size, many in counted.items())
     if log_ratio > 690:
-        raise GuaranteeUnavailable("the groups start too far from their stationary law for any bound here")
+        raise GuaranteeUnavailable("the groups start too far from their stationary distribution for any bound here")
     ratio = 1.0 if log_ratio == 0 else math.exp(log_ratio) * (1 + 1e-12)
     return MeanBound(GROUPS, down(n * (n / proxy), 8), ratio, min(1.0, up(bias, 8)))
 
@@ -275,10 +275,10 @@ class DependentRows:
         n : int
             Rows.
         deltas : sequence of float
-            `deltas[t-1]` bounds the total variation between the laws of row `i + t` given two values of row `i` (given
-            two pasts, if the rows are no Markov chain). For one lag only, repeat 1 before it: `[1, 1, 0.4]`.
+            `deltas[t-1]` bounds the total variation between the distributions of row `i + t` given two values of row
+            `i` (given two pasts, if the rows are no Markov chain). For one lag only, repeat 1 before it: `[1, 1, 0.4]`.
         tail : str
-            "markov": later coefficients by sub-multiplicativity; "hold": the last one for ever.
+            "markov": later coefficients by sub-multiplicativity; "hold": the last one forever.
         gap : int, optional
             Where the training rows are earlier rows of the same chain: the index of the first holdout row minus that of
             the last training row, 1 when they are adjacent. It makes a bias.
@@ -299,7 +299,7 @@ class DependentRows:
         """A stationary chain given by its operator norm on mean-zero functions: one minus the absolute spectral gap.
 
         `start_ratio` is for a chain that starts elsewhere: how much likelier its first row may be than under the
-        stationary law. The target is then the stationary mean.
+        stationary distribution. The target is then the stationary mean.
 
         Examples
         --------
@@ -386,7 +386,9 @@ class DependentRows:
             row = arguments.reals("last", last) if isinstance(last, Iterable) else (last,)
             ratio = up(math.prod(autoregressive_start_ratio(value, phi, gap) for value in row), 4 * len(row))
         if not ratio <= 1e300:
-            raise GuaranteeUnavailable("last is too far out: the first holdout row is not near the stationary law")
+            raise GuaranteeUnavailable(
+                "last is too far out: the first holdout row is not near the stationary distribution"
+            )
         words = f"{n} rows of a stationary Gaussian AR(1) with coefficient {phi:g}{_after(gap)}"
         return cls._of(n, words, MeanBound(STATIONARY, effective_n_stationary(n, abs(phi)), ratio))
 
@@ -405,7 +407,7 @@ class DependentRows:
         -----
         Every bound here says that a group's sum is sub-Gaussian with proxy `k^2 / (4 effective_k)`, times `c`. Groups
         are independent, so proxies add and ratios multiply: `effective_n = n^2 / sum k^2/effective_k`. A group counts
-        at least as one row. Derived. Where no group has a bias or a ratio the blocks' bound is kept beside it.
+        at least as one row. Derived. Where no group has a bias or a ratio the blocks' bound is kept next to it.
 
         Examples
         --------

@@ -1,8 +1,8 @@
 """Splits that keep dependent rows on one side: by group, or in time; and a refusal of those that do not.
 
 A random split of dependent rows puts relatives on both sides. Then the holdout given the training rows does not have
-the law that was declared, and no guarantee is left. Groups that are independent of each other may be dealt out at
-random. A series may be cut in time: the later part given the earlier one still forgets its start, and the width pays
+the distribution that was declared, and no guarantee is left. Groups that are independent of each other may be dealt out
+at random. A series may be cut in time: the later part given the earlier one still forgets its start, and the width pays
 with a bias (`gap` of `DependentRows.chain`); a gap makes that bias smaller and is not needed for validity.
 """
 

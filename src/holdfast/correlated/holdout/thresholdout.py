@@ -175,8 +175,8 @@ class CorrelatedThresholdout(Thresholdout):
     Notes
     -----
     Noise is drawn as `Thresholdout` draws it: the release before the new threshold, and gamma on the threshold's side,
-    which for a symmetric noise is the same law. Injected comparison draws (tests) therefore have the opposite sign of
-    the printed gamma.
+    which for a symmetric noise is the same distribution. Injected comparison draws (tests) therefore have the opposite
+    sign of the printed gamma.
 
     Examples
     --------

@@ -144,7 +144,8 @@ def elimination_order(
 
 
 def marginal(factors: Sequence[Factor], keep: Sequence[int], sizes: Sequence[int], cells: int = CELLS) -> Factor:
-    """The product of the factors, summed over every variable that is not kept; up to a constant it is their law.
+    """The product of the factors, summed over every variable that is not kept; up to a constant it is their
+    distribution.
 
     Parameters
     ----------

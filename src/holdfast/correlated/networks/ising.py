@@ -43,7 +43,7 @@ class _Others(Sequence[int]):
 
 
 class Ising(ListedModel):
-    """Spins `x_i` of value +1 or -1 with law proportional to `exp(sum_ij J_ij x_i x_j + sum_i h_i x_i)`.
+    """Spins `x_i` of value +1 or -1 with distribution proportional to `exp(sum_ij J_ij x_i x_j + sum_i h_i x_i)`.
 
     Only the blanket (size 1) and the trivial quilt are used, in closed form, so any number of records is planned at
     once; `network()` makes a small model for exact quilts of any shape. The blanket is worth something where
@@ -149,7 +149,7 @@ class Ising(ListedModel):
         return effective_n_blocks([len(part) for part in self._parts])
 
     def network(self, **options: Any) -> Network:
-        """The same law as a `Network`, for exact quilts of any shape; options as in `Network.markov`."""
+        """The same distribution as a `Network`, for exact quilts of any shape; options as in `Network.markov`."""
         if self.n > 10_000:
             raise GuaranteeUnavailable("only the blanket of a large Ising model has a closed form")
         names = [str(i) for i in range(self.n)]

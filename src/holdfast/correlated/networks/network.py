@@ -47,7 +47,7 @@ class NetworkLaw:
     names, sizes : sequences
         Name and number of values of each node.
     factors : sequence of Factor
-        Their product is the law, up to a constant.
+        Their product is the distribution, up to a constant.
     graph : Graph
         The moral graph: members of one factor are neighbours.
     rows : int
@@ -102,7 +102,7 @@ class NetworkLaw:
             try:
                 total = float(marginal(factors, (), self.sizes, cells).logs)
             except TooWide:
-                continue  # only the trivial quilt is used then, which needs no law
+                continue  # only the trivial quilt is used then, which needs no distribution
             if np.isneginf(total):
                 raise InvalidParameter(
                     f"factors must leave something possible, but around node {self.names[part[0]]} nothing is"
@@ -312,7 +312,7 @@ QUILTS = 256
 
 
 class Network(ListedModel):
-    """A declared joint law of discrete records, as a product of tables.
+    """A declared joint distribution of discrete records, as a product of tables.
 
     Made by `Network.bayesian` or `Network.markov`. Nodes 0 to `n - 1` are the rows of the database, in the order given;
     hidden nodes follow. Quilts live in the moral graph. All influences are exact, maximised over everything that an
@@ -414,7 +414,7 @@ class Network(ListedModel):
         cells: int = CELLS,
         most_quilts: int = QUILTS,
     ) -> Network:
-        """An undirected network: the law is proportional to a product of non-negative tables.
+        """An undirected network: the distribution is proportional to a product of non-negative tables.
 
         Parameters
         ----------
@@ -486,7 +486,7 @@ class Network(ListedModel):
         return tuple(sorted(self.graph[self._law.record(record)]))
 
     def law(self, nodes: Sequence[Node]) -> npt.NDArray[np.float64]:
-        """The joint law of a few nodes as a table, one axis for each, in the order given."""
+        """The joint distribution of a few nodes as a table, one axis for each, in the order given."""
         wanted = self._law.nodes("nodes", nodes)
         if len(set(wanted)) != len(wanted):
             raise InvalidParameter("nodes must be different from each other")

@@ -27,7 +27,7 @@ def open_store(
     where : str or path, optional
         A file (SQLite), a `postgresql://` address, or None for memory, which ends with the process.
     key : SigningKey or path, optional
-        What signs heads and receipts. By default a SQLite store has a key file of the same name plus `.key` beside it,
+        What signs heads and receipts. By default a SQLite store has a key file of the same name plus `.key` next to it,
         made on first use and readable by its owner only; a memory store makes a key; a PostgreSQL store without a key
         is not signed, because servers that share it must share the key.
     new_key : bool

@@ -491,7 +491,7 @@ class SQLBackend(Backend):
 
     @abstractmethod
     def _lock(self, connection: Connection, keys: Keys, questions: Questions) -> tuple[Head, list[Entry]]:
-        """Begin a transaction that no other writer of this chain runs beside; the head, and entries looked up."""
+        """Begin a transaction that no other writer of this chain runs next to; the head, and entries looked up."""
 
     @abstractmethod
     def _snapshot(self, connection: Connection) -> None:
@@ -786,7 +786,7 @@ class SQLStore(Store):
 
     @abstractmethod
     def _lock_schema(self, connection: Connection) -> None:
-        """Begin a transaction that no other process changes the tables beside."""
+        """Begin a transaction that no other process changes the tables next to."""
 
     @abstractmethod
     def _begin_snapshot(self, connection: Connection) -> None:

@@ -66,7 +66,7 @@ class _Rows(SQLSnapshot):
 
 
 class SQLiteStore(SQLStore):
-    """A store in a file, with its key beside it; made by `open_store(path)`.
+    """A store in a file, with its key next to it; made by `open_store(path)`.
 
     `read_only` opens what is there and writes nothing at all, for verifying: no tables, no key.
     """

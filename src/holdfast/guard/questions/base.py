@@ -43,7 +43,7 @@ SEPARATE = "; analysts do not share answers"
 """What it assumes besides where analysts have separate histories."""
 POOLED = (
     "rows independent, and within each epoch identically distributed, and not looked at except through this guard; the "
-    "confidence is that of all answers over several epochs together, beside that of each epoch"
+    "confidence is that of all answers over several epochs together, next to that of each epoch"
 )
 """What an answer over all epochs assumes, and what its confidence is."""
 
@@ -113,7 +113,7 @@ class Situation:
         return 1.0 - self.budget.policy.confidence
 
     def guarantee(self, theorem: str, **parameters: Any) -> Guarantee:
-        """What an answer rests on, beside the theorem of its mechanism: the share and the cap."""
+        """What an answer rests on, next to the theorem of its mechanism: the share and the cap."""
         if self.budget.others:
             return Guarantee(theorem, parameters | self.budget.to_dict(), POOLED)
         separate = self.budget.policy.histories == "separate"

@@ -169,9 +169,9 @@ class NoisyPresentMean(Bound):
 
     *Interval.* Write `S` and `T` for the exact sums and `s`, `t` for the released ones. Except with the share for
     noise, `|s - S| <= off` and `|t - T| <= off`, by a union bound over two draws. Given which rows count, their values
-    are independent draws from the law of the value given the condition, so the interval of the exact pair `(S, T)`
-    misses `E[v | condition]` with at most its share, for every number of such rows and hence on average over it. The
-    interval that is shown is that of the whole box of pairs that the noise leaves possible, and it contains the
+    are independent draws from the distribution of the value given the condition, so the interval of the exact pair `(S,
+    T)` misses `E[v | condition]` with at most its share, for every number of such rows and hence on average over it.
+    The interval that is shown is that of the whole box of pairs that the noise leaves possible, and it contains the
     interval of each pair in the box (`conditional_interval` proves that its limits are monotone in both sums). So what
     is shown misses with at most the two shares together, and it is a function of the released sums alone.
     """

@@ -32,7 +32,7 @@ PLANNED = "planned"
 
 
 def answers_of(policy: Policy, n: int) -> GaussianAnswers:
-    """The answerer of a policy of means over `n` rows.
+    """The method of a policy of means over `n` rows.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def answers_of(policy: Policy, n: int) -> GaussianAnswers:
 
 @lru_cache(maxsize=64)
 def planned_answers(n: int, questions: int, confidence: float, plan: str, mu: float | None = None) -> GaussianAnswers:
-    """The answerer of a policy of means; a guard from before Theorem D keeps the plan it began with.
+    """The method of a policy of means; a guard from before Theorem D keeps the plan it began with.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class PlannedMean(Bound):
         """The planned noise of this question's number."""
         turn = situation.progress.answered + 1
         answers = self._answers
-        if situation.source is not None:  # a test's noise; plans are cheap beside the rows
+        if situation.source is not None:  # a test's noise; plans are cheap next to the rows
             answers = GaussianAnswers.from_state(answers.state(), source=situation.source)
         answer = answers.answer_to(turn, self._exact(prepared, situation.n), self._low, self._high)
         assert answer.interval is not None

@@ -6,7 +6,7 @@ an equal part of the question's share.
 *Private shares and means.* `groups.py` proves the price. Except with the share for noise, all released sums are within
 `off` of the exact ones. The interval of a group's mean is that of every pair of sums that the noise leaves possible
 (`conditional_interval`), so it holds the interval of the exact pair, which misses with at most its part of the share:
-given which rows are in the group, their values are independent draws from the law of the value in the group.
+given which rows are in the group, their values are independent draws from the distribution of the value in the group.
 
 *Private quantiles.* Each group is searched as `quantile` searches all rows. The counts of a group depend on the rows of
 that group alone. A replaced row is in one group before and in one after, and moves each count of these two by at most

@@ -22,8 +22,8 @@ def conditional_interval(above: Ends, below: Ends, n: int, log_share: float, sid
     `1 - v` over them, so that `m = S + T` is their number and `q = S/m` their mean.
 
     *It holds where the sums are known.* Given which rows meet the condition, their values are independent draws from
-    the conditional law, with mean `p`. So `kl` at `m` rows misses `p` with at most its share, whatever `m` is, and then
-    also on average over `m`. Without a row nothing is refuted and the interval is [0, 1].
+    the conditional distribution, with mean `p`. So `kl` at `m` rows misses `p` with at most its share, whatever `m` is,
+    and then also on average over `m`. Without a row nothing is refuted and the interval is [0, 1].
 
     *It holds where the sums are known up to noise.* The lower limit refutes the candidates `p < q` with
     `G = m kl(q || p) >= ln(1/tail)`. As `G = S ln(S/(m p)) + T ln(T/(m (1 - p)))`, its slope in `S` is

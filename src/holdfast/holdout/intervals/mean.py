@@ -259,7 +259,7 @@ def room(log_share: float, n: int, guess_rows: int | None) -> float:
     """How many half-widths around the guess a pass certifies, where no tolerance was given.
 
     Where the guess is the mean of `guess_rows` other rows, its distance from the mean of `n` rows has a standard
-    deviation of `sqrt(1 + n/guess_rows)` times that of the mean, of which 3.3 shall pass.
+    deviation of `sqrt(1 + n/guess_rows)` times that of the mean, of which 3.3 will pass.
 
     Examples
     --------

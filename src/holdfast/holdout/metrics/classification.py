@@ -188,9 +188,10 @@ def _from_jaccard(share: float) -> float:
 def auc(labels: Any, scores: Any) -> OnRows:
     """The AUC of a fixed score, `P(score of a positive > score of a negative) + P(equal)/2`.
 
-    Given the labels, the scores of the positive rows are independent draws from one law and those of the negative rows
-    from another. So `one-question.two-sample-u` holds whatever the class counts came out as, with the smaller count as
-    its sample size, and then also before the labels are known. With a class that has no row the interval is [0, 1].
+    Given the labels, the scores of the positive rows are independent draws from one distribution and those of the
+    negative rows from another. So `one-question.two-sample-u` holds whatever the class counts came out as, with the
+    smaller count as its sample size, and then also before the labels are known. With a class that has no row the
+    interval is [0, 1].
 
     Parameters
     ----------

@@ -150,8 +150,9 @@ def group_mean(
 ) -> OnRows:
     """The mean of a value among the rows of a group, `E[v | member]`.
 
-    Given which rows are members, the members' values are independent draws from the group's law. So every family holds
-    with the group's realised size, and then also on average over it. A group without rows gives the whole range.
+    Given which rows are members, the members' values are independent draws from the group's distribution. So every
+    family holds with the group's realised size, and then also on average over it. A group without rows gives the whole
+    range.
 
     Parameters
     ----------

@@ -485,7 +485,7 @@ def plan(
     questions : int
         Questions in all, fixed in advance.
     failures : int
-        Failures (overfits) after which the run shall still go on; 10 unless given, or `questions` if that is less.
+        Failures (overfits) after which the run will still go on; 10 unless given, or `questions` if that is less.
     confidence : float
         Probability with which every certified answer is right.
     half_width : float

@@ -73,7 +73,7 @@ def _checked(found: Any) -> tuple[float, ...]:
 
 _ASSUMPTIONS = {
     "product": "rows independent, neighbours replace one row",
-    "any": "any law of the sample, neighbours replace one row",
+    "any": "any distribution of the sample, neighbours replace one row",
 }
 
 
@@ -89,8 +89,8 @@ class AfterLooking:
     n : int
         The number of rows, public.
     nulls : str
-        "product" (default): under the null the rows are independent. "any": they may have any joint law, which only
-        looks and very small privacy parameters survive.
+        "product" (default): under the null the rows are independent. "any": they may have any joint distribution, which
+        only looks and very small privacy parameters survive.
     alpha : float
         The level to keep, in (0, 1); 0.05 by default.
     caps : sequence of Cost, optional
@@ -157,7 +157,7 @@ class AfterLooking:
         ----------
         step : Cost, or anything with a `cost`
             A cost, a mechanism of `holdfast.mechanisms`, an answer or a private choice. A SparseValidate or any other
-            answerer whose answers take few values is recorded by its `Bits`.
+            method whose answers take few values is recorded by its `Bits`.
         what : str
             A note for people.
         values : int, optional
@@ -321,7 +321,7 @@ class AfterLooking:
         bound = ledger.max_information(beta)
         if self._nulls == "any" and bound.scope == "product":
             raise GuaranteeUnavailable(
-                "this max-information holds for independent rows only, and the nulls may have any law"
+                "this max-information holds for independent rows only, and the nulls may have any distribution"
             )
         return bound
 

@@ -17,7 +17,7 @@ not apply; if the caps are charged from the start and every step must still fit,
 
 The kinds may be interleaved. The loss of a transcript is the sum of the losses of its kinds: the pure part is at most
 its cap on every path, and the concentrated part keeps its moment bound given the past, because steps of other kinds
-leave it unchanged. So the parts add up as fixed ones do. A Gaussian cap beside caps of other private kinds is read as
+leave it unchanged. So the parts add up as fixed ones do. A Gaussian cap next to caps of other private kinds is read as
 zCDP, whose moments this argument needs; alone it keeps its own, tighter conversion.
 """
 

@@ -1,4 +1,4 @@
-"""What all answerers share: a plan fixed in advance, a count of questions, a refusal at the end, and exact means.
+"""What all methods share: a plan fixed in advance, a count of questions, a refusal at the end, and exact means.
 
 Exact means
 -----------
@@ -165,13 +165,13 @@ class Answerer(OneOwner, ABC):
     def state(self) -> dict[str, Any]:
         """Plan and progress as plain data, for `from_state`. It holds nothing about rows.
 
-        An answerer restored twice answers twice as many questions, and the promise is about one of them: keep one copy.
+        A method restored twice answers twice as many questions, and the promise is about one of them: keep one copy.
         """
         return {"kind": self.kind, **self.parameters(), "asked": self.asked}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
-        """The answerer that `state()` was taken from. The plan is computed again and is the same."""
+        """The method that `state()` was taken from. The plan is computed again and is the same."""
         if not isinstance(state, Mapping) or not isinstance(state.get("kind"), str):
             raise InvalidParameter("state must be what state() returned")
         made = _REGISTRY.get(state["kind"])

@@ -24,7 +24,7 @@ from holdfast.noise.rounded_gaussian import fine_grid, rounded_gaussian
 
 
 class HorizonAnswerer(Answerer):
-    """An answerer whose questions do not all charge alike. The sum of charges is exact and never passes the horizon."""
+    """A method whose questions do not all charge alike. The sum of charges is exact and never passes the horizon."""
 
     def __init__(self, n: int, questions: int, confidence: float, source: Source | None) -> None:
         super().__init__(n, questions, confidence, source)

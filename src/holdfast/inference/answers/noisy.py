@@ -31,7 +31,7 @@ from holdfast.noise.rounded_gaussian import fine_grid, rounded_gaussian
 
 
 class NoisyAnswers(Answerer):
-    """Base of the Gaussian and the Laplace answerer."""
+    """Base of the Gaussian and the Laplace method."""
 
     width: Width
     grid: Grid
@@ -173,7 +173,7 @@ class GaussianAnswers(NoisyAnswers):
         plan of that time goes on with it. The others are the published bounds in their best valid form.
     rows : str
         What is promised about the rows: "identical" (default), independent and identically distributed; "independent",
-        independent, each of its own law. Theorem D has a slightly wider form for the latter.
+        independent, each of its own distribution. Theorem D has a slightly wider form for the latter.
     rounds : int, optional
         In how many rounds of equal size the answers are seen. The questions of a round must be chosen before any of its
         answers, and are asked together with `means`. The noise is then smaller (Theorem D with rounds); `SplitAnswers`
@@ -266,7 +266,7 @@ class GaussianAnswers(NoisyAnswers):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], source: Source | None = None) -> Self:
-        """The answerer that `state()` was taken from; a state of before Theorem D goes on with the plan it had."""
+        """The method that `state()` was taken from; a state of before Theorem D goes on with the plan it had."""
         if isinstance(state, Mapping) and state.get("kind") == cls.kind and "rows" not in state:
             state = dict(state) | ({"method": "earlier"} if state.get("method", "best") == "best" else {})
         return super().from_state(state, source)
@@ -301,7 +301,7 @@ class LaplaceAnswers(NoisyAnswers):
     About twice as wide as `GaussianAnswers`: no posterior-shift bound is proved for this noise, so the best of the
     published routes is used, in its best valid form. Every answer is `epsilon`-differentially private with `delta` 0.
     Noise is the exact discrete Laplace of `noise/`; these theorems need privacy and a tail, which it has, so no
-    continuous law is needed. What its grid adds is in the half-width.
+    continuous distribution is needed. What its grid adds is in the half-width.
 
     Parameters
     ----------
@@ -352,7 +352,8 @@ class LaplaceAnswers(NoisyAnswers):
         """As a share of the declared range. The sampled scale is a little larger than the plan's, and so is this."""
         excess = float(self._mechanism.law.scale_steps * self.grid.step / Fraction(self.width.sigma)) - 1
         step = float(self.grid.step)
-        # |K| steps has a tail below that of the continuous law but for one step; the mean is rounded by half a step
+        # |K| steps has a tail below that of the continuous distribution but for one step; the mean is rounded by half a
+        # step
         return up(self.width.half_width * (1 + max(excess, 0.0)) + 1.5 * step + VALUE_ERROR, 8)
 
     def parameters(self) -> dict[str, Any]:

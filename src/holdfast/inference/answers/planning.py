@@ -1,4 +1,4 @@
-"""Which answerer to use: every valid width side by side, best first."""
+"""Which method to use: every valid width side by side, best first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.noise.entropy import Source
 
 @dataclass(frozen=True)
 class Option:
-    """One way to answer: the answerer that does it, and its width."""
+    """One way to answer: the method that does it, and its width."""
 
     name: str
     answerer: str
@@ -65,7 +65,7 @@ class AnswerPlan:
         return self.options[0]
 
     def make(self, name: str | None = None, source: Source | None = None) -> NoisyAnswers | SplitAnswers:
-        """The answerer of an option, ready to be asked; the recommended one when no name is given."""
+        """The method of an option, ready to be asked; the recommended one when no name is given."""
         known = {option.name: option for option in self.options}
         option = self.recommended if name is None else known[arguments.choice("name", name, known)]
         size = (self.n, self.questions, self.confidence)
@@ -126,7 +126,7 @@ def answer_plan(n: int, questions: int, confidence: float) -> AnswerPlan:
     n : int
         Rows of the sample.
     questions : int
-        How many questions shall be asked.
+        How many questions will be asked.
     confidence : float
         Probability that all intervals hold, in (0, 1).
 

@@ -101,7 +101,7 @@ class SplitAnswers(Answerer):
         The first call sorts `n` random words: some tenths of a second and 16 MB for a million rows.
         """
         if self._order is None:
-            # Raw words and a stable sort, since numpy promises both for ever and its own shuffles not: a state read
+            # Raw words and a stable sort, since numpy promises both forever and its own shuffles not: a state read
             # back by a later release must give the same parts. Two equal words among them change nothing that counts.
             words = np.random.PCG64(self._seed).random_raw(self.n)
             self._order = np.argsort(words, kind="stable")

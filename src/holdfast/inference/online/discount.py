@@ -1,7 +1,7 @@
 """Discount sequences of online tests, and discounted sums of a growing history in constant time and memory.
 
 An online test multiplies every wealth that it earned by a discount `gamma_j` that falls with the age `j`. For the power
-law and for LORD's sequence there is a density `g` with
+distribution and for LORD's sequence there is a density `g` with
 
     gamma_j = integral over s > 0 of exp(-j s) g(s) ds,
 

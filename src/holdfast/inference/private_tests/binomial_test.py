@@ -4,7 +4,7 @@ The count X of ones gets Tulap noise, `Z = X + N`, and the p-value against large
 
     p(Z) = P(X0 + N0 >= Z) = sum_x Bin(x; n, theta0) F_N(x - Z),      X0 ~ Bin(n, theta0).
 
-It is uniform under the null exactly: X0 + N0 has a continuous law. So the level is alpha, not "at most alpha".
+It is uniform under the null exactly: X0 + N0 has a continuous distribution. So the level is alpha, not "at most alpha".
 
 The Tulap distribution
 ----------------------
@@ -55,7 +55,7 @@ _LARGEST_Q = 0.999
 
 @dataclass(frozen=True)
 class Tulap:
-    """The law of the noise on one count, for neighbours that move it by at most one.
+    """The distribution of the noise on one count, for neighbours that move it by at most one.
 
     Parameters
     ----------
@@ -148,11 +148,15 @@ class Tulap:
 
     @cached_property
     def q(self) -> float:
-        """The mass that the cut-off takes from the whole law: at most the `q` of the paper, zero without a cut-off."""
+        """The mass that the cut-off takes from the whole distribution: at most the `q` of the paper, zero without a
+        cut-off.
+        """
         return 0.0 if self._cut is None else 2 * float(self._whole_cdf(np.array(-self._cut[0]), -self._cut[1]))
 
     def _whole_cdf(self, whole: NDArray[Any], fraction: Any) -> NDArray[np.float64]:
-        """`P(N <= whole + fraction)` of the law without a cut-off, `fraction` in [-1/2, 1/2]; tails keep digits."""
+        """`P(N <= whole + fraction)` of the distribution without a cut-off, `fraction` in [-1/2, 1/2]; tails keep
+        digits.
+        """
         e = self._eps
         b, gap = math.exp(-e), -math.expm1(-e)
         with np.errstate(under="ignore"):
@@ -228,7 +232,9 @@ _WINDOW = 745.0
 
 
 class Masses:
-    """The binomial law on the counts that matter: Bernstein's inequality leaves less than `exp(-745)` outside."""
+    """The binomial distribution on the counts that matter: Bernstein's inequality leaves less than `exp(-745)`
+    outside.
+    """
 
     __slots__ = ("counts", "error", "masses")
 
@@ -299,7 +305,7 @@ class NoisyCount:
     n : int
         Number of records; public.
     noise : Tulap
-        The law of the noise.
+        The distribution of the noise.
     secure : bool
         False where the noise came from a seeded source; a test of such a count says so.
 
@@ -321,7 +327,7 @@ class NoisyCount:
         object.__setattr__(self, "fraction", arguments.real("fraction", self.fraction, at_least=-0.5, at_most=0.5))
         object.__setattr__(self, "n", arguments.whole("n", self.n, at_least=1, at_most=LARGEST_N))
         if not isinstance(self.noise, Tulap):
-            raise InvalidParameter(f"noise must be a Tulap law, got a {type(self.noise).__name__}")
+            raise InvalidParameter(f"noise must be a Tulap distribution, got a {type(self.noise).__name__}")
 
     @property
     def value(self) -> float:
@@ -479,7 +485,7 @@ def noisy_p_value(seen: NoisyCount, theta0: float, alternative: Alternative = "t
     for sign in sides:
         if sign > 0:
             found.append(_upper_tail(seen.whole, seen.fraction, seen.n, theta0, seen.noise))
-        else:  # zeros instead of ones, and the law of the noise is symmetric
+        else:  # zeros instead of ones, and the distribution of the noise is symmetric
             found.append(_upper_tail(seen.n - seen.whole, -seen.fraction, seen.n, 1 - theta0, seen.noise))
     return min(1.0, len(sides) * min(found))
 

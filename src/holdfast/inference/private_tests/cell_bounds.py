@@ -1,8 +1,8 @@
 """Tests whose level is proved at every n and however small: bounds on the tails of single cells.
 
-A noisy count is a binomial plus noise of a known law, so `P(count >= x) <= exp(n ln(1 - p + p e^t) + ln M(t) - t x)`
-for every `t > 0` in the range of the noise's moment generating function `M` (Chernoff), and likewise below. Here `t`
-runs over a fixed grid: each `t` gives a bound, so the smallest of them is one.
+A noisy count is a binomial plus noise of a known distribution, so `P(count >= x) <= exp(n ln(1 - p + p e^t) + ln M(t) -
+t x)` for every `t > 0` in the range of the noise's moment generating function `M` (Chernoff), and likewise below. Here
+`t` runs over a fixed grid: each `t` gives a bound, so the smallest of them is one.
 
 Goodness of fit: `p` is given, and the smallest of the `2 d` tails, times `2 d`, is a p-value.
 
@@ -15,7 +15,7 @@ are nested, and the smallest `l` that rejects is a p-value. No nuisance is estim
 simulated.
 
 The price is power: at .05 an association must be several times as large as for a chi-square test. It is for the levels
-that no simulation reaches and no limit law is known at, as after a large privacy cap.
+that no simulation reaches and no limit distribution is known at, as after a large privacy cap.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def gof(
     Parameters
     ----------
     counts, p0, rho, epsilon, noise, alpha, n, neighbours, source
-        As in `goodness_of_fit.gof`; any law of the noise.
+        As in `goodness_of_fit.gof`; any distribution of the noise.
 
     Returns
     -------
@@ -104,8 +104,8 @@ def independence(
     Parameters
     ----------
     counts, rho, epsilon, noise, alpha, n, neighbours, public_margins, unit, source
-        As in `independence_tests.independence`; any law of the noise. Margins that are public by design are not
-        used: under "rows" or "columns" the null is still that all records are independent of each other.
+        As in `independence_tests.independence`; any distribution of the noise. Margins that are public by design are
+        not used: under "rows" or "columns" the null is still that all records are independent of each other.
 
     Returns
     -------

@@ -370,7 +370,7 @@ def _list(values: Any, name: str) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts:
-    """Counts with noise of a declared law, released already: everything computed from them is free.
+    """Counts with noise of a declared distribution, released already: everything computed from them is free.
 
     Attributes
     ----------
@@ -379,7 +379,7 @@ class NoisyCounts:
     n : int
         The public number of records.
     noise : NoiseLaw
-        The law of the noise on each cell. Its cost was paid by the release.
+        The distribution of the noise on each cell. Its cost was paid by the release.
     secure : bool
         False where the noise came from a seeded source; every test of such counts says so.
 

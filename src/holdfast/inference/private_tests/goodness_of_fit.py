@@ -1,4 +1,4 @@
-"""Goodness-of-fit tests of noisy counts: limit laws, Monte Carlo, and simulations of level and power.
+"""Goodness-of-fit tests of noisy counts: limit distributions, Monte Carlo, and simulations of level and power.
 
 `gof` runs the method that is asked for on one release. `gof_batch` and `simulate_noisy` run thousands of tests of one
 setting for simulations. They are not for releases: their noise comes from numpy, which protects nobody.
@@ -220,7 +220,8 @@ def new_statistic_gof(
       statistic 0.954107, critical value 7.81473; n = 1000
       level asymptotic; cost ZCDP(rho=0.0)
     >>> new_statistic_gof([1, 1, 1], [0.2, 0.4, 0.4], rho=1).null_returned
-    'the smallest expected count n p0 is 0.6, below 1, where the limit law is known to fail; nothing was released ...'
+    'the smallest expected count n p0 is 0.6, below 1, where the limit distribution is known to fail; nothing was
+    released ...'
     """
     name = "projected GOF" if projected else "nonprojected GOF"
     found = setting(counts, p0, rho=rho, epsilon=epsilon, noise=noise, alpha=alpha, n=n, neighbours=neighbours)
@@ -284,8 +285,9 @@ def monte_carlo_gof(
     """Test `counts ~ Multinomial(n, p0)` privately, comparing with `m` simulated noisy histograms (MCGOF).
 
     The p-value is `(1 + #{replicates at least as large}) / (m + 1)`. `P(p <= alpha) <= alpha` under the null for every
-    n, p0 and law of the noise (Theorems 6.1.5 and 7.4.1; printed), because the replicates have the very law of the
-    released counts, grid included, and are drawn afresh at every call. Holds for `m >= 1/alpha - 1` (spec 9, row 3).
+    n, p0 and distribution of the noise (Theorems 6.1.5 and 7.4.1; printed), because the replicates have the very
+    distribution of the released counts, grid included, and are drawn afresh at every call. Holds for `m >= 1/alpha - 1`
+    (spec 9, row 3).
 
     Parameters
     ----------
@@ -338,7 +340,7 @@ def monte_carlo_gof(
 LawMethod = Literal["projected", "nonprojected", "asymptotic", "monte-carlo", "monte-carlo-projected"]
 Method = LawMethod | Literal["cell-bounds"]
 METHODS: tuple[LawMethod, ...] = ("projected", "nonprojected", "asymptotic", "monte-carlo", "monte-carlo-projected")
-"""Those that have a null law, which simulations and power functions study; `gof` knows "cell-bounds" too."""
+"""Those that have a null distribution, which simulations and power functions study; `gof` knows "cell-bounds" too."""
 
 
 def gof(
@@ -378,9 +380,9 @@ def gof(
         noise, for which only Monte Carlo keeps the level.
 
         Which levels are exact: those of "monte-carlo" and "monte-carlo-projected", because `p0` and the noise are known
-        entirely, so that the released counts and the replicates have one law and are exchangeable under the null; and
-        that of "cell-bounds", by its inequality. "projected", "nonprojected" and "asymptotic" compare with a limit law:
-        their level is asymptotic.
+        entirely, so that the released counts and the replicates have one distribution and are exchangeable under the
+        null; and that of "cell-bounds", by its inequality. "projected", "nonprojected" and "asymptotic" compare with a
+        limit distribution: their level is asymptotic.
     alpha : float
         The level.
     m : int

@@ -1,9 +1,9 @@
 """MCIndep for thousands of tables at once on a GPU, with PyTorch (the extra `gpu`). For simulations and large studies:
 the noise that protects records never comes from here.
 
-The law is that of `independence_batch(method="monte-carlo")`: multinomial tables from each table's own two-step fit,
-fresh noise on every cell, the fit again, Pearson's statistic, plus-one p-values, inconclusive resamples drawn again.
-Only the generator differs (PyTorch's Philox), so two runs agree in law and not in their digits.
+The distribution is that of `independence_batch(method="monte-carlo")`: multinomial tables from each table's own
+two-step fit, fresh noise on every cell, the fit again, Pearson's statistic, plus-one p-values, inconclusive resamples
+drawn again. Only the generator differs (PyTorch's Philox), so two runs agree in distribution and not in their digits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def independence_p_values(
     n : int
         Number of records of each.
     noise : NoiseLaw
-        A continuous law: `gaussian` or `laplace`.
+        A continuous distribution: `gaussian` or `laplace`.
     m : int
         Replicates of each table.
     minimum : float
@@ -118,7 +118,7 @@ def _statistic(torch: Any, tables: Any, n: int, least: float) -> tuple[Any, Any]
 def _resample(
     torch: Any, law: Any, n: int, noise: NoiseLaw, shape: tuple[int, int], least: float, generator: Any
 ) -> Any:
-    """The statistic of one fresh noisy table from each law of shape (..., cells)."""
+    """The statistic of one fresh noisy table from each distribution of shape (..., cells)."""
     law = law / law.sum(dim=-1, keepdim=True)
     # A multinomial is a chain of binomials: of those that are left, a share goes to the next cell.
     tail = law.flip(-1).cumsum(-1).flip(-1)

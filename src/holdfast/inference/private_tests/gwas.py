@@ -228,8 +228,8 @@ def gwas_power(
     """The probability of finding that cases and controls have different genotypes.
 
     "projected" is `homogeneity` with noise on the counts. "output-perturbation" is `gwas`: in the limit its statistic
-    is `chi2(2, v) + N(0, sd^2)` with `v = sum (n1 (a - p)^2 + n2 (b - p)^2) / p`, `p` the pooled law (section 7.3.2
-    for the null; the noncentral form is derived here).
+    is `chi2(2, v) + N(0, sd^2)` with `v = sum (n1 (a - p)^2 + n2 (b - p)^2) / p`, `p` the pooled distribution (section
+    7.3.2 for the null; the noncentral form is derived here).
 
     Parameters
     ----------

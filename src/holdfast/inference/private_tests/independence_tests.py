@@ -315,7 +315,8 @@ INDEPENDENCE_METHODS: tuple[IndependenceMethod, ...] = (
     "monte-carlo",
     "monte-carlo-projected",
 )
-"""Those that have a null law, which simulations and power functions study; `independence` knows "cell-bounds" too."""
+"""Those that have a null distribution, which simulations and power functions study; `independence` knows "cell-bounds"
+too."""
 ModelMethod = Literal["projected", "nonprojected", "monte-carlo-projected"]
 MODEL_METHODS: tuple[ModelMethod, ...] = ("projected", "nonprojected", "monte-carlo-projected")
 
@@ -355,8 +356,9 @@ def independence(
         keeps its level.
 
         Which levels are exact: that of "cell-bounds" alone, by its inequality. The Monte Carlo methods draw from
-        margins that were fitted to the same noisy table, so that table and replicates do not have one law and are not
-        exchangeable: their level is empirical. The others compare with a limit law: their level is asymptotic.
+        margins that were fitted to the same noisy table, so that table and replicates do not have one distribution and
+        are not exchangeable: their level is empirical. The others compare with a limit distribution: their level is
+        asymptotic.
     alpha : float
         The level asked for.
     m, on_null, rng
@@ -423,7 +425,7 @@ def homogeneity(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether several samples of public sizes (cases and controls, say) have one law.
+    """Test privately whether several samples of public sizes (cases and controls, say) have one distribution.
 
     The groups' sizes are fixed by design and used exactly; a neighbour replaces a record inside its group, which moves
     two cells, so the noise is that of `independence`. The statistic sums the groups' projected statistics at the common
@@ -714,7 +716,7 @@ def bootstrap(
     on_null: OnNullStudied = "redraw",
     rng: np.random.Generator | None = None,
 ) -> TestBatch:
-    """Rank `observed` statistics `(trials,)` among `m` of tables drawn from each trial's own fitted law.
+    """Rank `observed` statistics `(trials,)` among `m` of tables drawn from each trial's own fitted distribution.
 
     Parameters
     ----------
@@ -723,7 +725,7 @@ def bootstrap(
     law : array
         Fitted cell probabilities, `(trials, groups, cells)`.
     sizes, noise
-        Public sizes of the groups, and the law of the noise.
+        Public sizes of the groups, and the distribution of the noise.
     statistic : callable
         From tables `(k, groups, cells)` to `(k,)`, NaN where inconclusive.
     alpha, m, on_null, rng
@@ -758,7 +760,7 @@ def bootstrap(
 def _draw(
     rng: np.random.Generator, p: Array, sizes: Array, noise: NoiseLaw, statistic: Callable[[Array], Array]
 ) -> Array:
-    """The statistic of one fresh noisy table from each law `(k, groups, cells)`."""
+    """The statistic of one fresh noisy table from each distribution `(k, groups, cells)`."""
     tables = rng.multinomial(sizes.astype(np.int64), p, size=p.shape[:-1]) + noise.sample(rng, p.shape)
     return statistic(tables)
 

@@ -1,4 +1,5 @@
-"""Minimum chi-square tests of noisy counts for any null model: by its limit law (Algorithm 15) or by Monte Carlo.
+"""Minimum chi-square tests of noisy counts for any null model: by its limit distribution (Algorithm 15) or by Monte
+Carlo.
 
 Weighted fits
 -------------
@@ -82,7 +83,7 @@ class Fit(NamedTuple):
 
     @property
     def nonprojected(self) -> Any:
-        """The minimum of the nonprojected statistic, which has the same minimiser (both laws sum to one)."""
+        """The minimum of the nonprojected statistic, which has the same minimiser (both distributions sum to one)."""
         return self.projected + self.excess
 
 
@@ -122,7 +123,7 @@ def fit(noisy: Array, sizes: Array, variance: float, model: NullModel, minimum_e
 
     Gauss-Newton from the first estimate with step halving, batched; where it leaves the parameter space, spectral
     projected gradient inside it. NULL where an expected count `n_g p(phi)` is at most `minimum_expected`, which at 0
-    still refuses what is not a positive law.
+    still refuses what is not a positive distribution.
     """
     batch = noisy.shape[:-2]
     flat = noisy.reshape(-1, *noisy.shape[-2:])
@@ -627,7 +628,8 @@ def minimum_chi_square(
     least = arguments.real("minimum_expected", minimum_expected, at_least=0)
     if isinstance(model, Simple) and found.n * model.probabilities(np.zeros(0)).min() <= least:
         raise InvalidParameter(
-            f"counts are too few for a given law: an expected count, which is public, is at most {least:g}; use gof"
+            f"counts are too few for a given distribution: an expected count, which is public, is at most "
+            f"{least:g}; use gof"
         )
     totals = group_sizes(found, model, sizes, totals)
     warnings = small_alpha(found.alpha, "about twice the nominal level")
@@ -696,15 +698,15 @@ def mc_minimum_chi_square(
 ) -> TestResult:
     """Test privately whether counts follow a null model, ranking the statistic among simulated ones (MC-GenChiTest).
 
-    As `minimum_chi_square`, but the null is simulated: `m` tables from the fitted law with fresh noise of the same law,
-    and the whole statistic (first estimate, weights, fit) computed on each.
+    As `minimum_chi_square`, but the null is simulated: `m` tables from the fitted distribution with fresh noise of the
+    same distribution, and the whole statistic (first estimate, weights, fit) computed on each.
 
     Parameters
     ----------
     counts, model, alpha, projected, sizes, minimum_expected, n, neighbours, public_margins, unit, source
         As in `minimum_chi_square`.
     rho, epsilon, noise
-        Exactly one, none with noisy counts; any law.
+        Exactly one, none with noisy counts; any distribution.
     m : int
         Replicates.
     on_null : {"redraw", "skip", "fail"}
@@ -762,7 +764,8 @@ def mc_minimum_chi_square(
         return found.null(name, f"an expected count is at most {least:g}", level, warnings, known)
     p = np.maximum(fitted.probabilities[0], 0.0)
     p = p / p.sum(axis=-1, keepdims=True)
-    # The exact law of the release where the level is a theorem; elsewhere its continuous ideal, which is faster.
+    # The exact distribution of the release where the level is a theorem; elsewhere its continuous ideal, which is
+    # faster.
     draw_noise = found.noise.resample if simple else found.noise.sample
 
     def draw(count: int) -> Any:

@@ -1,8 +1,8 @@
 """The Monte Carlo engine: plus-one p-values, order statistics by exact arithmetic, redraw of inconclusive resamples.
 
 Under the null the observed statistic and `m` fresh replicates are exchangeable, so the rank of the observed one is
-uniform and `P(p <= alpha) <= alpha` for every n and every law of the noise (Theorem 6.1.5; ties included, reviewed).
-Its randomness is a numpy generator of its own, never the source that protects the records.
+uniform and `P(p <= alpha) <= alpha` for every n and every distribution of the noise (Theorem 6.1.5; ties included,
+reviewed). Its randomness is a numpy generator of its own, never the source that protects the records.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def null_counts(
 ) -> NDArray[np.float64]:
     """`size` noisy histograms of `n` records drawn from `p`: multinomial counts plus fresh noise, shape `(size, d)`.
 
-    `exact=True` draws the very law that a release adds; `exact=False` the ideal continuous one, several times faster
-    (they are the same for discrete laws).
+    `exact=True` draws the very distribution that a release adds; `exact=False` the ideal continuous one, several times
+    faster (they are the same for discrete distributions).
     """
     draw = noise.resample if exact else noise.sample
     return rng.multinomial(n, p, size=size) + draw(rng, (size, p.size))

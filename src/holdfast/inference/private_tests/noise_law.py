@@ -1,10 +1,11 @@
-"""The noise on a histogram: its law, its variance, its cost; how it is released and how a null is simulated with it.
+"""The noise on a histogram: its distribution, its variance, its cost; how it is released and how a null is simulated
+with it.
 
 Neighbours replace one of `n` records, so two cells move by one: `L1` distance 2, `L2` distance `sqrt(2)`. Where both
 margins of a table are public, the smallest change is a swap that moves four cells: 4 and 2 (spec 1.2, reviewed).
 
-Released noise is always one of the exact integer laws of `holdfast.noise`, on whole counts or on a fine grid that
-contains them, so no rounding changes the sensitivity. Simulations take numpy generators; a release never does.
+Released noise is always one of the exact integer distributions of `holdfast.noise`, on whole counts or on a fine grid
+that contains them, so no rounding changes the sensitivity. Simulations take numpy generators; a release never does.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ _ROOT_BITS = 40
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """Independent noise of one law on every cell. Make one with `gaussian`, `laplace` or their discrete forms.
+    """Independent noise of one distribution on every cell. Make one with `gaussian`, `laplace` or their discrete forms.
 
     Attributes
     ----------
     kind : str
         "gaussian", "laplace", "discrete-gaussian" or "discrete-laplace".
     parameter : Fraction
-        `rho` of the Gaussian laws, `epsilon` of the Laplace laws.
+        `rho` of the Gaussian distributions, `epsilon` of the Laplace distributions.
     unit : {"person", "swap"}
         What a neighbour changes: one record (two cells), or a 2x2 swap where both margins are public (four cells).
 
@@ -75,17 +76,19 @@ class NoiseLaw:
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether the law is Gaussian, continuous or discrete."""
+        """Whether the distribution is Gaussian, continuous or discrete."""
         return self.kind in ("gaussian", "discrete-gaussian")
 
     @property
     def continuous(self) -> bool:
-        """Whether the law has a density. It is released on a grid 2048 times finer than its scale, or finer."""
+        """Whether the distribution has a density. It is released on a grid 2048 times finer than its scale, or
+        finer.
+        """
         return self.kind in ("gaussian", "laplace")
 
     @cached_property
     def scale(self) -> Fraction:
-        """Sigma of a Gaussian, or the scale of a Laplace law, in counts; exact, as it is sampled."""
+        """Sigma of a Gaussian, or the scale of a Laplace distribution, in counts; exact, as it is sampled."""
         moved = _MOVED[self.unit]
         if self.is_gaussian:  # L2 distance squared is the number of moved cells
             return _root_up(Fraction(moved) / (2 * self.parameter))
@@ -103,14 +106,14 @@ class NoiseLaw:
 
     @property
     def steepest(self) -> float:
-        """Below this `log_mgf` is finite: the rate of a Laplace law's tails, infinite for a Gaussian."""
+        """Below this `log_mgf` is finite: the rate of a Laplace distribution's tails, infinite for a Gaussian."""
         return math.inf if self.is_gaussian else float(1 / self.scale)
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """`ln E exp(t Z)` of the noise on one cell as it is released, or more, for `0 <= t < steepest`.
 
-        A Laplace law on a grid of steps `h` has ratio `q = exp(-h/scale)` and `(1 - q)^2 / ((1 - q e^(th))
-        (1 - q e^(-th)))`. A Gaussian law, on any grid, has at most `exp(t^2 sigma^2 / 2)` (Canonne, Kamath and Steinke
+        A Laplace distribution on a grid of steps `h` has ratio `q = exp(-h/scale)` and `(1 - q)^2 / ((1 - q e^(th))
+        (1 - q e^(-th)))`. A Gaussian one, on any grid, has at most `exp(t^2 sigma^2 / 2)` (Canonne, Kamath and Steinke
         2020, Lemma 12).
 
         Examples
@@ -138,7 +141,9 @@ class NoiseLaw:
 
     @property
     def step(self) -> float:
-        """The grid that released counts lie on: 1 for discrete laws, a power of two below for continuous ones."""
+        """The grid that released counts lie on: 1 for discrete distributions, a power of two below for continuous
+        ones.
+        """
         return 2.0**-self._grid_bits
 
     @property
@@ -151,9 +156,9 @@ class NoiseLaw:
         return self.variance / n
 
     def sample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
-        """Noise for a simulation: the law itself, drawn with numpy. Never for a release.
+        """Noise for a simulation: the distribution itself, drawn with numpy. Never for a release.
 
-        Continuous laws come from numpy's normal and Laplace samplers, discrete ones from the exact samplers of
+        Continuous distributions come from numpy's normal and Laplace samplers, discrete ones from the exact samplers of
         `holdfast.noise` fed with the generator's words.
         """
         if self.kind == "gaussian":
@@ -163,7 +168,9 @@ class NoiseLaw:
         return self.resample(rng, shape)
 
     def resample(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
-        """Noise of exactly the law that `release` adds, grid included; what a Monte Carlo test draws to stay exact."""
+        """Noise of exactly the distribution that `release` adds, grid included; what a Monte Carlo test draws to stay
+        exact.
+        """
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         return self._draw(math.prod(sizes), Words(rng)).reshape(sizes)
 
@@ -243,7 +250,7 @@ def gaussian(rho: Rational, *, unit: Unit = "person") -> NoiseLaw:
     """Gaussian noise of variance `1/rho` on each count: rho-zCDP (spec 1.2; dissertation chapter 6).
 
     A release draws it on a grid at least 2048 times finer than sigma, by the exact discrete sampler; the cost is that
-    law's (Canonne, Kamath and Steinke 2020, Theorem 4).
+    distribution's (Canonne, Kamath and Steinke 2020, Theorem 4).
 
     Examples
     --------
@@ -265,7 +272,7 @@ def laplace(epsilon: Rational, *, unit: Unit = "person") -> NoiseLaw:
 
 
 def discrete_gaussian(rho: Rational, *, unit: Unit = "person") -> NoiseLaw:
-    """Whole-number Gaussian noise of parameter `1/rho` on each count: rho-zCDP, as the continuous law.
+    """Whole-number Gaussian noise of parameter `1/rho` on each count: rho-zCDP, as the continuous distribution.
 
     Its exact (epsilon, delta) curve is not that of Gaussian differential privacy (spec 1.2, reviewed), so the cost is
     `ZCDP` and nothing stronger.
@@ -313,7 +320,8 @@ def noise_of(
     noise: NoiseLaw | None = None,
     unit: Unit = "person",
 ) -> NoiseLaw:
-    """The law a test was asked for: exactly one of `rho` (discrete Gaussian), `epsilon` (discrete Laplace), `noise`.
+    """The distribution a test was asked for: exactly one of `rho` (discrete Gaussian), `epsilon` (discrete Laplace),
+    `noise`.
 
     Examples
     --------

@@ -233,7 +233,7 @@ class Simple(NullModel):
     def __init__(self, p0: Any) -> None:
         self._p0 = checked_probabilities("p0", p0)
         self.cells = int(self._p0.size)
-        self.name = f"a given law on {self.cells} cells"
+        self.name = f"a given distribution on {self.cells} cells"
 
     def probabilities(self, theta: Array) -> Array:
         """The given vector."""
@@ -284,7 +284,8 @@ class Independence(NullModel):
 
 
 class Homogeneity(NullModel):
-    """Several samples of sizes fixed by design share one law (`s = cells - 1`). Counts have shape `(groups, cells)`.
+    """Several samples of sizes fixed by design share one distribution (`s = cells - 1`). Counts have shape `(groups,
+    cells)`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures: the null law of a test with its statistic in it, and power against the number of records.
+"""Pictures: the null distribution of a test with its statistic in it, and power against the number of records.
 
 Altair is imported when a picture is asked for; it comes with the `plots` extra.
 """
@@ -30,7 +30,7 @@ from holdfast.inference.private_tests.result import TestResult
 Array = NDArray[np.float64]
 _DRAWS = 20_000
 _POINTS = 240
-#: Critical values from which a statistic is far outside its null law.
+#: Critical values from which a statistic is far outside its null distribution.
 _FAR = 4.0
 
 
@@ -50,14 +50,16 @@ def null_law(
     shape: tuple[int, int] | None = None,
     rng: np.random.Generator | None = None,
 ) -> NullLaw:
-    """The law that the statistic of `result` was compared with; it follows from public numbers and noisy counts.
+    """The distribution that the statistic of `result` was compared with; it follows from public numbers and noisy
+    counts.
 
     Parameters
     ----------
     result : TestResult
         A conclusive result of `gof`, `independence`, `gwas`, `homogeneity` or a local test.
     p0 : list, optional
-        The null probabilities; needed for Monte Carlo tests of goodness of fit, whose law is simulated again here.
+        The null probabilities; needed for Monte Carlo tests of goodness of fit, whose distribution is simulated again
+        here.
     shape : (r, c), optional
         Of the table; needed for Monte Carlo tests of independence.
     rng : numpy Generator, optional
@@ -73,7 +75,7 @@ def null_law(
     if result.null_returned is not None:
         raise GuaranteeUnavailable(f"there is no statistic to draw: the test is inconclusive, {result.null_returned}")
     if result.statistic is None or result.critical_value is None:
-        raise InvalidParameter(f"the null law of {result.test} is not known to this plot")
+        raise InvalidParameter(f"the null distribution of {result.test} is not known to this plot")
     known = result.details
     shown = result.critical_value if np.isfinite(result.critical_value) else 0.0
     reach = 1.15 * max(result.statistic, 2 * shown, 1.0)
@@ -88,7 +90,7 @@ def null_law(
         return NullLaw(x, np.asarray(mixture_density(x, known["weights"])), 0)
     if "degrees" in known:
         return NullLaw(x, np.asarray(mixture_density(x, [1.0], degrees=known["degrees"])), 0)
-    raise InvalidParameter(f"the null law of {result.test} is not known to this plot")
+    raise InvalidParameter(f"the null distribution of {result.test} is not known to this plot")
 
 
 def null_chart(
@@ -98,7 +100,7 @@ def null_chart(
     shape: tuple[int, int] | None = None,
     rng: np.random.Generator | None = None,
 ) -> Any:
-    """The null law, its rejection region, and where the statistic fell; an Altair chart.
+    """The null distribution, its rejection region, and where the statistic fell; an Altair chart.
 
     Parameters
     ----------
@@ -125,12 +127,13 @@ def null_chart(
     top = float(np.max(law.density[np.isfinite(law.density)]))
     # A density that is infinite at zero would flatten everything else.
     scale = alt.Scale(domain=[0, min(top, 4 * float(np.quantile(law.density, 0.9)) or top)], clamp=True)
-    # A statistic far outside would squeeze the law into a line; a square-root axis shows both.
+    # A statistic far outside would squeeze the distribution into a line; a square-root axis shows both.
     far = result.statistic > _FAR * cut and "sd" not in result.details
     x_axis = alt.X("x:Q", title="statistic", scale=alt.Scale(type="sqrt") if far else alt.Undefined)
     title = alt.Title(
         f"{result.test}: {result.decision} at {result.alpha:g} (p = {result.p_value:.3g})",
-        subtitle=f"n = {result.n}; null law " + (f"from {law.draws} simulated tables" if law.draws else "in the limit"),
+        subtitle=f"n = {result.n}; null distribution "
+        + (f"from {law.draws} simulated tables" if law.draws else "in the limit"),
     )
     base = alt.Chart(alt.InlineData(values=rows), title=title)
     area = base.mark_area(opacity=0.25, color="#2a6f97").encode(
@@ -218,7 +221,7 @@ def _draws(result: TestResult, p0: Any, shape: tuple[int, int] | None, rng: np.r
             null = _null(p0)
             return np.asarray(channel.statistic(channel.draw(rng, n, null, _DRAWS), n, null))
         if not known["model"].startswith("independence"):
-            raise InvalidParameter(f"the null law of {known['model']} is not known to this plot")
+            raise InvalidParameter(f"the null distribution of {known['model']} is not known to this plot")
         model = Independence(*_shape(shape, known["fitted"]))
         drawn = channel.draw(rng, n, known["fitted"].ravel(), _DRAWS // 10)
         return np.asarray(local_fit(drawn, n, channel, model).statistic)
@@ -237,17 +240,19 @@ def _draws(result: TestResult, p0: Any, shape: tuple[int, int] | None, rng: np.r
         drawn = null_counts(rng, n, (p / p.sum()).ravel(), noise, _DRAWS // 4, exact=False).reshape(-1, *p.shape)
         found = independence_statistic(drawn, n)
         return np.asarray(found[~np.isnan(found)])
-    raise InvalidParameter(f"the null law of {result.test} is not known to this plot")
+    raise InvalidParameter(f"the null distribution of {result.test} is not known to this plot")
 
 
 def _null(p0: Any) -> Array:
     if p0 is None:
-        raise InvalidParameter("p0 must be given: the null law of a Monte Carlo test is simulated again for the plot")
+        raise InvalidParameter(
+            "p0 must be given: the null distribution of a Monte Carlo test is simulated again for the plot"
+        )
     return probabilities("p0", p0)
 
 
 def _grid(reach: float, critical: float) -> Array:
-    """Points above zero, most of them where the law is."""
+    """Points above zero, most of them where the distribution is."""
     inner = min(reach, _FAR * critical) if critical > 0 else reach
     points = np.linspace(0, inner, _POINTS + 1)[1:]
     return np.concatenate([points, np.linspace(inner, reach, 25)[1:]]) if reach > inner else points
@@ -256,7 +261,7 @@ def _grid(reach: float, critical: float) -> Array:
 def _shape(shape: tuple[int, int] | None, fitted: Array) -> tuple[int, int]:
     if shape is None and fitted.ndim != 2:
         raise InvalidParameter(
-            "shape must be given: the null law of a Monte Carlo test is simulated again for the plot"
+            "shape must be given: the null distribution of a Monte Carlo test is simulated again for the plot"
         )
     r, c = shape if shape is not None else fitted.shape
     return r, c

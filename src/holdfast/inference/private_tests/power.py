@@ -50,11 +50,11 @@ At = Literal["alternative", "null"]
 _NOTHING = 1e-11
 #: Noncentralities from which the power is one to the last digit.
 _CERTAIN = 1e6
-#: Nodes over the law of a Monte Carlo threshold; 24 leave 1e-6.
+#: Nodes over the distribution of a Monte Carlo threshold; 24 leave 1e-6.
 _NODES = 24
 #: Thresholds between which its power is interpolated.
 _GRID = 257
-#: Draws from the limit law where the noise is not normal. Power 1/2 has standard error .0018.
+#: Draws from the limit distribution where the noise is not normal. Power 1/2 has standard error .0018.
 LIMIT_DRAWS = 80_000
 
 
@@ -71,7 +71,7 @@ class Quadratic:
     extra : int
         Degrees of freedom that only noise fills: 1 a group for the nonprojected statistics.
     threshold : tuple, optional
-        Weights of the law that gives the critical value, where the test does not use the right one.
+        Weights of the distribution that gives the critical value, where the test does not use the right one.
     """
 
     root: Array
@@ -94,7 +94,7 @@ class Law:
 
 
 def quadratic_law(test: Quadratic, shift: Array, covariance: Array) -> Law:
-    """The law of the statistic where `v` is normal with mean `shift`.
+    """The distribution of the statistic where `v` is normal with mean `shift`.
 
     With eigenpairs `(l_j, u_j)` of `root covariance root'`, the weights are `l_j` and the noncentralities
     `(u_j . root shift)^2 / l_j`; a direction without variance adds a constant (spec 3, Theorem 6.1.11 simplified).
@@ -146,7 +146,8 @@ def limit_power(
     m: int | None = None,
     seed: int = 1,
 ) -> float:
-    """The power in the limit where the noise is Laplace: sampling error is normal, the noise keeps its own law.
+    """The power in the limit where the noise is Laplace: sampling error is normal, the noise keeps its own
+    distribution.
 
     Simulated with `LIMIT_DRAWS` draws that are the same for every setting, so that the power moves smoothly with n and
     epsilon and a planner can solve for them.
@@ -321,7 +322,7 @@ def gof_power(
     Pearson's noisy statistic tends to `sum_j l_j chi2(1, nu_j)` with eigenpairs `(l_j, q_j)` of Algorithm 9's matrix
     and `nu_j = n (q_j . delta/sqrt(p0))^2 / l_j` (Theorem 6.1.11, simplified in spec 3 and reviewed). A Monte Carlo
     threshold of `m` replicates has a random level, which is averaged over. Laplace noise: the same limit with the
-    noise's own law, simulated once with common draws.
+    noise's own distribution, simulated once with common draws.
 
     Parameters
     ----------
@@ -588,7 +589,7 @@ def homogeneity_power(
     m: int = DEFAULT_REPLICATES,
     at: At = "alternative",
 ) -> Power:
-    """The probability that `homogeneity` rejects when the groups, rows of `p`, follow different laws.
+    """The probability that `homogeneity` rejects when the groups, rows of `p`, follow different distributions.
 
     Parameters
     ----------

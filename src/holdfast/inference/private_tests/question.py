@@ -37,7 +37,7 @@ NOT_AGAIN = "The release is spent; do not release again until it is conclusive: 
 
 @dataclass(frozen=True)
 class Question:
-    """Counts or noisy counts, the law of the noise and the level; all public but the counts."""
+    """Counts or noisy counts, the distribution of the noise and the level; all public but the counts."""
 
     counts: Counts | NoisyCounts
     noise: NoiseLaw
@@ -317,7 +317,8 @@ def too_few(found: Setting, minimum_expected: float) -> str | None:
     if found.smallest_expected >= least:
         return None
     return (
-        f"the smallest expected count n p0 is {found.smallest_expected:.3g}, below {least:g}, where the limit law is "
+        f"the smallest expected count n p0 is {found.smallest_expected:.3g}, below {least:g}, where the limit "
+        f"distribution is "
         'known to fail; nothing was released or spent. method="monte-carlo" is exact here, and minimum_expected=0 runs '
         "the test regardless"
     )

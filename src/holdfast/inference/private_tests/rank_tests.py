@@ -51,7 +51,7 @@ def kolmogorov_smirnov(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether two samples come from one law, against every other pair of laws.
+    """Test privately whether two samples come from one distribution, against every other pair of distributions.
 
     `T = max_t |n2 #{x <= t} - n1 #{y <= t}|`, plus integer noise; ties are broken by chance.
 
@@ -113,7 +113,7 @@ def mann_whitney(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether two samples come from one law, against one of them being larger.
+    """Test privately whether two samples come from one distribution, against one of them being larger.
 
     `U = #{(i, j): x_i > y_j}`, ties broken by chance, plus integer noise.
 
@@ -123,7 +123,7 @@ def mann_whitney(
     Kazan, Shi, Bray and Groce 2019 protect the sizes too, spend a part of the budget on them, and lose the exact level.
 
     Level: exact. Under the null every arrangement of ranks is equally likely, the null copies of U plus noise are drawn
-    from just that law, and the p-value is plus-one.
+    from just that distribution, and the p-value is plus-one.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def kruskal_wallis_sensitivity(sizes: NDArray[np.int64]) -> int:
     Couch et al. 2019 let a neighbour change group too. Then the others move by at most `b - a` in all and the record
     takes `|a - (n+1)/2|` from one sum and brings `|b - (n+1)/2|` to another: at most `2 (n - 1)` in all, so their
     `4 (n-1)/n**2` times the statistic moves by less than 8, as they print. But then sizes are secret and with them the
-    null law, so it is not offered here.
+    null distribution, so it is not offered here.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def kruskal_wallis(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether samples come from one law, against some being larger than others.
+    """Test privately whether samples come from one distribution, against some being larger than others.
 
     The statistic of Couch, Kazan, Shi, Bray and Groce 2019: absolute values in place of squares, `sum_g n_g |mean rank
     of g - (n+1)/2|` (they multiply it by `4 (n-1)/n**2`), which moves far less with one record. `sensitivity` has the

@@ -1,7 +1,7 @@
 """How to run a test so that its p-value can reach a level, and what no data could make it show; all of it public.
 
 A test of rows that were asked about before must reject at a level far below the one asked for. A Monte Carlo p-value is
-never below `1/(m + 1)`, a limit law is not to be trusted far out, and a bound on tails always holds.
+never below `1/(m + 1)`, a limit distribution is not to be trusted far out, and a bound on tails always holds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ GOF_CELLS = 2_000_000
 INDEPENDENCE_CELLS = 400_000
 """The same for independence, where every replicate is fitted: about a second."""
 LEAST_LIMIT_LEVEL = 1e-3
-"""Below this level no limit law is used: at .001 such thresholds were measured at two to three times their level."""
+"""Below this level no limit distribution is used: at .001 such thresholds were measured at two to three times their
+level."""
 _ROOM = 10
 """Replicates above the level, on average: the threshold is then the tenth largest, and next to no power is lost."""
 _OFTEN = 0.05
@@ -133,7 +134,7 @@ def independence_reach(n: int, shape: tuple[int, int], noise: NoiseLaw, level: f
     """The test of independence for a level: with the most power where levels are ordinary, by cell bounds below.
 
     With Laplace noise a simulated null, whose level is empirical: it is drawn from margins fitted to the same noisy
-    table. With Gaussian noise the limit law, whose level is asymptotic. Cell bounds are exact.
+    table. With Gaussian noise the limit distribution, whose level is asymptotic. Cell bounds are exact.
 
     Examples
     --------

@@ -44,7 +44,7 @@ class TestResult:
     n : int
         Number of records; public.
     details : Mapping
-        What the test has to show beside: degrees of freedom, weights, replicates, noise, estimates, released counts.
+        What the test has to show next to: degrees of freedom, weights, replicates, noise, estimates, released counts.
 
     Examples
     --------

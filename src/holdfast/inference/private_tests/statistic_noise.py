@@ -1,21 +1,21 @@
 """Private tests of one whole-numbered statistic of a sample: exact integer noise, ranks, and permutation tests.
 
-The noisy statistic is released once. Under the null its law is known, so as many copies of it as wanted are simulated,
-noise included, and the plus-one p-value is exact at every n.
+The noisy statistic is released once. Under the null its distribution is known, so as many copies of it as wanted are
+simulated, noise included, and the plus-one p-value is exact at every n.
 
 Ranks
 -----
 Group sizes are public and fixed; a neighbour replaces the value of one record and keeps it in its group. Ties are
 broken by a random key that each place gets before the values are looked at. With the keys fixed the records are in
 strict order and a neighbour moves one of them, so sensitivities that hold for different values hold with ties too.
-Under the null (all values from one law, continuous or not) every arrangement is equally likely, so the null law of a
-rank statistic is known exactly.
+Under the null (all values from one distribution, continuous or not) every arrangement is equally likely, so the null
+distribution of a rank statistic is known exactly.
 
 Permutation tests
 -----------------
-A statistic of values, not of ranks, has a null law that depends on the records. So its noisy value alone is no test.
-The statistic T_0 and its values T_1 ... T_B under random rearrangements all get noise, and the test rejects if the
-first is among the largest: `M_i = T_i + Z_i`, reject if `(1 + #{i: M_i >= M_0}) / (B + 1) <= alpha`.
+A statistic of values, not of ranks, has a null distribution that depends on the records. So its noisy value alone is no
+test. The statistic T_0 and its values T_1 ... T_B under random rearrangements all get noise, and the test rejects if
+the first is among the largest: `M_i = T_i + Z_i`, reject if `(1 + #{i: M_i >= M_0}) / (B + 1) <= alpha`.
 
 Level (exact). Under the null T_0 ... T_B are exchangeable, so are M_0 ... M_B, and the rank of M_0 is uniform.
 
@@ -85,7 +85,7 @@ class StatisticNoise:
 
     @cached_property
     def law(self) -> GridLaplace | GridGaussian:
-        """The law, in whole steps, with its exact cost."""
+        """The distribution, in whole steps, with its exact cost."""
         if self.epsilon is not None:
             return laplace_on_grid(self.sensitivity, self.epsilon, Grid(0))
         return gaussian_on_grid(self.sensitivity, rho=self.rho, grid=Grid(0))
@@ -108,7 +108,7 @@ class StatisticNoise:
         return statistic + int(self._draw(1, source)[0])
 
     def resample(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
-        """Noise of the same law for simulated statistics. Never for a release."""
+        """Noise of the same distribution for simulated statistics. Never for a release."""
         return self._draw(size, Words(rng))
 
     def _draw(self, size: int, source: Source | None) -> NDArray[np.int64]:
@@ -146,7 +146,7 @@ def simulated_test(
     alternative : {"greater", "less", "two-sided"}
         Which noisy statistics speak against the null: large ones, small ones, or those far from the centre.
     twice_centre : int
-        Twice the middle of the null law, where the test is two-sided.
+        Twice the middle of the null distribution, where the test is two-sided.
     details : dict
         What else is public.
     """

@@ -68,12 +68,13 @@ def anova(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether groups come from one law, against different means.
+    """Test privately whether groups come from one distribution, against different means.
 
     The statistic is `SA = sum_j n_j |mean_j - mean|`, the numerator of Swanberg et al. 2019: absolute deviations in
-    place of squares. They compare a noisy F-ratio with one simulated from a normal law of estimated spread, whose level
-    no theorem covers. Here the values are dealt to the groups anew, `m` times, and a noisy permutation test decides
-    (`permutation_decision`): the level is exact for values of any law, and only the decision is released.
+    place of squares. They compare a noisy F-ratio with one simulated from a normal distribution of estimated spread,
+    whose level no theorem covers. Here the values are dealt to the groups anew, `m` times, and a noisy permutation test
+    decides (`permutation_decision`): the level is exact for values of any distribution, and only the decision is
+    released.
 
     Parameters
     ----------
@@ -141,13 +142,13 @@ def two_sample(
     source: Source | None = None,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test privately whether two samples come from one law, against different means.
+    """Test privately whether two samples come from one distribution, against different means.
 
     The statistic is `n (sum of x) - n_x (sum of all) = n_x n_y (mean of x - mean of y)` in whole numbers. Sensitivity
     (derived): a value of x that moves by d moves it by `n_y d`, a value of y by `n_x d`; so by at most `max(n_x, n_y)`
-    ranges. Decided by a noisy permutation test: the level is exact, with no law assumed, and only the decision is
-    released (`permutation_decision`). No studentising: a private spread would take budget and the exact level does not
-    need it. Samples of one mean but different spread are not covered by the null.
+    ranges. Decided by a noisy permutation test: the level is exact, with no distribution assumed, and only the decision
+    is released (`permutation_decision`). No studentising: a private spread would take budget and the exact level does
+    not need it. Samples of one mean but different spread are not covered by the null.
 
     Parameters
     ----------
@@ -219,9 +220,10 @@ def one_sample(
     """Test privately whether values are symmetric about `center`, against another mean.
 
     The statistic is the sum of `x - center`, clipped to `half_range` on either side. Sensitivity (derived): one term
-    moves by at most `2 half_range`. Rearrangements flip signs with fair coins, under which a law that is symmetric
-    about the centre does not change; the level is exact (`permutation_decision`). For pairs, give their differences. A
-    test of a mean alone, with no symmetry and no normal law, has no exact level, and none is offered.
+    moves by at most `2 half_range`. Rearrangements flip signs with fair coins, under which a distribution that is
+    symmetric about the centre does not change; the level is exact (`permutation_decision`). For pairs, give their
+    differences. A test of a mean alone, with no symmetry and no normal distribution, has no exact level, and none is
+    offered.
 
     Parameters
     ----------
@@ -256,7 +258,7 @@ def one_sample(
     center, half_range = arguments.real("center", center), arguments.real("half_range", half_range, above=0)
     with np.errstate(over="ignore"):
         moved = np.clip(sample("x", x) - center, -half_range, half_range)
-    # An odd function, so that a symmetric law stays symmetric.
+    # An odd function, so that a symmetric distribution stays symmetric.
     values = np.rint(moved / half_range * RESOLUTION).astype(np.int64)
     _enough_room(values.size)
     side = _side(alternative)

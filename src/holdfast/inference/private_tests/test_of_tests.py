@@ -257,7 +257,7 @@ def any_test(
     The records are dealt into `groups` groups without looking at them. The public test runs in each; `R` counts the
     p-values of at most `group_alpha`. One replaced record changes one group, so R moves by at most one, whatever the
     test does. Under the null each group rejects with probability at most `group_alpha`, independently, so R is at most
-    `Bin(groups, group_alpha)` in law; the best private test of that proportion, against larger ones, ends it
+    `Bin(groups, group_alpha)` in distribution; the best private test of that proportion, against larger ones, ends it
     (`binomial_test`). Its power grows with the proportion, so a conservative public test keeps the level.
 
     Parameters

@@ -12,7 +12,8 @@ from typing import Any
 # --- Sample -----------------------------------------------------------------------------------------------------------
 # Customers of a shop, made up: who has gone, and why as far as there is a why.
 #
-# The rows are drawn from a written law with a fixed seed, so that they are the same everywhere and weigh nothing in the
+# The rows are drawn from a written distribution with a fixed seed, so that they are the same everywhere and weigh
+# nothing in the
 # package. `gone` depends on `months`, `calls` and `plan`. The twenty hints are fair coins, 0 or 1: they say nothing.
 
 NAME = "demo customers"
@@ -25,7 +26,7 @@ Row = Mapping[str, Any]
 
 
 def rows(n: int, seed: int = _SEED) -> list[dict[str, Any]]:
-    """Customers drawn from the law; another seed gives others of the same population.
+    """Customers drawn from the distribution; another seed gives others of the same population.
 
     Examples
     --------

@@ -17,7 +17,7 @@ PARTS = ("assets", "welcome", "samples", "making", "asking", "sql", "boards", "g
 
 
 def add_to(app: FastAPI, server: Server) -> None:
-    """Serve the pages beside the API. They are no part of its OpenAPI document."""
+    """Serve the pages next to the API. They are no part of its OpenAPI document."""
     app.state.sessions = Sessions(server)
     app.state.tour = None
     provider = ("oidc",) if server.settings.oidc_client_id is not None else ()

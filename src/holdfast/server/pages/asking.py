@@ -107,7 +107,7 @@ def filled_with(question: Mapping[str, Any]) -> dict[str, str]:
 
 
 def form(kind: str, fields: Fields, trouble: str = "") -> list[tuple[Group | None, list[Box]]]:
-    """The boxes of a kind, together by group. `trouble` stands beside the field that it names first."""
+    """The boxes of a kind, together by group. `trouble` stands next to the field that it names first."""
     made = _kind(kind)
     wrong = named_field(kind, trouble)
     boxes: dict[Group | None, list[Box]] = {}

@@ -1,4 +1,4 @@
-"""Small drawings as SVG without a word in it: words stand beside them in HTML, so that they grow and wrap with it.
+"""Small drawings as SVG without a word in it: words stand next to them in HTML, so that they grow and wrap with it.
 
 Colours come from the style sheet by class, which makes them right in light and dark.
 """

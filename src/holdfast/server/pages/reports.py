@@ -118,7 +118,7 @@ async def _page(request: Request, report: str, caller: Caller, problem: Problem 
 
 
 def _glance(server: Server, identity: str, caller: Caller) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What one look shall tell: each of the worst groups beside what chance alone gives it, on one scale."""
+    """What one look will tell: each of the worst groups next to what chance alone gives it, on one scale."""
     facts, report = server.reports.row(identity, caller), server.reports.report(identity, caller)
     judged = report.verdict
     worst = [one for one in report.offenders if one.mean is not None and one.floor is not None]

@@ -30,7 +30,7 @@ _REPORTS = 3
 """How many of the newest are on the first page."""
 _OURS = re.compile(r"/(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]*", re.ASCII)
 """Pages that somebody may be sent to after signing in; never another site. Each text fits in one way only: a pattern
-that could share the letters out differently would take for ever to say no."""
+that could share the letters out differently would take forever to say no."""
 
 
 @router.get("/")

@@ -288,7 +288,7 @@ def _candidates(guard: Guard, question: Mapping[str, Any], analyst: str) -> Iter
 
 
 # --- Outlook ----------------------------------------------------------------------------------------------------------
-# What a glance at a guard shall tell: what is left, how sharp the next answer would be, and what happened last.
+# What a glance at a guard will tell: what is left, how sharp the next answer would be, and what happened last.
 
 _VACUOUS, _WIDE = 0.5, 0.1
 """Half-widths from which on an interval for a share says nothing, and little."""

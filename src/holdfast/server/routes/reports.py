@@ -20,7 +20,7 @@ router = make_router("reports")
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "The JSON file that `holdfast audit` writes beside its page",
+        "description": "The JSON file that `holdfast audit` writes next to its page",
         "content": {MEDIA_TYPE: {"schema": REPORT, "example": EXAMPLE}},
     }
 }

@@ -27,7 +27,7 @@ class Run:
     value, low, high : array
         The replies and their intervals; NaN where nothing was told or claimed.
     failures : int
-        How many guesses the answerer refuted.
+        How many guesses the method refuted.
     extra : mapping
         What this analyst measures besides, such as the share of bits recovered.
     """
@@ -105,7 +105,7 @@ class Run:
 
 
 class Interview:
-    """Puts an analyst's questions to an answerer and keeps the books."""
+    """Puts an analyst's questions to a method and keeps the books."""
 
     def __init__(self, answerer: Answerer, design: Design) -> None:
         self.answerer = answerer

@@ -1,7 +1,7 @@
 """Monitors: pick, in hindsight, the question whose answer was furthest from the truth.
 
 A monitor is the device by which a proof about one mean becomes a proof about all of them: it runs the whole analysis
-and hands out the single worst question, signed so that the answer is too low. What a bounded-information answerer leaks
+and hands out the single worst question, signed so that the answer is too low. What a bounded-information method leaks
 bounds how far that one question can lie from its own sample. Here it is a test harness: it knows the truth, so it
 measures both the gap of the answer and the shift of the sample, and a bound that is too small shows at once.
 """
@@ -113,7 +113,7 @@ def monitored(
     Parameters
     ----------
     analyse, make, design
-        Analyst, answerer and what was planned, as for `simulation.simulate`.
+        Analyst, method and what was planned, as for `simulation.simulate`.
     copies : int
         Analyses that one monitor looks at; 1 is the plain monitor.
     repetitions : int

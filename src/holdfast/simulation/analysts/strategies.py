@@ -39,7 +39,7 @@ from holdfast.simulation.answerers.base import Answerer, Design
 def honest(answerer: Answerer, design: Design, rng: np.random.Generator) -> Run:
     """Ask for every feature's mean, once each, in a fixed order; the means spread over (0, 1).
 
-    The guess is the training mean. Against this analyst the naive answerer is right, which is the control.
+    The guess is the training mean. Against this analyst the naive method is right, which is the control.
 
     Examples
     --------
@@ -201,19 +201,19 @@ LEVELS = 8
 
 
 def adversarial(answerer: Answerer, design: Design, rng: np.random.Generator, variant: Variant = "last") -> Run:
-    """Attack an answerer whose sample means 1/2 on every question.
+    """Attack a method whose sample means 1/2 on every question.
 
     Parameters
     ----------
-    answerer, design, rng
+    answerer, design, rng : Answerer, Design, Generator
         Whom to attack, what was planned, and where the rows come from.
     variant : str
         ``last``: one question a feature, then the majority vote signed by the answers. ``weighted``: the same, each
         vote weighted by how far its answer lies from 1/2. ``quarter``: the last quarter of the questions ask growing
         votes, strongest features first. ``feedback``: every fifth question asks for the vote so far, and features that
-        made it look worse are thrown out. ``probe``: for answerers that check guesses; each guess is placed so that
+        made it look worse are thrown out. ``probe``: for methods that check guesses; each guess is placed so that
         passing or failing says on which side of 1/2 the sample lies, and the last failure is kept for the vote.
-        Against an answerer without guesses it is ``last``.
+        Against a method without guesses it is ``last``.
 
     Examples
     --------

@@ -82,14 +82,16 @@ class World:
         return self._draw()
 
     def truth(self, weights: Whole) -> float:
-        """Exact population mean of the weighted vote: the law of a sum of independent signs, ties counted half."""
+        """Exact population mean of the weighted vote: the distribution of a sum of independent signs, ties counted
+        half.
+        """
         law = np.ones(1)
         for j in np.flatnonzero(weights):
             law = self.widened(law, int(j), int(weights[j]))
         return above(law)
 
     def widened(self, law: Floats, feature: int, weight: int) -> Floats:
-        """The law of a vote's score after one more feature joins; entry i is score `2 i - (size - 1)`."""
+        """The distribution of a vote's score after one more feature joins; entry i is score `2 i - (size - 1)`."""
         p = float(self.probabilities[feature])
         up = p if weight > 0 else 1 - p
         wider = np.zeros(law.size + abs(weight))

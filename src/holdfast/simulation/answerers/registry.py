@@ -1,7 +1,7 @@
-"""Every answerer of the library by name, behind one interface, so that one attack can be run against all of them.
+"""Every method of the library by name, behind one interface, so that one attack can be run against all of them.
 
-Where an answerer has parameters beyond the design, they are the plain choice that its own documentation makes. Modules
-are imported when an answerer is made, so that listing them costs nothing.
+Where a method has parameters beyond the design, they are the plain choice that its own documentation makes. Modules
+are imported when a method is made, so that listing them costs nothing.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ _REGISTRY: dict[str, Entry] = {}
 
 @dataclass(frozen=True)
 class Entry:
-    """One answerer: its name, what it does, what it needs, and whether a theorem backs its intervals.
+    """One method: its name, what it does, what it needs, and whether a theorem backs its intervals.
 
     `make(design, source)` builds a fresh one. It raises `GuaranteeUnavailable` where the design buys nothing.
     """
@@ -200,14 +200,14 @@ class Entry:
 
 
 def add(name: str, title: str, make: Make, *, certified: bool = True, needs_guess: bool = False) -> None:
-    """Register an answerer under the name that users type."""
+    """Register a method under the name that users type."""
     if name in _REGISTRY:
-        raise ValueError(f"two answerers are registered as {name}")
+        raise ValueError(f"two methods are registered as {name}")
     _REGISTRY[name] = Entry(name, title, certified, needs_guess, make)
 
 
 def answerers() -> dict[str, Entry]:
-    """Every answerer by name, in the order in which tables show them.
+    """Every method by name, in the order in which tables show them.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def answerers() -> dict[str, Entry]:
 
 
 def answerer(name: str) -> Entry:
-    """The answerer called `name`.
+    """The method called `name`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A program for `sandbox.run` that hangs with a child of its own, works for ever, or dies of a wrong address."""
+"""A program for `sandbox.run` that hangs with a child of its own, works forever, or dies of a wrong address."""
 
 from __future__ import annotations
 

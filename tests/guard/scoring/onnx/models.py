@@ -55,7 +55,7 @@ def external(where: str) -> bytes:
 
 
 def looping(times: int = 10**12) -> bytes:
-    """A model that runs for ever."""
+    """A model that runs forever."""
     body = helper.make_graph(
         [node("Identity", ["go"], ["again"]), node("Identity", ["v"], ["w"])],
         "body",

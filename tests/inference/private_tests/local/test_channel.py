@@ -1,4 +1,5 @@
-"""Sums drawn at once have the law of people who answer one by one, and debiasing undoes every randomizer exactly."""
+"""Sums drawn at once have the distribution of people who answer one by one, and debiasing undoes every randomizer
+exactly."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def test_sums_have_the_law_of_people(randomizer: Any) -> None:
     at_once = local.simulate_sums(n, P, randomizer, 20_000, rng)
     assert agrees(one_by_one, randomizer, n, P)
     assert agrees(at_once, randomizer, n, P)
-    # Wrong on purpose: the right law at another p, and noise of the right mean with nine tenths of the spread.
+    # Wrong on purpose: the right distribution at another p, and noise of the right mean with nine tenths of the spread.
     assert not agrees(local.simulate_sums(n, [0.48, 0.32, 0.15, 0.05], randomizer, 20_000, rng), randomizer, n, P)
     shrunk = at_once.mean(axis=0) + 0.9 * (at_once - at_once.mean(axis=0))
     assert not agrees(shrunk, randomizer, n, P)

@@ -1,4 +1,5 @@
-"""What a randomizer does to a histogram of `n` people: the law of the sum of their answers, and how to undo it.
+"""What a randomizer does to a histogram of `n` people: the distribution of the sum of their answers, and how to undo
+it.
 
 `RandomizedResponse` turns `Multinomial(n, p)` into `Multinomial(n, pc)`, `pc = lie + contrast p` (Lemma 8.2.3). The
 other three give each cell noise of its own: after debiasing, the proportions have mean `p` and covariance
@@ -36,7 +37,7 @@ KINDS = {
 
 
 class Channel(ABC):
-    """The public law of the summed answers of `n` people, and everything a test needs of it."""
+    """The public distribution of the summed answers of `n` people, and everything a test needs of it."""
 
     name: str
     randomizer: Randomizer
@@ -78,7 +79,7 @@ class Channel(ABC):
     def draw(self, rng: np.random.Generator, n: int, p: Array, size: int) -> Array:
         """`size` sums of the answers of `n` people with categories from `p`, shape `(size, d)`; for a simulation.
 
-        Drawn as sums, never person by person. `p` is one law `(d,)` or one a draw `(size, d)`.
+        Drawn as sums, never person by person. `p` is one distribution `(d,)` or one a draw `(size, d)`.
         """
 
 
@@ -101,7 +102,7 @@ class MultinomialChannel(Channel):
         self.lie = falls / (1 + (randomizer.categories - 1) * falls)
 
     def shown(self, p: Array) -> Array:
-        """The law of one answer: `(e^epsilon p + 1 - p) / (e^epsilon + d - 1)`."""
+        """The distribution of one answer: `(e^epsilon p + 1 - p) / (e^epsilon + d - 1)`."""
         return self.lie + self.contrast * p
 
     def debiased(self, sums: Array, n: int) -> Array:
@@ -113,7 +114,7 @@ class MultinomialChannel(Channel):
         return pearson(sums, n, self.shown(p0))
 
     def scale(self, p: Array) -> Array:
-        """The law of one answer: its expected count is what Pearson's limit depends on."""
+        """The distribution of one answer: its expected count is what Pearson's limit depends on."""
         return self.shown(p)
 
     def information(self, p0: Array, delta: Array) -> float:

@@ -81,7 +81,7 @@ class Collected:
 
     @cached_property
     def channel(self) -> Channel:
-        """The law of the sums."""
+        """The distribution of the sums."""
         return channel_of(self.randomizer)
 
     @property

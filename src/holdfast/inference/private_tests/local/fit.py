@@ -50,7 +50,7 @@ class LocalFit(NamedTuple):
     first : array
         The first estimate `phi`, moved into the parameter space.
     law : array
-        Cell probabilities at the minimiser moved into the parameter space, `(..., d)`: a law to draw from.
+        Cell probabilities at the minimiser moved into the parameter space, `(..., d)`: a distribution to draw from.
     """
 
     objective: Any
@@ -103,7 +103,7 @@ def fit(sums: Array, n: int, channel: Channel, model: Model) -> LocalFit:
 
 
 def _inside(p: Array) -> Array:
-    """The nearest law."""
+    """The nearest distribution."""
     return simplex_projection(p, 1.0)
 
 
@@ -122,7 +122,7 @@ def general(
     minimum_expected: float = TINY,
     rng: np.random.Generator | None = None,
 ) -> TestResult:
-    """Test from randomized answers whether the categories of `n` people follow some law of a model.
+    """Test from randomized answers whether the categories of `n` people follow some distribution of a model.
 
     Randomized response: minimise `n sum (h/n - pc(theta))^2 / pc(phi)` and compare
     `sum (h - n pc(theta))^2 / (n pc(theta))` with chi-square of `d - 1 - s` degrees (Algorithm 19, Theorem 8.2.8; the
@@ -143,8 +143,9 @@ def general(
     alpha : float
         The level.
     method : {"asymptotic", "monte-carlo"}, optional
-        "monte-carlo" draws `m` collections at the fitted law and fits each again: a parametric bootstrap, whose level
-        is measured and not proved. None: Monte Carlo for Laplace noise, as in section 8.2.2, asymptotic else.
+        "monte-carlo" draws `m` collections at the fitted distribution and fits each again: a parametric bootstrap,
+        whose level is measured and not proved. None: Monte Carlo for Laplace noise, as in section 8.2.2, asymptotic
+        else.
     denominator : {"fitted", "first"}
         For randomized response, where expected counts are taken: at the fit, as Algorithm 19 prints, or at the first
         estimate, which is the minimised objective. Equal in the limit.
@@ -301,10 +302,11 @@ def separate_independence(
 ) -> TestResult:
     """Test independence of two variables that each person randomized one by one, with randomized response.
 
-    Randomizing the two by themselves maps a law `p` of pairs to `A p B'` with invertible `A` and `B`. So the answers
-    are independent exactly when the variables are, and Pearson's test of the table of answers has the level that it
-    has anywhere (derived; no hidden parameters are fitted). It is the test for answers that were collected one by one.
-    Where one can choose, compare `separate_noncentrality` with `independence_noncentrality` of a randomized pair.
+    Randomizing the two by themselves maps a distribution `p` of pairs to `A p B'` with invertible `A` and `B`. So the
+    answers are independent exactly when the variables are, and Pearson's test of the table of answers has the level
+    that it has anywhere (derived; no hidden parameters are fitted). It is the test for answers that were collected one
+    by one. Where one can choose, compare `separate_noncentrality` with `independence_noncentrality` of a randomized
+    pair.
 
     Parameters
     ----------

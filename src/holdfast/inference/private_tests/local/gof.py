@@ -110,7 +110,8 @@ def gof(
     degrees = vector.size - 1
     if smallest < least:
         reason = (
-            f"the smallest expected count of an answer is {smallest:.3g}, below {least:g}, where the limit law is "
+            f"the smallest expected count of an answer is {smallest:.3g}, below {least:g}, where the limit "
+            f"distribution is "
             "known to fail; method='monte-carlo' is exact here, and minimum_expected=0 runs the test regardless"
         )
         return inconclusive(found, name, reason, level, "asymptotic", warnings, {"degrees": degrees})

@@ -65,8 +65,8 @@ def model_noncentrality(randomizer: Randomizer, model: NullModel, p1: Any) -> fl
     """What one person adds to the noncentrality of `general` when the truth is `p1`.
 
     `delta' (N - N J (J'NJ)^-1 J'N) delta` with N the inverse covariance per person, J the Jacobian along the model, and
-    `delta` the difference of `p1` to the law of the model that its first estimate gives: for independence, the one with
-    the same margins (section 3 of the specification, derived and reviewed).
+    `delta` the difference of `p1` to the distribution of the model that its first estimate gives: for independence, the
+    one with the same margins (section 3 of the specification, derived and reviewed).
 
     Examples
     --------
