@@ -162,7 +162,7 @@ def _bound(guard: Guard, asked: Any) -> Any:
 
 
 def _shown(found: Any) -> str:
-    head = "" if found.passed is None else "stands: " if found.passed else "does not stand: "
+    head = "" if found.passed is None else "passed: " if found.passed else "failed: "
     return f"{head}{found.value} in {found.interval}"
 
 

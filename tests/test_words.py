@@ -20,6 +20,7 @@ STANDARD = {
     r"\bfor ever\b": "forever",
     r"\bshall\b": "will, must, should",
     r"\bsure pass\b": "guaranteed pass",
+    r"\b(guess|score|claim)(es)?( that)? (stands?|stood|does not stand)\b": "passes, passed, failed",
     r"\bthe house\b|\bone door\b": "architecture, conventions; entry point",
 }
 

@@ -30,7 +30,7 @@ def test_on_the_page_over_http_and_through_the_client() -> None:
         assert 'name="spend"' not in asked
         done = steward.fill(f"{at}/ask", kind="check", expression="age < 45", guess="0.5", do="ask")
         assert done.status_code == 200, done.text
-        assert "Your guess of 0.5 stands" in done.text
+        assert "Your guess of 0.5 passed" in done.text
         assert "The noise has paid for this answer" in done.text
         done = steward.fill(f"{at}/sql", statement=STATEMENT, do="ask")
         assert "population:" in done.text

@@ -112,7 +112,7 @@ def _play_analysts(out: Path) -> None:
         "\n5. The end of the run: `close` shows every check with its exact value and the interval that was certified "
         "all along. Nothing more can be asked of these rows."
     )
-    exact = _close(ledger, [one for one in played if one.outcome in ("stands", "corrected")])
+    exact = _close(ledger, [one for one in played if one.outcome in ("passed", "corrected")])
     rows = [(one.step.analyst, one.step.about, one.cells()[3], end) for one, end in (*exact[:4], *exact[-4:])]
     output.table("The first and the last checks", ("analyst", "asked about", "while they asked", "at the end"), rows)
     playing.write(played, out / "demo" / "answers.csv")

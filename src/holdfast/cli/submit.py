@@ -49,7 +49,7 @@ def submit(
     board: str = _BOARD,
     guess: float = typer.Option(None, "--guess", help="On a board of intervals: the score on rows of your own."),
     tolerance: float = typer.Option(
-        None, "--tolerance", help="How near the truth a guess that stands is; twice the half-width if not given."
+        None, "--tolerance", help="How near the truth a guess that passes is; twice the half-width if not given."
     ),
     name: str = typer.Option("", "--name", help="What the leaderboard calls it."),
     output_name: str = typer.Option(None, "--output", help="Of a model: the output that is the prediction."),

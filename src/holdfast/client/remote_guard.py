@@ -75,7 +75,7 @@ class RemoteSubmission(RemoteAnswer):
     improved : bool or None
         On a ladder: whether it beat the best so far; of a repeat, whether nothing has beaten it since.
     confirmed : bool or None
-        On a board of intervals: whether the guess stood.
+        On a board of intervals: whether the guess passed.
     """
 
     board: str = ""
@@ -108,7 +108,7 @@ class RemoteSubmission(RemoteAnswer):
         )
         rows: list[tuple[object, object]] = [(self.metric, shown)]
         if self.confirmed is not None and self.details.get("finished") is not False:
-            rows.append(("guess", f"{answers.short(self.guess)}, " + ("stood" if self.confirmed else "corrected")))
+            rows.append(("guess", f"{answers.short(self.guess)}, " + ("passed" if self.confirmed else "corrected")))
         words = submission_words(self.details)
         if words:
             rows.append((self.rule, words))
@@ -348,7 +348,7 @@ class Asking(ABC):
         guess : float, optional
             On a board of intervals, and needed there: the score on rows of your own.
         tolerance : float, optional
-            A guess that stands is certified within this.
+            A guess that passes is certified within this.
         name : str
             What the leaderboard calls it.
         output, entry : optional

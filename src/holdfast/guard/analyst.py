@@ -95,7 +95,7 @@ class AnalystGuard(Protocol):
         keys : sequence, optional
             The row keys, where `given` is a sequence.
         guess, tolerance : float, optional
-            On a board of intervals: the score on rows of your own, and what a guess that stands is certified within.
+            On a board of intervals: the score on rows of your own, and what a guess that passes is certified within.
         name : str
             What the leaderboard calls the submission.
         output, entry : optional

@@ -35,7 +35,7 @@ class Estimate:
     cost : Cost or None
         What a private question would spend; None for a look, which is paid in shares.
     half_width : float or None
-        Half the width of the interval at most; for a check how near the truth the guess is if it stands, which is its
+        Half the width of the interval at most; for a check how near the truth the guess is if it passes, which is its
         tolerance. None where the answer has no interval, or where none is left. How many rows have a value is not
         shown, so a question with `where_present` is estimated as if all had one.
     admitted : bool

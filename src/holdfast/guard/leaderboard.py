@@ -35,7 +35,7 @@ class Place:
     improved : bool or None
         On a ladder: whether it beat the best so far when it was scored; None where a model could not be finished.
     confirmed : bool or None
-        On a board of intervals: whether the analyst's guess stood, and `value` is that guess.
+        On a board of intervals: whether the analyst's guess passed, and `value` is that guess.
     rank : (int, int) or None
         The best and the worst rank that it can have among the ranked, given all intervals; so it is as certain as they
         are, and certified where all of them are.

@@ -181,7 +181,7 @@ class Study:
 class StudyWidth:
     """How wide the intervals of some questions would be at the last question of the study.
 
-    `while_asking` is what a guess that stands, or a noisy answer, is good to; None where that depends on the rows, as
+    `while_asking` is what a guess that passes, or a noisy answer, is good to; None where that depends on the rows, as
     for private quantiles. `at_the_end` is what the exact interval will have after `close`; where noise was added it is
     the same, or that of values which lie evenly over the range. `relative` is the last one as a part of the range.
     """

@@ -109,7 +109,7 @@ def check_winner(
     once. The other has the other half. It is the same increasing function of the mean for all, so the winner's is at
     least that of the truly best candidate, which is a fixed question and has the largest mean.
 
-    A message says whether the guess stands, or in which cell the winner's mean is. What is shown holds the interval of
+    A message says whether the guess passes, or in which cell the winner's mean is. What is shown holds the interval of
     every mean with that message.
     """
     # The family of the batch, not of the winner's own column: limits must be the same function for all candidates.

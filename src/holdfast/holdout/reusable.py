@@ -821,7 +821,7 @@ class ReusableHoldout(Run):
         -------
         Answer
             `value` is the winner's name. With `show="value"` there is an interval for the winner's mean, and `passed`
-            says whether its guess stands. Ask `final` for exact numbers.
+            says whether its guess passes. Ask `final` for exact numbers.
 
         Examples
         --------

@@ -452,7 +452,7 @@ class SubmissionFacts(BaseModel):
     count: Number = Field(description="How many predictions there were; of a model, how many rows there are")
     guess: float | None
     tolerance: float | None
-    value: float | None = Field(description="The score that is shown: a guess that stood, or rounded; null for none")
+    value: float | None = Field(description="The score that is shown: a guess that passed, or rounded; null for none")
     interval: Ends | None = Field(description="Holds the score, with every other interval of the guard")
     passed: bool | None = Field(
         description="As in every answer; `confirmed` and `improved` say what it means here: an improvement on a ladder "
@@ -464,7 +464,7 @@ class SubmissionFacts(BaseModel):
     improved: bool | None = Field(
         description="On a ladder: whether it beat the best so far; of a repeat, whether nothing has beaten it since"
     )
-    confirmed: bool | None = Field(description="On a board of intervals: whether the guess stood")
+    confirmed: bool | None = Field(description="On a board of intervals: whether the guess passed")
     certified: bool
     finished: bool = Field(description="False where a submitted model could not be evaluated on all rows")
     remaining: dict[str, Any]

@@ -42,11 +42,11 @@ def test_the_rows_are_the_same_everywhere_and_the_hints_say_nothing() -> None:
 
 def test_ann_is_right_and_greg_is_corrected(played: list[playing.Played]) -> None:
     counted = playing.summary(played)
-    assert counted["ann"] == {"stands": 11, "corrected": 0, "answered with noise": 3}
-    # After so many failures the room around a guess is wide, and a modest guess of his stands.
-    assert counted["greg"]["stands"] <= 2
+    assert counted["ann"] == {"passed": 11, "corrected": 0, "answered with noise": 3}
+    # After so many failures the room around a guess is wide, and a modest guess of his passes.
+    assert counted["greg"]["passed"] <= 2
     asked = int(analysts.POLICY["questions"] * analysts.POLICY["analysts"]["greg"])
-    assert counted["greg"]["corrected"] + counted["greg"]["stands"] == asked
+    assert counted["greg"]["corrected"] + counted["greg"]["passed"] == asked
     assert played[-1].outcome == "refused: all 24 questions that analyst 'greg' may ask were asked"
 
 

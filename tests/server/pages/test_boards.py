@@ -54,12 +54,12 @@ def test_a_claim_stands_or_is_corrected(people: dict[str, Visitor], guard: dict[
     assert "Nobody is on it yet." in people["ann"].get(at).text
     stood = send(people["ann"], guard, rows(), guess="0.66", name=f"all {NASTY}")
     assert stood.status_code == 200
-    assert "Your score of 0.66 stands" in stood.text
+    assert "Your score of 0.66 passed" in stood.text
     assert "one question, no privacy" in stood.text
     again = send(people["ann"], guard, rows(), guess="0.66", name="another name")
     assert "nothing: it was answered before" in again.text
     corrected = send(people["bob"], guard, rows(0), guess="0.95", name="none")
-    assert "Your score of 0.95 does not stand" in corrected.text
+    assert "Your score of 0.95 failed" in corrected.text
     for name in ("ann", "bob", "steward"):
         page = people[name].get(at).text
         assert "ann leads, and no other interval reaches as far." in page
@@ -68,7 +68,7 @@ def test_a_claim_stands_or_is_corrected(people: dict[str, Visitor], guard: dict[
         # What bob claimed is his own affair and the steward's.
         assert ("claimed 0.95" in page) == (name != "ann")
     seen = people["steward"].get(stood.url.path).text
-    assert "ann&#39;s score of 0.66 stands" in seen
+    assert "ann&#39;s score of 0.66 passed" in seen
 
 
 def test_a_ladder_shows_improvements_only(people: dict[str, Visitor], guard: dict[str, Any]) -> None:
@@ -92,7 +92,7 @@ def test_a_ladder_shows_improvements_only(people: dict[str, Visitor], guard: dic
 def test_an_error_is_better_when_less(people: dict[str, Visitor], guard: dict[str, Any]) -> None:
     flat = ("id,prediction\n" + "".join(f"{i},45\n" for i in range(ROWS))).encode()
     done = send(people["bob"], guard, flat, board=2, guess="12.5", name="always 45")
-    assert "Your score of 12.5 stands" in done.text
+    assert "Your score of 12.5 passed" in done.text
     page = people["bob"].get(f"/guards/{guard['id']}/board?board=ages").text
     assert "Less is better." in page
 

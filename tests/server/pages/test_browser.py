@@ -134,7 +134,7 @@ def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     analyst.sound()
     analyst.picture("05-ask")
     page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.get_by_text("Your guess of 0.16 stands")).to_be_visible()
+    expect(page.get_by_text("Your guess of 0.16 passed")).to_be_visible()
     expect(page.locator("svg.interval")).to_be_visible()
     analyst.sound()
     analyst.picture("06-answer")
@@ -152,7 +152,7 @@ def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     page.get_by_label("About each row").fill("gone")
     page.get_by_label("Your guess").fill("0.9")
     page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.get_by_text("Your guess of 0.9 does not stand")).to_be_visible()
+    expect(page.get_by_text("Your guess of 0.9 failed")).to_be_visible()
     analyst.picture("07-corrected")
     page.get_by_role("link", name="Ask another").click()
     page.get_by_role("link", name="Ask for a mean").click()
@@ -256,7 +256,7 @@ def test_without_a_script(window: Open, fresh: Live, small: dict[str, Any]) -> N
     expect(page.get_by_text("Would be answered.")).to_be_visible()
     expect(page.get_by_label("About each row")).to_have_value("age < 45")
     page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.get_by_text("Your guess of 0.5 stands")).to_be_visible()
+    expect(page.get_by_text("Your guess of 0.5 passed")).to_be_visible()
     steward = window(java_script_enabled=False)
     steward.sign_in(fresh.steward_token)
     fresh.sample("free", fresh_rows("free"))
@@ -295,7 +295,7 @@ def test_by_keyboard_alone(window: Open, small: dict[str, Any]) -> None:
     tab_to("field-guess")
     page.keyboard.insert_text("0.2")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your guess of 0.2 stands")).to_be_visible()
+    expect(page.get_by_text("Your guess of 0.2 passed")).to_be_visible()
 
 
 def test_a_used_up_share_says_what_would_be_admitted(window: Open, fresh: Live, small: dict[str, Any]) -> None:

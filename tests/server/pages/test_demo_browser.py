@@ -68,12 +68,12 @@ def test_the_leaderboard_tells_the_story(window: Open) -> None:
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("new and calling often")
     # Those of the demo, and perhaps the one of the test below.
-    counted = re.compile("^the latest (8 submissions: 2 stood, 6|9 submissions: 2 stood, 7) did not$")
+    counted = re.compile("^the latest (8 submissions: 2 passed, 6|9 submissions: 2 passed, 7) did not$")
     expect(page.locator("svg.strip")).to_have_attribute("aria-label", counted)
     steward.sound()
     steward.picture("21-leaderboard-steward")
     page.get_by_role("link", name="a vote of 11 hints").click()
-    expect(page.get_by_text("does not stand: it is between")).to_be_visible()
+    expect(page.get_by_text("failed: it is between")).to_be_visible()
     steward.sound()
     steward.picture("22-submission-corrected")
 
@@ -93,7 +93,7 @@ def test_an_analyst_submits(window: Open, tmp_path: Path) -> None:
     ann.sound()
     ann.picture("23-submit")
     page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_text("Your score of 0.9 does not stand: it is between")).to_be_visible()
+    expect(page.get_by_text("Your score of 0.9 failed: it is between")).to_be_visible()
     expect(page.get_by_text("one question, no privacy")).to_be_visible()
     ann.sound()
     ann.picture("24-submission-answer")

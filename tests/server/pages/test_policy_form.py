@@ -129,7 +129,7 @@ def test_a_policy_in_words() -> None:
 def test_a_failure_that_shows_a_bit_says_nothing_more(kind: str, word: str) -> None:
     answer = {"passed": False, "interval": None, "value": None, "details": {}}
     asked = {"kind": kind, "guess": 0.5, "rule": "intervals"}
-    assert words.sentence(answer, asked) == f"Your {word} of 0.5 does not stand. Nothing more is shown."
+    assert words.sentence(answer, asked) == f"Your {word} of 0.5 failed. Nothing more is shown."
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ class Best(Question):
         ChoiceInput(
             label="Show",
             help="The name of the best alone, or value: its guess is checked too, which counts as one question.",
-            choices={"name": "its name alone", "value": "its name, and whether its guess stands"},
+            choices={"name": "its name alone", "value": "its name, and whether its guess passes"},
         ),
     ] = "name"
     smaller_is_better: SmallerIsBetter = False
@@ -173,7 +173,7 @@ class Best(Question):
         if answer["interval"] is None:
             return f"“{answer['value']}” is best on the rows. Nothing is claimed about its value."
         low, high = answer["interval"]
-        stands = "The guess of its mean stands" if answer["passed"] else "The guess of its mean does not stand"
+        stands = "The guess of its mean passed" if answer["passed"] else "The guess of its mean failed"
         return f"“{answer['value']}” is best on the rows. {stands}: it is between {number(low)} and {number(high)}."
 
 
@@ -228,7 +228,7 @@ class BestWithValue(BestOf):
         self._mean = MeanQuestion("best", "auto", None, first.low, first.high, first.binary, n)
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """The winner, and whether its guess stands or in which cell its mean is."""
+        """The winner, and whether its guess passes or in which cell its mean is."""
         share = situation.log_share
         return shown(self._decide(prepared, situation.n, share), share, situation)
 

@@ -94,7 +94,7 @@ def begin(policy: Policy, n: int, hidden: Hidden) -> None:
 
 
 class ThresholdCheck(Bound):
-    """A guess that stands while the sample agrees with it up to noise; else the sample's mean, with noise."""
+    """A guess that passes while the sample agrees with it up to noise; else the sample's mean, with noise."""
 
     def __init__(self, rows: Spelled, guess: float, rules: ThresholdRules) -> None:
         self.cost = PureDP(0.0)  # the whole run was charged when the guard was opened
@@ -125,13 +125,13 @@ class ThresholdCheck(Bound):
         return Settled(value, self._rows.outward(*ends), guarantee, answer.passed, details=details)
 
     def half_width(self, situation: Situation) -> float:
-        """Of a guess that stands, in the middle of the range."""
+        """Of a guess that passes, in the middle of the range."""
         log_share, near, _ = self._parts(situation)
         lower, upper = unit_interval(situation.n).over(0.5 - near, 0.5 + near, log_share)
         return (self._rows.high - self._rows.low) * (upper - lower) / 2
 
     def _parts(self, situation: Situation) -> tuple[float, float, float]:
-        """The share, how far the sample's mean can be from a guess that stands, and from a noisy value."""
+        """The share, how far the sample's mean can be from a guess that passes, and from a noisy value."""
         scales, budget = self._rules.on_grid, situation.budget
         fresh = math.log(2 / situation.noise_share)  # half for the comparison, half for both tails of a shown value
         kept = math.log(1 / budget.threshold_share)
@@ -303,7 +303,7 @@ class Check(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess stands, and the interval."""
+        """Whether the guess passes, and the interval."""
         return guess_sentence(asked, answer, whose)
 
     @classmethod

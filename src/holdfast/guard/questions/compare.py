@@ -137,7 +137,7 @@ class Compare(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess stands, or the claim holds."""
+        """Whether the guess passes, or the claim holds."""
         return guess_sentence(asked, answer, whose) if "guess" in asked else claim_sentence(answer)
 
     @classmethod

@@ -162,7 +162,7 @@ class Correlation(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess stands, or the interval."""
+        """Whether the guess passes, or the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
         return f"The correlation is between {ends(answer['interval'])}. The value inside carries noise."
@@ -265,7 +265,7 @@ class CorrelationCheck(_SixMeans):
         return check_procedure(procedure, self._asked, share, tolerance, procedure.description)
 
     def half_width(self, situation: Situation) -> float | None:
-        """How far the truth can be from a guess that stands: its tolerance."""
+        """How far the truth can be from a guess that passes: its tolerance."""
         return self._asked.tolerance
 
 

@@ -164,7 +164,7 @@ class Difference(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess stands, or the interval."""
+        """Whether the guess passes, or the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
         return f"The difference is between {ends(answer['interval'])}. The value inside carries noise."
@@ -281,7 +281,7 @@ class DifferenceCheck(Bound):
         return 2 * self._sizes.tolerance(middle, share - _HALF)
 
     def half_width(self, situation: Situation) -> float:
-        """How far the truth can be from a guess that stands: its tolerance."""
+        """How far the truth can be from a guess that passes: its tolerance."""
         return self._tolerance(situation.log_share)
 
 

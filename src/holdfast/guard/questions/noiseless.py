@@ -107,7 +107,7 @@ class Look(Bound):
         return self._question.decide_claim(sums, asked, share)
 
     def half_width(self, situation: Situation) -> float | None:
-        """How far the truth can be from a guess that stands: its tolerance. None for a claim."""
+        """How far the truth can be from a guess that passes: its tolerance. None for a claim."""
         if not isinstance(self._asked, Guess):
             return None
         return self._question.tolerance(self._asked, situation.staked_share(self.stake))

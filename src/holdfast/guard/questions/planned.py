@@ -104,7 +104,7 @@ class PlannedMean(Bound):
 class PlannedLook(PlannedMean):
     """A check, a claim or a comparison under a policy of means: decided by the interval of one noisy mean.
 
-    By default a guess stands within two half-widths, and then a guess that is the truth stands whenever the interval
+    By default a guess passes within two half-widths, and then a guess that is the truth passes whenever the interval
     holds.
     """
 

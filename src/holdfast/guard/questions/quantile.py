@@ -186,7 +186,7 @@ class Quantile(Question):
 
     @classmethod
     def answer_words(cls, asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str = "Your") -> str:
-        """Whether the guess stands, or the interval."""
+        """Whether the guess passes, or the interval."""
         if "guess" in asked:
             return guess_sentence(asked, answer, whose)
         return f"The {_level(asked['q'])} is between {ends(answer['interval'])}. The value inside carries noise."
@@ -253,7 +253,7 @@ class QuantileCheck(Bound):
         return Outcome(False, (interval[0] + interval[1]) / 2, interval, _NAME, weight)
 
     def half_width(self, situation: Situation) -> float:
-        """How far the quantile can be from a guess that stands."""
+        """How far the quantile can be from a guess that passes."""
         return self._tolerance
 
 

@@ -160,7 +160,7 @@ class Score(Question):
         if claims and (answer["passed"] or interval is None):
             return guess_sentence({**asked, "guess": claimed}, answer, whose, "score")
         if claims:
-            return f"{whose} score of {number(claimed)} does not stand: it is between {ends(interval)}."
+            return f"{whose} score of {number(claimed)} failed: it is between {ends(interval)}."
         if details.get("beaten"):
             was = f"A new best when it was first submitted: {number(value)}, between {ends(interval)}."
             return f"{was} It was beaten since."
@@ -389,7 +389,7 @@ class Scored(Bound):
         return Outcome(False, None, None, self._metric.description)
 
     def half_width(self, situation: Situation) -> float | None:
-        """How far the truth can be from a guess that stands; without one, from a score in the middle of the range."""
+        """How far the truth can be from a guess that passes; without one, from a score in the middle of the range."""
         if not self.shows_rows or self._board.rule == "open":
             return None
         share = self._metric.share(situation.log_share)

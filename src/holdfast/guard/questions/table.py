@@ -16,7 +16,7 @@ whatever thresholds the noisy counts lead to.
 *Small groups.* Whether a group is too small to be reported is decided by its noisy number of rows, which was paid for,
 and by nothing else that depends on rows.
 
-*With guesses.* The message says which guesses stand, and for every other group that its rows are too few, or a pair of
+*With guesses.* The message says which guesses pass, and for every other group that its rows are too few, or a pair of
 ends around its guess. Its prior weight is that of the number of failures, `1/(f (f + 1))`, of which groups they are,
 and of what each shows; it was fixed before the rows were read.
 """
@@ -255,8 +255,8 @@ class Table(Question):
         left = f" Too few rows to report: {'; '.join(small)}." if small else ""
         if answer["passed"] is None:
             return f"Each group's truth in the population is between the ends that are drawn.{left}"
-        stood = "Every guess stands" if answer["passed"] else "Not every guess stands"
-        return f"{stood}. Each group's truth is between the ends that are drawn.{left}"
+        outcome = "Every guess passed" if answer["passed"] else "Not every guess passed"
+        return f"{outcome}. Each group's truth is between the ends that are drawn.{left}"
 
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -440,7 +440,7 @@ class QuantileTable(_GroupTable):
 
 
 _SMALL = math.log(0.25)
-"""`ln` of the prior weight of "too few rows" among what a guess that does not stand can show."""
+"""`ln` of the prior weight of "too few rows" among what a guess that does not pass can show."""
 _VALUE = math.log(0.75)
 
 
@@ -461,7 +461,7 @@ class CheckedTable(Bound):
         self._groups, self._rows, self._asked, self._sizes = groups, rows, dict(asked), sizes
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:
-        """Which guesses stand at their part of the share, and what the others show."""
+        """Which guesses pass at their part of the share, and what the others show."""
         outcomes, small = self._decide(prepared, situation.n, situation.log_share)
         failed = [label for label, one in outcomes.items() if not one.passed]
         weight = 0.0
@@ -515,7 +515,7 @@ class CheckedTable(Bound):
         return GroupsExact(values, ends)
 
     def half_width(self, situation: Situation) -> float:
-        """How far the truth of a group can be from a guess that stands: the largest tolerance."""
+        """How far the truth of a group can be from a guess that passes: the largest tolerance."""
         share = situation.log_share - math.log(len(self._asked)) - 1e-12
         return max(self._tolerance(one, share) for one in self._asked.values())
 

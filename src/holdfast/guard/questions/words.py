@@ -68,10 +68,10 @@ def guess_sentence(asked: Mapping[str, Any], answer: Mapping[str, Any], whose: s
     """What became of a guess that was checked."""
     said, interval = f"{whose} {what} of {number(asked['guess'])}", answer["interval"]
     if answer["passed"]:
-        return f"{said} stands: the truth is between {ends(interval)}."
+        return f"{said} passed: the truth is between {ends(interval)}."
     if interval is None:
-        return f"{said} does not stand. Nothing more is shown."
-    return f"{said} does not stand. The truth is between {ends(interval)}."
+        return f"{said} failed. Nothing more is shown."
+    return f"{said} failed. The truth is between {ends(interval)}."
 
 
 def claim_sentence(answer: Mapping[str, Any]) -> str:

@@ -77,7 +77,7 @@ class Metric(ABC):
 
     @abstractmethod
     def tolerance(self, guess: float, tolerance: float | None, log_share: float) -> float:
-        """How near a guess that stands is certified: by what was asked for, or the default. Public."""
+        """How near a guess that passes is certified: by what was asked for, or the default. Public."""
 
 
 class MeanMetric(Metric):

@@ -59,7 +59,7 @@ def _asked(guard: Guard, step: Step) -> Played:
         answer = guard.ask(step.question, analyst=step.analyst)
     except HoldfastError as error:
         return Played(step, f"refused: {error}")
-    outcome = {True: "stands", False: "corrected", None: "answered with noise"}[answer.passed]
+    outcome = {True: "passed", False: "corrected", None: "answered with noise"}[answer.passed]
     return Played(step, outcome, answer.value, tuple(answer.interval))
 
 
@@ -83,7 +83,7 @@ def summary(played: list[Played]) -> dict[str, Any]:
     return {
         name: {
             outcome: sum(one.outcome == outcome for one in played if one.step.analyst == name)
-            for outcome in ("stands", "corrected", "answered with noise")
+            for outcome in ("passed", "corrected", "answered with noise")
         }
         for name in ("ann", "greg")
     }

@@ -114,7 +114,7 @@ def strip(points: Sequence[Mapping[str, Any]], slots: int = 60, subject: str = "
             parts.append(_rect(x - step * 0.42, 100 * (1 - one["guess"]) - 0.7, step * 0.84, 1.4, "guess"))
     passed = sum(one["kind"] == "passed" for one in shown)
     failed = sum(one["kind"] == "failed" for one in shown)
-    words = f"the latest {len(shown)} {subject}: {passed} stood, {failed} did not"
+    words = f"the latest {len(shown)} {subject}: {passed} passed, {failed} did not"
     return _svg("strip", 100, parts, words)
 
 

@@ -258,7 +258,7 @@ def promise(estimate: Estimate) -> str:
     >>> promise(Estimate(None, 0.02, True))
     'Costs one question and no privacy, and is good to ±0.02.'
     >>> promise(Estimate(None, 0.04, True, least_tolerance=0.021))
-    'Costs one question and no privacy, and is good to ±0.04 if the guess stands; ±0.021 is the least to ask for.'
+    'Costs one question and no privacy, and is good to ±0.04 if the guess passes; ±0.021 is the least to ask for.'
     """
     if estimate.repeated:
         return "It was answered before: the stored answer is free."
@@ -267,7 +267,7 @@ def promise(estimate: Estimate) -> str:
     )
     good = "" if estimate.half_width is None else f", and is good to ±{width(estimate.half_width)}"
     if estimate.least_tolerance is not None:
-        good += f" if the guess stands; ±{width(estimate.least_tolerance)} is the least to ask for"
+        good += f" if the guess passes; ±{width(estimate.least_tolerance)} is the least to ask for"
     return " ".join([f"Costs {price}{good}.", *estimate.test_sentences()])
 
 
@@ -341,7 +341,7 @@ def failures(policy: Mapping[str, Any], progress: Mapping[str, Any]) -> Gauge | 
 def sharpness(ledger: Ledger, analyst: str | None = None) -> list[tuple[str, float]]:
     """How wide the next answer would be, for a condition that holds for half of the rows, where that is widest.
 
-    A check is one that names no tolerance, and whose guess stands. What would be refused is left out: what does not fit
+    A check is one that names no tolerance, and whose guess passes. What would be refused is left out: what does not fit
     into what is left for all, or for `analyst`.
     """
     return ledger.look(lambda view: _sharpness(view, analyst))

@@ -67,7 +67,7 @@ BoardName = Annotated[
     Query(min_length=1, max_length=100, description="Which board; may be left out where there is one"),
 ]
 _Guess = Annotated[float | None, Query(description="On a board of intervals: the score on rows of your own")]
-_Tolerance = Annotated[float | None, Query(gt=0, description="A guess that stands is certified within this")]
+_Tolerance = Annotated[float | None, Query(gt=0, description="A guess that passes is certified within this")]
 _Output = Annotated[
     str | None, Query(min_length=1, max_length=200, description="Of a model: the output that is the prediction")
 ]

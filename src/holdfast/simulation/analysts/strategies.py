@@ -205,7 +205,7 @@ def adversarial(answerer: Answerer, design: Design, rng: np.random.Generator, va
 
     Parameters
     ----------
-    answerer, design, rng : Answerer, Design, Generator
+    answerer, design, rng : what is attacked, planned and drawn from
         Whom to attack, what was planned, and where the rows come from.
     variant : str
         ``last``: one question a feature, then the majority vote signed by the answers. ``weighted``: the same, each
