@@ -182,5 +182,5 @@ def test_designs_are_checked_at_the_door(given: dict[str, float], named: str) ->
 def test_unknown_names_and_double_names() -> None:
     with pytest.raises(InvalidParameter, match="reusable-holdout"):
         answerer("no such")
-    with pytest.raises(ValueError, match="two answerers"):
+    with pytest.raises(ValueError, match="two methods"):
         add("naive", "again", answerer("naive").make)
