@@ -12,8 +12,8 @@ from holdfast.errors import NotInstalled
 DISTRIBUTION = "holdfast-papers"
 GROUP = "holdfast.commands"
 INSTALL_HINT = (
-    f"the figures and tables of the papers are in a package of their own: `pip install {DISTRIBUTION}`, "
-    "or `pip install ./papers` in a checkout"
+    f"the figures and tables of the papers are in a package of their own, `{DISTRIBUTION}`: "
+    "`pip install ./papers` in the clone"
 )
 
 
