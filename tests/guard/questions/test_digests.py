@@ -69,6 +69,13 @@ def test_every_kind_of_the_product_has_a_row() -> None:
     assert shipped - {vector["asked"]["kind"] for vector in VECTORS} == set()
 
 
+def test_a_kind_is_declared_once() -> None:
+    """A second class of the same name would silently take the place of the first, and change what ledgers mean."""
+    with pytest.raises(TypeError, match="two classes declare the kind of question 'check': Check and"):
+        type("Other", (Question,), {"kind": "check"})
+    assert Question.kinds()["check"].__name__ == "Check"
+
+
 def test_the_words_of_a_comparison_that_were_another_question_find_it_under_its_key() -> None:
     """A retry over the change of versions: the key stands for what was asked then, and its answer comes back."""
     rows = table({"age": [18 + (i * i) % 61 for i in range(ROWS)], "member": [i % 3 == 0 for i in range(ROWS)]})

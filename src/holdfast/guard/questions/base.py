@@ -280,6 +280,9 @@ class Question(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        name, known = f"{cls.__module__}.{cls.__qualname__}", Question._kinds.get(cls.kind)
+        if known is not None and f"{known.__module__}.{known.__qualname__}" != name:
+            raise TypeError(f"two classes declare the kind of question {cls.kind!r}: {known.__qualname__} and {name}")
         if cls.kind:
             Question._kinds[cls.kind] = cls
 
