@@ -27,21 +27,23 @@ MOST_CANDIDATES = 1000
 
 
 def candidate_rows(
-    candidates: Any, schema: Schema, low: float | None, high: float | None, default: float | None, least: int
+    question: Question, schema: Schema, policy: Policy, least: int, most: int = MOST_CANDIDATES, *, mixed: bool = False
 ) -> dict[str, Spelled]:
-    """The expressions of several candidates, checked: labels, and one range for all of them."""
-    if not isinstance(candidates, Mapping) or not least <= len(candidates) <= MOST_CANDIDATES:
-        given = f"{len(candidates)} labels" if isinstance(candidates, Mapping) else f"a {type(candidates).__name__}"
-        raise InvalidParameter(
-            f"candidates must be a mapping of {least} to {MOST_CANDIDATES} labels to expressions, got {given}"
-        )
+    """The expressions of a question's candidates, checked: labels, and one range for all of them.
+
+    `mixed` allows conditions next to numbers in [0, 1].
+    """
+    candidates, *given = (getattr(question, name) for name in ("candidates", "low", "high", "default"))
+    if not isinstance(candidates, Mapping) or not least <= len(candidates) <= most:
+        got = f"{len(candidates)} labels" if isinstance(candidates, Mapping) else f"a {type(candidates).__name__}"
+        raise InvalidParameter(f"candidates must be a mapping of {least} to {most} labels to expressions, got {got}")
     if not all(isinstance(label, str) and 0 < len(label) <= 200 and label.isprintable() for label in candidates):
         raise InvalidParameter("candidates must have printable labels of at most 200 characters")
     rows: dict[str, Spelled] = {}
     for label, one in candidates.items():
         checkpoint()
-        rows[label] = spelled(one, schema, low, high, default, ratios=False)
-    if len({(one.low, one.high, one.binary) for one in rows.values()}) > 1:
+        rows[label] = spelled(one, schema, *given, ratios=False)
+    if len({(one.low, one.high, one.binary and not mixed) for one in rows.values()}) > 1:
         raise InvalidParameter("candidates must have one range: all conditions, or all numbers")
     return rows
 
@@ -129,7 +131,7 @@ class Best(Question):
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
-        rows = candidate_rows(self.candidates, schema, self.low, self.high, self.default, 2)
+        rows = candidate_rows(self, schema, policy, 2)
         guesses = self.guesses or {}
         if not isinstance(guesses, Mapping) or set(guesses) - set(rows):
             raise InvalidParameter("guesses must be a mapping of labels of candidates to numbers")

@@ -15,7 +15,7 @@ from holdfast.data.statistics import UNIT
 from holdfast.errors import BudgetExhausted, InvalidParameter, LedgerConflict
 from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Bound, Hidden, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, spelled
+from holdfast.guard.questions.expressions import Spelled, noisy_mean_of, rows_of
 from holdfast.guard.questions.fields import (
     Default,
     Expression,
@@ -242,17 +242,7 @@ class Check(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
         rules, planned = run_of(policy, n), policy.answers == "means"
-        rows = spelled(
-            self.expression,
-            schema,
-            self.low,
-            self.high,
-            self.default,
-            self.where_present,
-            ratios=rules is None and not planned,
-            where=self.where,
-            columns=policy.columns,
-        )
+        rows = rows_of(self, schema, policy, ratios=rules is None and not planned)
         question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
         asked = question.guess(self.guess, self.tolerance, self.show, None, self.side, self.guess_rows)
         if planned:
@@ -309,10 +299,6 @@ class Check(Question):
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         """A noisy mean; the same guess at the tolerance that the guard gives."""
-        rows = ("expression", "low", "high", "default", "where_present", "where")
-        yield (
-            "Ask for the mean with noise instead",
-            {"kind": "mean"} | {name: question[name] for name in rows if name in question},
-        )
+        yield noisy_mean_of(question)
         if question.get("tolerance") is not None:
             yield "Leave the tolerance to the guard", {k: v for k, v in question.items() if k != "tolerance"}

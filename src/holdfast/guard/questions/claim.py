@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Question
-from holdfast.guard.questions.expressions import spelled
+from holdfast.guard.questions.expressions import noisy_mean_of, rows_of
 from holdfast.guard.questions.fields import (
     Default,
     Expression,
@@ -77,17 +77,7 @@ class Claim(Question):
         """Check against the schema."""
         if (self.at_least is None) == (self.at_most is None):
             raise InvalidParameter("at_least or at_most must be given, and not both")
-        rows = spelled(
-            self.expression,
-            schema,
-            self.low,
-            self.high,
-            self.default,
-            self.where_present,
-            ratios=policy.answers != "means",
-            where=self.where,
-            columns=policy.columns,
-        )
+        rows = rows_of(self, schema, policy, ratios=policy.answers != "means")
         question = MeanQuestion(self.kind, "auto", None, rows.low, rows.high, rows.binary, n)
         name = "at_least" if self.at_least is not None else "at_most"
         asked = question.claim(name, getattr(self, name))
@@ -116,8 +106,4 @@ class Claim(Question):
     @classmethod
     def alternatives(cls, question: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         """A noisy mean."""
-        rows = ("expression", "low", "high", "default", "where_present", "where")
-        yield (
-            "Ask for the mean with noise instead",
-            {"kind": "mean"} | {name: question[name] for name in rows if name in question},
-        )
+        yield noisy_mean_of(question)

@@ -19,7 +19,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, Statistic
 from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, listed, spelled
+from holdfast.guard.questions.expressions import Spelled, listed, rows_of
 from holdfast.guard.questions.fields import (
     CategoriesInput,
     ColumnInput,
@@ -125,16 +125,7 @@ class Difference(Question):
         if len(pair) != 2:
             raise InvalidParameter(f"between must be two categories, got {len(pair)}")
         groups = groups_of(self.by, schema, policy.columns, [pair])
-        rows = spelled(
-            self.expression,
-            schema,
-            self.low,
-            self.high,
-            self.default,
-            self.where_present,
-            where=self.where,
-            columns=policy.columns,
-        )
+        rows = rows_of(self, schema, policy)
         if self.guess is None:
             if self.tolerance is not None or self.show != "value":
                 raise InvalidParameter("tolerance and show must be left out without a guess: the answer carries noise")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.core import arguments
 from holdfast.data.expressions import Expression, checked, expression, to_json, to_text, tree
@@ -14,6 +14,10 @@ from holdfast.data.statistics import UNIT, FixedSum, Present, Statistic
 from holdfast.data.values import Summary
 from holdfast.errors import InvalidParameter
 from holdfast.guard.columns import DeclaredColumn, bounds_of
+
+if TYPE_CHECKING:
+    from holdfast.guard.policy import Policy
+    from holdfast.guard.questions.base import Question
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,23 @@ def spelled(
     low, high = arguments.value_range(low, high)
     filled = low if default is None else arguments.real("default", default, at_least=low, at_most=high)
     return Spelled(parsed, low, high, None if where_present else filled, False)
+
+
+USUAL = ("expression", "low", "high", "default", "where_present", "where")
+"""The fields of a question about one expression, which say what it asks of each row."""
+
+
+def rows_of(question: Question, schema: Schema, policy: Policy, *, ratios: bool = True) -> Spelled:
+    """What a question with the usual fields says about each row; ranges may come from the policy's declarations."""
+    source, low, high, default, where_present, where = (getattr(question, name) for name in USUAL)
+    columns = policy.columns
+    return spelled(source, schema, low, high, default, where_present, ratios=ratios, where=where, columns=columns)
+
+
+def noisy_mean_of(question: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The noisy mean of the same rows, to offer where a question about their mean is refused."""
+    same = {name: question[name] for name in USUAL if name in question}
+    return "Ask for the mean with noise instead", {"kind": "mean"} | same
 
 
 def _among(plain: Spelled, parsed: Expression, where: Any, schema: Schema) -> Spelled:

@@ -97,7 +97,7 @@ class Final(Question):
         """Check against the schema and the policy."""
         if not policy.final:
             raise QuestionRefused("the policy keeps no part of the failure probability for a final here")
-        rows = candidate_rows(self.candidates, schema, self.low, self.high, self.default, 1)
+        rows = candidate_rows(self, schema, policy, 1)
         split_of(self.claims)
         binary = all(one.binary for one in rows.values())
         if self.claims == "ranks" and (not binary or len(rows) > _MOST_RANKED):

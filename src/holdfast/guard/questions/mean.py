@@ -12,7 +12,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, spelled
+from holdfast.guard.questions.expressions import Spelled, rows_of
 from holdfast.guard.questions.fields import Default, Expression, High, Low, Spend, Where, WherePresent
 from holdfast.guard.questions.noisy import about_rows, count_interval, noise_for, ratio_ends, spend_of, unit_interval
 from holdfast.guard.questions.planned import PlannedMean, answers_of
@@ -81,17 +81,7 @@ class Mean(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
         planned = policy.answers == "means"
-        rows = spelled(
-            self.expression,
-            schema,
-            self.low,
-            self.high,
-            self.default,
-            self.where_present,
-            ratios=not planned,
-            where=self.where,
-            columns=policy.columns,
-        )
+        rows = rows_of(self, schema, policy, ratios=not planned)
         if planned:
             if self.spend is not None:
                 raise InvalidParameter(

@@ -35,7 +35,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import QuantileCounts
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, spelled
+from holdfast.guard.questions.expressions import Spelled, rows_of
 from holdfast.guard.questions.fields import (
     Default,
     Expression,
@@ -152,16 +152,7 @@ class Quantile(Question):
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
-        rows = spelled(
-            self.expression,
-            schema,
-            self.low,
-            self.high,
-            self.default,
-            self.where_present,
-            where=self.where,
-            columns=policy.columns,
-        )
+        rows = rows_of(self, schema, policy)
         if rows.binary:
             raise InvalidParameter("expression must be a number, as `income` is, got a condition")
         q = arguments.probability("q", self.q)

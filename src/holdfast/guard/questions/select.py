@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from holdfast.accounting import PureDP
-from holdfast.core.checkpoint import checkpoint
 from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT
 from holdfast.errors import InvalidParameter
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, spelled
-from holdfast.guard.questions.fields import CandidatesInput, Default, High, Low, Spend
+from holdfast.guard.questions.best import CandidateList, candidate_rows
+from holdfast.guard.questions.expressions import Spelled
+from holdfast.guard.questions.fields import Default, High, Low, Spend
 from holdfast.guard.questions.noisy import spend_of
 from holdfast.mechanisms.selection import Selection
 from holdfast.noise.grid import Grid
@@ -60,16 +60,7 @@ class Select(Question):
         "candidates": {"young": "age < 30", "rich": "income > 3000"},
     }
 
-    candidates: Annotated[
-        Mapping[str, Any],
-        CandidatesInput(
-            label="Candidates, one a line",
-            help="One of those to choose from, as LABEL=EXPRESSION; repeat.",
-            option="--candidate",
-            metavar="LABEL=EXPRESSION",
-            placeholder="first: age < 30",
-        ),
-    ]
+    candidates: CandidateList
     low: Low = None
     high: High = None
     default: Default = None
@@ -77,17 +68,7 @@ class Select(Question):
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema and the policy."""
-        given = self.candidates
-        if not isinstance(given, Mapping) or not 2 <= len(given) <= MOST_CANDIDATES:
-            raise InvalidParameter(f"candidates must be a mapping of 2 to {MOST_CANDIDATES} labels to expressions")
-        if not all(isinstance(label, str) and 0 < len(label) <= 200 and label.isprintable() for label in given):
-            raise InvalidParameter("candidates must have printable labels of at most 200 characters")
-        rows: dict[str, Spelled] = {}
-        for label, one in given.items():
-            checkpoint()
-            rows[label] = spelled(one, schema, self.low, self.high, self.default, ratios=False)
-        if len({(one.low, one.high) for one in rows.values()}) > 1:
-            raise InvalidParameter("candidates must have one range: all conditions, or all numbers")
+        rows = candidate_rows(self, schema, policy, 2, MOST_CANDIDATES, mixed=True)
         cost = spend_of(self.spend, policy)
         if not isinstance(cost, PureDP):
             raise InvalidParameter("spend must be a PureDP for a selection, which is purely private")

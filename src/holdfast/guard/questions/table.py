@@ -38,7 +38,7 @@ from holdfast.data.schema import Schema
 from holdfast.data.statistics import UNIT, QuantileCounts, Statistic
 from holdfast.errors import InvalidParameter, QuestionRefused
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
-from holdfast.guard.questions.expressions import Spelled, spelled
+from holdfast.guard.questions.expressions import Spelled, rows_of
 from holdfast.guard.questions.fields import (
     CategoryListsInput,
     ColumnsInput,
@@ -179,16 +179,7 @@ class Table(Question):
         groups = groups_of(self.by, schema, policy.columns, self.categories)
         if self.expression is None:
             return self._shares(groups, schema, n, policy)
-        rows = spelled(
-            self.expression,
-            schema,
-            self.low,
-            self.high,
-            self.default,
-            self.where_present,
-            where=self.where,
-            columns=policy.columns,
-        )
+        rows = rows_of(self, schema, policy)
         if self.guesses is not None:
             return self._checked(groups, rows, schema, n)
         if self.tolerance is not None:
