@@ -8,6 +8,7 @@ purpose, and that it rejects.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,25 @@ def test_where_is_the_same_question_as_a_case_in_value_and_not_in_words() -> Non
     assert made.digest == again.digest
     assert made.question["where"] == {"<": [{"column": "age"}, 40.0]}
     assert hf.guard.mean.question_words(made.question) == "mean of income, among rows where age < 40"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        hf.guard.compare("income", "gap", default=0),
+        hf.guard.best({"one": "income", "two": "gap"}, default=0),
+        hf.guard.select({"one": "income", "two": "gap"}, default=0),
+    ],
+    ids=lambda question: str(question.kind),
+)
+def test_a_kind_with_several_expressions_has_the_declared_ranges_too(question: Question) -> None:
+    declared = replace(PRIVATE, columns={**COLUMNS, "gap": {"low": 0, "high": 100}})
+    given = Question.from_dict(question.to_dict() | {"low": 0, "high": 100})
+    assert bound(question, declared).digest == bound(given, PRIVATE).digest
+    with pytest.raises(InvalidParameter, match="low and high must be given for a number"):
+        bound(question, PRIVATE)
+    with pytest.raises(InvalidParameter, match="must have one range"):
+        bound(question, replace(declared, columns={**COLUMNS, "gap": {"low": 0, "high": 90}}))
 
 
 # Answers

@@ -42,7 +42,7 @@ def candidate_rows(
     rows: dict[str, Spelled] = {}
     for label, one in candidates.items():
         checkpoint()
-        rows[label] = spelled(one, schema, *given, ratios=False)
+        rows[label] = spelled(one, schema, *given, ratios=False, columns=policy.columns)
     if len({(one.low, one.high, one.binary and not mixed) for one in rows.values()}) > 1:
         raise InvalidParameter("candidates must have one range: all conditions, or all numbers")
     return rows

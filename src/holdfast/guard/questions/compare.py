@@ -94,8 +94,8 @@ class Compare(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the schema."""
         given = (schema, self.low, self.high, self.default, self.where_present)
-        ratios = policy.answers != "means"
-        second, first = (spelled(one, *given, ratios=ratios) for one in (self.b, self.a))
+        ratios, columns = policy.answers != "means", policy.columns
+        second, first = (spelled(one, *given, ratios=ratios, columns=columns) for one in (self.b, self.a))
         if (first.low, first.high) != (second.low, second.high):
             raise InvalidParameter("a and b must have one range: two conditions, or two numbers")
         length = first.high - first.low
