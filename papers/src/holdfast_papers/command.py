@@ -37,7 +37,7 @@ def reproduce(
     `holdfast reproduce all` re-creates every one and puts them on one page, DIR/gallery.html. What is finished is kept
     in DIR/.kept: a run that was stopped goes on where it was.
     """
-    from holdfast.simulation.processes import cores
+    from holdfast.core.processes import cores
     from holdfast_papers.registry import Settings, experiments, select
     from holdfast_papers.running import run_all
 

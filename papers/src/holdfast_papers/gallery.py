@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from holdfast.bounds.registry import shown
-from holdfast.simulation.processes import cores
+from holdfast.core.processes import cores
 from holdfast_papers.kept import Entry
 from holdfast_papers.papers import BESIDE, PAPERS, Item, Paper
 from holdfast_papers.running import Finished

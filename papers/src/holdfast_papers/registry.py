@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.processes import cores
 from holdfast.errors import InvalidParameter
-from holdfast.simulation.processes import cores
 
 Progress = Callable[[float, str], None]
 _REGISTRY: dict[str, Experiment] = {}

@@ -12,8 +12,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.processes import pool
 from holdfast.errors import GuaranteeUnavailable
-from holdfast.simulation.processes import pool
 from holdfast_papers import kept
 from holdfast_papers.kept import Entry
 from holdfast_papers.registry import Experiment, Progress, Settings, select, silent

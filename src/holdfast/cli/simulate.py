@@ -55,9 +55,9 @@ def simulate(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Set an analyst on a holdout: how often every interval of a run held its truth, and how far off answers were."""
+    from holdfast.core.processes import cores
     from holdfast.simulation.analysts import analyst as find_analyst
     from holdfast.simulation.answerers import Design, answerer, answerers
-    from holdfast.simulation.processes import cores
 
     if listing:
         _list(as_json)

@@ -59,7 +59,7 @@ def verify(
         from holdfast.guard.ledger.receipts import SigningKey
         from holdfast.guard.ledger.verify import verify as check
         from holdfast.guard.replay import GuardReplay
-    from holdfast.simulation.processes import cores
+    from holdfast.core.processes import cores
 
     receipts = [one for path in receipt for one in _receipts(path)]
     found = check(

@@ -16,11 +16,11 @@ import numpy as np
 from holdfast.bounds.numerics.exact import left_to_chance
 from holdfast.bounds.one_question import binomial_limits
 from holdfast.core import arguments
+from holdfast.core.processes import pool
 from holdfast.noise import Seeded, Source
 from holdfast.simulation.analysts.interview import Run
 from holdfast.simulation.analysts.strategies import Analyse
 from holdfast.simulation.answerers.base import Answerer, Design
-from holdfast.simulation.processes import pool
 
 LIMIT = 0.95
 """Confidence of the limits on a simulated coverage."""

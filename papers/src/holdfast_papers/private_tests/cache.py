@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.simulation.processes import pool
+from holdfast.core.processes import pool
 from holdfast_papers.private_tests.run import Decisions, Part, key, run_part
 from holdfast_papers.private_tests.settings import Setting, Trial
 from holdfast_papers.registry import Progress, silent

@@ -24,6 +24,7 @@ from unittest import mock
 import numpy as np
 
 from holdfast.bounds.one_question import clopper_pearson
+from holdfast.core.processes import pool
 from holdfast.data import tables
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
@@ -36,7 +37,6 @@ from holdfast.guard.questions.claim import Claim
 from holdfast.guard.questions.close import Close
 from holdfast.guard.state import Accounts, GuardState, PooledState
 from holdfast.holdout.error_budget import Course
-from holdfast.simulation.processes import pool
 from holdfast_papers.plots import colour_below
 from holdfast_papers.registry import Check, Outcome, Settings, Table, experiment
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.simulation.processes import pool
+from holdfast.core.processes import pool
 from holdfast_papers.binomial import ERROR, exceeds
 from holdfast_papers.registry import Check, Outcome, Settings, Table, experiment
 from holdfast_papers.reuse.adversaries import ADVERSARIES, RUNS

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.simulation.processes import pool
+from holdfast.core.processes import pool
 from holdfast_papers.binomial import exceeds
 from holdfast_papers.real_data import MMLU, Right
 from holdfast_papers.registry import Check, Outcome, Progress, Settings, Table, experiment

@@ -19,13 +19,13 @@ from typing import Any, Protocol
 
 from holdfast.core import arguments
 from holdfast.core.extras import named_extras
+from holdfast.core.processes import pool
 from holdfast.core.strict_json import is_read_alike, read_canonical_json, read_plain
 from holdfast.errors import InvalidParameter, LedgerUnavailable
 from holdfast.guard.ledger.checkpoint import Checkpoint
 from holdfast.guard.ledger.entry import KINDS, SEAT, START, Entry, account_digest, number_of, secret_digest
 from holdfast.guard.ledger.receipts import Receipt, SigningKey, check_public, head_message, is_signed
 from holdfast.guard.ledger.store import HeadRow, Snapshot, StateRow, Store
-from holdfast.simulation.processes import pool
 
 # --- Chain check ------------------------------------------------------------------------------------------------------
 # Checks one chain: entries against their hashes and each other, states against the entries that recorded them.
