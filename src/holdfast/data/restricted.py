@@ -15,14 +15,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.data.engines.passes import Pass
 from holdfast.data.expressions import checked, tree
 from holdfast.data.expressions.python_rows import in_bucket
 from holdfast.data.fingerprint import Batch, Held, Texts
 from holdfast.data.identity import Identity
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.statistics import Count
-from holdfast.data.statistics.request import Plan
+from holdfast.data.statistics.request import Pass, Plan
 from holdfast.errors import InvalidParameter
 
 T = TypeVar("T")

@@ -9,14 +9,13 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.core.copying import NoCopy
-from holdfast.data.engines.passes import Pass, passes
 from holdfast.data.expressions import tree
 from holdfast.data.files import CHANGED
 from holdfast.data.fingerprint import Batch, ColumnSummary, Content, Sketch, added, sketch, summaries
 from holdfast.data.identity import Identity, Known, Memory
 from holdfast.data.schema import Column, Schema
 from holdfast.data.statistics import Count, Statistic
-from holdfast.data.statistics.request import MOST_ROWS, Exact, Plan
+from holdfast.data.statistics.request import MOST_ROWS, Exact, Pass, Plan, passes
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 T = TypeVar("T")

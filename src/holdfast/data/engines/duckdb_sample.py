@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 from holdfast.core import arguments
 from holdfast.core.checkpoint import checkpoint
 from holdfast.data import csv_files, fingerprint
-from holdfast.data.engines.passes import Pass
 from holdfast.data.engines.sql_columns import RawType, kind_of
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
 from holdfast.data.files import Files, check_texts, parquet_raw, parquet_types, reading
@@ -18,6 +17,7 @@ from holdfast.data.fingerprint import Batch
 from holdfast.data.identity import Known, Memory
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Declared, Kind, settled
+from holdfast.data.statistics.request import Pass
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from typing import Any, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from holdfast.core.checkpoint import checkpoint
-from holdfast.data.engines.passes import Pass
 from holdfast.data.engines.probe import Probed, probe
 from holdfast.data.engines.sql_columns import RawType, kind_of
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
@@ -21,7 +20,7 @@ from holdfast.data.files import CHANGED
 from holdfast.data.fingerprint import Batch, held
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Declared, Schema, settled
-from holdfast.data.statistics.request import Plan
+from holdfast.data.statistics.request import Pass, Plan
 from holdfast.errors import InvalidParameter, NotInstalled, SampleUnavailable
 
 T = TypeVar("T")

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checkpoint import checkpoint
-from holdfast.data.engines.passes import Pass
 from holdfast.data.expressions import Expression, numpy_columns
 from holdfast.data.fingerprint import Batch, Held, Texts
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Declared, Kind, Schema, of_one_kind, settled
-from holdfast.data.statistics.request import Plan
+from holdfast.data.statistics.request import Pass, Plan
 from holdfast.errors import InvalidParameter
 
 _ROWS = 1 << 16

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from holdfast.core.checkpoint import checkpoint
 from holdfast.data import csv_files, fingerprint
-from holdfast.data.engines.passes import Pass
 from holdfast.data.engines.sql_columns import kind_of
 from holdfast.data.expressions import polars_columns
 from holdfast.data.files import CHANGED, Files, Held, check_texts, opened, parquet_raw, parquet_types, reading
@@ -18,7 +17,7 @@ from holdfast.data.fingerprint import Batch
 from holdfast.data.identity import Known, Memory
 from holdfast.data.sample import Sample, Sums
 from holdfast.data.schema import Declared, Kind, Schema, settled
-from holdfast.data.statistics.request import Plan
+from holdfast.data.statistics.request import Pass, Plan
 from holdfast.errors import SampleUnavailable
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import Any, Self, TypeVar
 
 from holdfast.core import arguments
 from holdfast.data import fingerprint
-from holdfast.data.engines.passes import Pass
 from holdfast.data.engines.sql_columns import RawType, kind_of
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
 from holdfast.data.files import CHANGED
 from holdfast.data.fingerprint import Batch, Sketch
 from holdfast.data.sample import Read, Sample, Sums
 from holdfast.data.schema import Column, Declared, Schema, settled
+from holdfast.data.statistics.request import Pass
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 T = TypeVar("T")

@@ -17,14 +17,13 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from holdfast.data.engines.passes import passes
 from holdfast.data.engines.sql_columns import RawType
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
 from holdfast.data.expressions import Expression, expression, ibis_columns, lowering, python_rows, tree
 from holdfast.data.sample import Sums
 from holdfast.data.schema import Column, Kind, Schema
 from holdfast.data.statistics import Contingency, Count, FixedSum, GroupBy, Histogram, Statistic
-from holdfast.data.statistics.request import of_rows
+from holdfast.data.statistics.request import of_rows, passes
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 Run = Callable[[str], Iterable[Sequence[Any]]]

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.core.extras import named_extras
 from holdfast.data import fingerprint
-from holdfast.data.engines.passes import Pass
 from holdfast.data.engines.sql_columns import RawType, handed, kind_of
 from holdfast.data.engines.sql_statements import Statements, bundles, gather
 from holdfast.data.files import CHANGED, Files, check_texts, is_elsewhere, parquet_raw, parquet_types, parts_differ
 from holdfast.data.fingerprint import Batch, ColumnSummary, Content, Sketch, added, summaries
 from holdfast.data.sample import Read, Sample, Sums
 from holdfast.data.schema import Column, Declared, Schema, settled
+from holdfast.data.statistics.request import Pass
 from holdfast.errors import InvalidParameter, SampleUnavailable
 
 if TYPE_CHECKING:

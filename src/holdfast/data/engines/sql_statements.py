@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from holdfast.data.engines.passes import Pass
 from holdfast.data.engines.sql_columns import OWN_WORDS, RawType, handed, handed_in_ibis, ibis_type
 from holdfast.data.expressions import Expression, ibis_columns
 from holdfast.data.files import CHANGED
 from holdfast.data.sample import Sums
 from holdfast.data.schema import Column, Schema
-from holdfast.data.statistics.request import Plan
+from holdfast.data.statistics.request import Pass, Plan
 from holdfast.errors import SampleUnavailable
 
 _HANDED, _SOURCE = "holdfast_handed", "holdfast_source"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast.core import arguments
 from holdfast.data.expressions import Expression, checked, from_json, parse, tree
-from holdfast.data.schema import Schema
+from holdfast.data.schema import Column, Schema
 from holdfast.errors import InvalidParameter
 
 # --- Plan -------------------------------------------------------------------------------------------------------------
@@ -122,6 +122,51 @@ def checked_cells(cells: int) -> int:
     if cells > MOST_CELLS:
         raise InvalidParameter(f"cells must be at most {MOST_CELLS} in all, got {cells}; declare fewer categories")
     return cells
+
+
+# --- Pass -------------------------------------------------------------------------------------------------------------
+# Which plans an engine adds up in one pass over the rows.
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Plans whose rows fall into the same cells, so that one grouping serves them all.
+
+    Examples
+    --------
+    >>> from holdfast.data.statistics import Count
+    >>> schema = Schema({"b": "boolean"})
+    >>> plans = [Count("b").plan(schema), Count("not b").plan(schema), Plan()]
+    >>> [(len(one.plans), one.cells) for one in passes(plans, 2)]
+    [(2, 1), (1, 1)]
+    """
+
+    cell: Expression | None
+    plans: tuple[Plan, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return self.plans[0].cells
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read, in order of the alphabet."""
+        return tuple(sorted({name for plan in self.plans for name in plan.columns}))
+
+    def read(self, schema: Schema) -> tuple[Column, ...]:
+        """The columns that are read."""
+        return tuple(schema[name] for name in self.columns)
+
+
+def passes(plans: Sequence[Plan], at_once: int) -> Iterator[Pass]:
+    """Group different plans by their cells, at most `at_once` plans a pass."""
+    shared: dict[tuple[Expression | None, int], list[Plan]] = {}
+    for plan in dict.fromkeys(plans):
+        shared.setdefault((plan.cell, plan.cells), []).append(plan)
+    for (cell, _), grouped in shared.items():
+        for start in range(0, len(grouped), at_once):
+            yield Pass(cell, tuple(grouped[start : start + at_once]))
 
 
 # --- Request ----------------------------------------------------------------------------------------------------------
