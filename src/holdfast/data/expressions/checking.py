@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from holdfast.data.expressions import lowering, patterns, tree
+from holdfast.data.expressions.parsing import parse
 from holdfast.data.schema import Kind, Schema, plain_text
 from holdfast.errors import InvalidParameter
 
@@ -757,3 +758,40 @@ def _any_size(parts: list[Facts]) -> Size | None:
 
 def _called(kind: Any) -> str:
     return "null" if kind is None else f"a {kind}"
+
+
+def expression(source: str | Mapping[str, Any] | float | tree.Node | Expression, schema: Schema) -> Expression:
+    """Read an expression in any form and check it against a schema, before any row is touched.
+
+    Parameters
+    ----------
+    source : str, JSON data, tree, or a checked expression
+        Text such as `"income > 50000 and age < 30"`, the same in the JSON form, or a tree.
+    schema : Schema
+        The columns there are.
+
+    Raises
+    ------
+    InvalidParameter
+        Anything that is not an expression of the language over this schema.
+
+    Examples
+    --------
+    >>> schema = Schema({"age": "integer", "income": "number"})
+    >>> expression("income > 50000 and age < 30", schema).kind
+    'boolean'
+    >>> expression("read_text('/etc/passwd')", schema)
+    Traceback (most recent call last):
+    ...
+    holdfast.errors.InvalidParameter: expression must use the functions abs, ..., year, got 'read_text'
+    """
+    return checked(node_of(source), schema)
+
+
+def node_of(source: Any) -> tree.Node:
+    """An expression in any form as a tree, not yet checked against a schema."""
+    if isinstance(source, Expression):
+        return source.node
+    if isinstance(source, str):
+        return parse(source)
+    return source if isinstance(source, tree.Node) else tree.from_json(source)

@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.core import arguments
 from holdfast.data.expressions import Expression, python_rows, to_json, tree
-from holdfast.data.expressions.checking import VALUE_KINDS
+from holdfast.data.expressions.checking import VALUE_KINDS, node_of
 from holdfast.data.schema import Column, Kind, Schema, category
 from holdfast.data.statistics.request import (
     Added,
@@ -25,7 +25,6 @@ from holdfast.data.statistics.request import (
     checked_kind,
     rising,
     set_fields,
-    to_node,
 )
 from holdfast.errors import InvalidParameter
 
@@ -176,7 +175,7 @@ class Count:
     expression: Any
 
     def __post_init__(self) -> None:
-        set_fields(self, expression=to_node(self.expression))
+        set_fields(self, expression=node_of(self.expression))
 
     def plan(self, schema: Schema) -> Plan:
         """What an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
@@ -210,7 +209,7 @@ class Present:
     expression: Any
 
     def __post_init__(self) -> None:
-        set_fields(self, expression=to_node(self.expression))
+        set_fields(self, expression=node_of(self.expression))
 
     def plan(self, schema: Schema) -> Plan:
         """What an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""
@@ -256,7 +255,7 @@ class Histogram:
     where_present: bool = False
 
     def __post_init__(self) -> None:
-        set_fields(self, expression=to_node(self.expression), edges=rising("edges", self.edges, 2))
+        set_fields(self, expression=node_of(self.expression), edges=rising("edges", self.edges, 2))
         if self.null_as is not None:
             set_fields(self, null_as=arguments.whole("null_as", self.null_as, at_least=0, at_most=len(self.edges) - 2))
 
@@ -321,7 +320,7 @@ class QuantileCounts:
     thresholds: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        set_fields(self, expression=to_node(self.expression), thresholds=rising("thresholds", self.thresholds, 1))
+        set_fields(self, expression=node_of(self.expression), thresholds=rising("thresholds", self.thresholds, 1))
 
     def plan(self, schema: Schema) -> Plan:
         """What an engine adds up. Raises `InvalidParameter` where the expression does not fit the schema."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from holdfast.data.expressions import Expression, python_rows, to_json, tree
+from holdfast.data.expressions.checking import node_of
 from holdfast.data.schema import Schema
 from holdfast.data.statistics.request import (
     MOST_ADDED,
@@ -18,7 +19,6 @@ from holdfast.data.statistics.request import (
     checked_kind,
     end,
     set_fields,
-    to_node,
 )
 from holdfast.errors import InvalidParameter
 
@@ -59,7 +59,7 @@ class FixedSum:
     default: float | None = None
 
     def __post_init__(self) -> None:
-        set_fields(self, expression=to_node(self.expression))
+        set_fields(self, expression=node_of(self.expression))
         low, high = end("low", self.low), end("high", self.high)
         if not low < high:
             raise InvalidParameter(f"low must be below high, got [{low:g}, {high:g}]")

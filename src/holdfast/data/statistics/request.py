@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast.core import arguments
-from holdfast.data.expressions import Expression, checked, from_json, parse, tree
+from holdfast.data.expressions import Expression, checked, tree
 from holdfast.data.schema import Column, Schema
 from holdfast.errors import InvalidParameter
 
@@ -201,15 +201,6 @@ class Statistic(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """The request as plain data."""
-
-
-def to_node(source: Any) -> tree.Node:
-    """An expression in any form as a tree, not yet checked against a schema."""
-    if isinstance(source, Expression):
-        return source.node
-    if isinstance(source, str):
-        return parse(source)
-    return source if isinstance(source, tree.Node) else from_json(source)
 
 
 def checked_kind(node: tree.Node, schema: Schema, *kinds: str) -> Expression:
