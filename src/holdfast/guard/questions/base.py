@@ -284,7 +284,8 @@ class Question(ABC):
         if known is not None and f"{known.__module__}.{known.__qualname__}" != name:
             raise TypeError(f"two classes declare the kind of question {cls.kind!r}: {known.__qualname__} and {name}")
         if cls.kind:
-            Question._kinds[cls.kind] = cls
+            kinds = Question._kinds | {cls.kind: cls}
+            Question._kinds = dict(sorted(kinds.items(), key=lambda item: (item[1].place, item[0])))
 
     @staticmethod
     def kinds() -> dict[str, type[Question]]:
@@ -295,7 +296,7 @@ class Question(ABC):
         >>> list(Question.kinds())[:4]
         ['check', 'claim', 'compare', 'validate']
         """
-        return dict(sorted(Question._kinds.items(), key=lambda item: (item[1].place, item[0])))
+        return dict(Question._kinds)
 
     @classmethod
     def fields(cls) -> tuple[Field, ...]:
