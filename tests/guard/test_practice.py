@@ -64,8 +64,12 @@ def test_practice_refuses_what_the_guard_refuses() -> None:
 
 
 def test_every_kind_of_column_is_made() -> None:
-    schema = Schema({"a": "number null", "b": "integer", "c": "text not null", "d": "boolean null"})
+    kinds = {"a": "number null", "b": "integer", "c": "text not null", "d": "boolean null"}
+    schema = Schema(kinds | {"born": "date not null", "seen": "timestamp", "at": "timestamptz not null"})
     practice = practice_guard(schema, Policy(questions=9), 1000)
+    for condition in ("born > date '1800-01-01'", "at < timestamptz '2100-01-01 00:00:00+00:00'"):
+        assert practice.ask(hf.guard.check(condition, guess=1.0)).passed
+    assert practice.ask(hf.guard.check("hour(seen) < 12", guess=0.5, where_present=True)).passed
     assert practice.ask(hf.guard.check("a > 0.5", guess=0.5, where_present=True)).passed
     assert practice.ask(hf.guard.check("coalesce(b, 0) >= 0", guess=1.0)).passed
     assert practice.describe()["n"] == 1000

@@ -8,6 +8,7 @@ from them. Every answer is marked, and none is certified.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ MOST_ROWS = 200_000
 """Practice rows at most: more would only take longer to make."""
 PRACTICE = "practice rows, made from the declared schema: the answer says nothing about the guarded rows"
 _MISSING = 0.1
+_FIRST_DAY = date(1930, 1, 1)
+_DAYS = 36_525
+"""Practice dates are of these hundred years: no range of dates is declared."""
 
 
 def marked(answer: GuardedAnswer) -> GuardedAnswer:
@@ -78,8 +82,13 @@ def _values(column: Column, declared: DeclaredColumn | None, n: int, rng: np.ran
         values = rng.integers(low, high + 1, n).tolist()
     elif column.kind == "number":
         values = rng.uniform(*bounds, n).tolist()
-    else:
+    elif column.kind == "text":
         values = [f"practice {at}" for at in rng.integers(0, 10, n)]
+    elif column.kind == "date":
+        values = [_FIRST_DAY + timedelta(days=days) for days in rng.integers(0, _DAYS, n).tolist()]
+    else:
+        start = datetime(_FIRST_DAY.year, 1, 1, tzinfo=UTC if column.kind == "timestamptz" else None)
+        values = [start + timedelta(seconds=second) for second in rng.integers(0, _DAYS * 86_400, n).tolist()]
     if column.may_be_missing:
         gone = rng.random(n) < _MISSING
         values = [None if missing else value for value, missing in zip(values, gone, strict=True)]
