@@ -133,4 +133,14 @@ def test_as_a_tool() -> None:
     refused = tools.call("sql", {"statement": REFUSED})
     assert refused.refused
     assert "joins are not answered" in refused.words
+    for given in ({"statement": STATEMENT}, {"question": {"kind": "mean", "expression": "age"}}):
+        tried = tools.call("practice", given)
+        assert tried.words.startswith("PRACTICE, on made-up rows; nothing was spent.")
+        assert "NOT certified" in tried.words
+        assert tried.data["practice"] is True
+    for limit in range(40, 49):
+        used = tools.call("practice", {"statement": f"select avg(age < {limit}) from t"})
+    assert used.data["code"] == "budget-exhausted"
+    assert not tools.call("practice", {"statement": STATEMENT, "fresh": True}).refused
+    assert tools.call("practice", {}).refused
     assert guard.remaining("agent")["whole"]["epsilon"] == pytest.approx(0.9)

@@ -30,7 +30,8 @@ def mcp(
     ),
     public_key: str = typer.Option(None, "--public-key", help="With a server: the key that must sign its receipts."),
 ) -> None:
-    """Offer a guard to an AI agent as tools: describe, estimate, ask, sql, submit, remaining.
+    """Offer a guard to an AI agent as tools: describe, estimate, ask, sql, practice, submit,
+    remaining.
 
     The agent's program starts this command and speaks to it over standard input and output (Model Context Protocol).
     The token of a server is read from the environment variable HOLDFAST_TOKEN.

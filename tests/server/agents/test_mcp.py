@@ -18,7 +18,7 @@ from holdfast.cli.main import run
 from holdfast.guard import Policy
 from tests.server.live import CHECK, Live, fresh_rows
 
-TOOLS = ["describe", "estimate", "ask", "sql", "submit", "remaining"]
+TOOLS = ["describe", "estimate", "ask", "sql", "practice", "submit", "remaining"]
 
 
 def _drive(arguments: list[str], work: Callable[[Client], Awaitable[None]], **environment: str) -> list[str]:
@@ -63,7 +63,7 @@ async def _ask(client: Client) -> None:
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         assert tool.description
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint is (tool.name in ("describe", "estimate", "remaining"))
+        assert tool.annotations.read_only_hint is (tool.name in ("describe", "estimate", "practice", "remaining"))
     assert "population" in (client.instructions or "")
 
     refused, words, data = await _call(client, "describe")
