@@ -125,7 +125,7 @@ _INSTEAD = {
     **dict.fromkeys(["regexp_like", "regexp_matches", "rlike", "regexp", "glob"], "write s like 'a%'"),
     **dict.fromkeys(["startswith", "prefix"], "write starts_with(s, 'a')"),
     **dict.fromkeys(["endswith", "suffix"], "write ends_with(s, 'a')"),
-    **dict.fromkeys(["strpos", "position", "instr", "locate"], "write contains(s, 'a')"),
+    **dict.fromkeys(["strpos", "str_position", "position", "instr", "locate"], "write contains(s, 'a')"),
     **dict.fromkeys(["replace", "regexp_replace", "translate"], "write case when s = 'a' then 'b' else s end"),
     **dict.fromkeys(["concat_ws"], "write concat(a, ' ', b)"),
     **dict.fromkeys(["try_cast", "safe_cast", "convert", "to_number"], "write cast(s as number)"),
@@ -137,12 +137,37 @@ _INSTEAD = {
         ["dateadd", "date_add", "date_sub", "interval", "add_months", "make_interval"],
         "compare a difference in days: d - date '2020-12-31' < 30",
     ),
-    **dict.fromkeys(["now", "today", "current_date", "getdate"], "write the date: date '2020-12-31'"),
-    **dict.fromkeys(["dayofweek", "isodow", "dow"], "write weekday(d), 1 for Monday"),
+    **dict.fromkeys(
+        ["now", "today", "current_date", "current_timestamp", "getdate", "localtime"],
+        "write the date: date '2020-12-31'",
+    ),
+    **dict.fromkeys(["dayofweek", "day_of_week", "isodow", "dow"], "write weekday(d), 1 for Monday"),
     **dict.fromkeys(["dayofmonth"], "write day(d)"),
     **dict.fromkeys(["epoch", "unix_timestamp", "epoch_seconds"], "write seconds(t)"),
     **dict.fromkeys(["if", "iff", "iif", "decode"], "write case when a then b else c end"),
-    **dict.fromkeys(["ifnull", "nvl", "isnull"], "write coalesce(a, b)"),
+    **dict.fromkeys(["ifnull", "nvl"], "write coalesce(a, b)"),
+    **dict.fromkeys(["isnull", "notnull"], "write a is null, a is not null or coalesce(a, b)"),
+    **dict.fromkeys(
+        ["dayofyear", "day_of_year", "doy", "week", "weekofyear", "week_of_year"],
+        "compare days: d - date '2020-01-01' < 7, or write month(d) and day(d)",
+    ),
+    **dict.fromkeys(["strftime", "to_char", "date_format", "format"], "write year(d), month(d) or day(d), as numbers"),
+    **dict.fromkeys(["initcap", "title", "proper"], "write lower(s) or upper(s)"),
+    **dict.fromkeys(["split_part", "regexp_extract", "regexp_substr", "reverse"], "write substring(s, 1, 3)"),
+    **dict.fromkeys(["lpad", "rpad", "repeat", "space"], "write concat('0', s)"),
+    **dict.fromkeys(["md5", "sha1", "sha256", "hash"], "compare the text itself"),
+    **dict.fromkeys(["exp", "expm1"], "write case when for the ranges that matter, or compare ln(x)"),
+    **dict.fromkeys(
+        ["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "cbrt"],
+        "write case when for the ranges that matter",
+    ),
+    **dict.fromkeys(
+        ["random", "rand", "uuid", "setseed"], "leave it out: a row has one value, however often it is asked"
+    ),
+    **dict.fromkeys(
+        ["avg", "mean", "sum", "count", "median", "stddev", "variance", "quantile", "corr", "mode"],
+        "an expression is about one row; ask for the mean, the median or a table of it",
+    ),
     **dict.fromkeys(["nullif"], "write case when a = b then null else a end"),
 }
 """What people write who come from a database, and the nearest form of the language."""
@@ -442,6 +467,7 @@ class _Checker:
             alike = {name.lower(): name for name in self.schema.names}
             near = get_close_matches(str(column).lower()[:60], alike, n=1)
             hint = f"; there is {alike[near[0]]!r}" if near else ""
+            hint = f"; {_INSTEAD[str(column).lower()]}" if str(column).lower() in _INSTEAD and not near else hint
             raise InvalidParameter(f"expression must name columns of the schema, got {str(column)[:60]!r}{hint}")
         kind, missing = self.schema[column].kind, self.schema[column].may_be_missing
         self.kinds[column] = kind
@@ -546,10 +572,7 @@ class _Checker:
     def _call(self, name: str, arguments: tuple[tree.Node, ...], node: tree.Node) -> Facts:
         function = FUNCTIONS.get(name) if isinstance(name, str) else None
         if function is None:
-            hint = f"; {_INSTEAD[name]}" if isinstance(name, str) and name in _INSTEAD else ""
-            raise InvalidParameter(
-                f"expression must use the functions {', '.join(sorted(FUNCTIONS))}, got {str(name)[:40]!r}{hint}"
-            )
+            raise InvalidParameter(_no_function(str(name)[:40]))
         most = len(function.takes)
         least = most - function.optional
         if len(arguments) < least or (len(arguments) > most and not function.more):
@@ -608,6 +631,16 @@ class _Checker:
                 return Facts("number", True, facts.size, facts.copies, facts.depth)
             case _:
                 return self._joined("boolean", parts)
+
+
+def _no_function(name: str) -> str:
+    """What to write in place of a function that there is not."""
+    known = ", ".join(sorted(FUNCTIONS))
+    near = get_close_matches(name, FUNCTIONS, n=1, cutoff=0.75)
+    instead = _INSTEAD.get(name) or (f"there is {near[0]}" if near else "")
+    if not instead:
+        return f"expression must use the functions {known}, got {name!r}"
+    return f"expression must use the functions of the row language, got {name!r}; {instead}"
 
 
 def _is_taken(takes: Wanted, argument: tree.Node, kind: ValueKind | None, first: ValueKind | None) -> bool:
@@ -676,6 +709,8 @@ def _hint_to_compare(one: str, other: str) -> str:
             return f"; write {kind} '2020-12-31{'' if kind == 'date' else f' 23:59:59{zone}'}'"
     if "date" in kinds and kinds & {"timestamp", "timestamptz"}:
         return "; write date(t)"
+    if kinds == {"timestamp", "timestamptz"}:
+        return "; write timestamptz '2020-12-31 23:59:59+00:00', with its zone, where the column has one"
     if kinds == {"number", "text"}:
         return "; write number(s)"
     return ""

@@ -172,6 +172,10 @@ _WORDS = {
     **{"||": "or, and concat(a, b) to join texts", "::": "cast(x as number)", "^": "x * x", "//": "floor(a / b)"},
     "similar to": "s like 'a%'",
     "attimezone": "hour(t), whose parts are those of UTC",
+    "**": "x * x",
+    "field": "town in ('a', 'b'), or contains(s, 'a')",
+    "?": "case when a then b else c end",
+    "[": "town in ('a', 'b')",
     **{"~": "s like 'a%'", "~*": "s ilike 'a%'", "!~": "not s like 'a%'"},
 }
 """What people write who come from other languages, and what it is here."""
@@ -200,6 +204,7 @@ class _Unreadable(InvalidParameter):
 def _unreadable(text: str = "") -> InvalidParameter:
     words = [word.lower() for word in _PART.findall(text)] if len(text) <= tree.LONGEST_TEXT else []
     hint = next((_FORMS[word] for word in words if word in _FORMS), "")
+    hint = hint or ("write x * x" if "**" in text else "")
     return (InvalidParameter if text else _Unreadable)(
         "expression must be one expression of the row language, and this does not read as one; "
         + (hint or "conditions look like `age < 30 and city = 'Bern'`")
