@@ -286,6 +286,11 @@ class PrivateQuantile(Bound):
         guarantee = situation.guarantee("transfer.interleaved", log_share=round(share, 6), interval=_NAME)
         return Settled(value, ends, guarantee, details={"about_rows": about_rows(situation, rows, "quantile")})
 
+    def require_useful(self, situation: Situation) -> None:
+        """Refuse where neither interval could have an end, by what anyone may know."""
+        shares = situation.noise_share, situation.rows_share
+        require_counts(min(self._noise.half_width(one / self._releases) for one in shares), max(self._q, 1 - self._q))
+
     def half_width(self, situation: Situation) -> None:
         """Not known before: it depends on how dense the values are around the quantile."""
         return None
@@ -295,6 +300,24 @@ class PrivateQuantile(Bound):
         off = situation.n * (self._noise.half_width(situation.noise_share / self._releases) + 1e-12)
         slack = off if self._rows.where_present else None
         return even_half_width(situation.n, self._q, situation.log_share, self._edges, off, slack)
+
+
+def require_counts(off: float, most: float) -> None:
+    """Refuse a quantile whose noisy counts are off by more than the part of all rows that they have to show.
+
+    Examples
+    --------
+    >>> require_counts(0.4, 0.5)
+    >>> require_counts(0.8, 0.5)
+    Traceback (most recent call last):
+        ...
+    holdfast.errors.QuestionRefused: no end of the quantile could be shown: noise on a number of rows is up to 0.8 ...
+    """
+    if off >= most:
+        raise QuestionRefused(
+            f"no end of the quantile could be shown: noise on a number of rows is up to {off:.2g} of all rows here; "
+            f"spend about {2 * off / most:.0f} times as much, or check a guess of it; nothing was spent"
+        )
 
 
 def even_half_width(

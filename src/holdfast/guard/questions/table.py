@@ -56,7 +56,13 @@ from holdfast.guard.questions.fields import (
 from holdfast.guard.questions.groups import GroupNoise, Groups, groups_of
 from holdfast.guard.questions.noiseless import shown
 from holdfast.guard.questions.noisy import about_rows, count_interval, noise_for, ratio_ends, spend_of
-from holdfast.guard.questions.quantile import DEPTH, even_half_width, grid_edges, search_quantile
+from holdfast.guard.questions.quantile import (
+    DEPTH,
+    even_half_width,
+    grid_edges,
+    require_counts,
+    search_quantile,
+)
 from holdfast.guard.questions.words import expression_text
 from holdfast.holdout.intervals.conditional import conditional_counts, conditional_interval, conditional_mean
 from holdfast.holdout.questions import Guess, MeanQuestion, check_procedure
@@ -418,6 +424,13 @@ class QuantileTable(_GroupTable):
         )
         details = {"not_reportable": small, "about_rows": about_rows(situation, rows, "quantiles")}
         return Settled(value, interval, guarantee, details=details)
+
+    def require_useful(self, situation: Situation) -> None:
+        """Refuse where no group could be reported, were all rows in it, by what anyone may know."""
+        many, shares = self._releases * self._many, (situation.noise_share, situation.rows_share)
+        off, near = (self._noise.half_width(one / many) for one in shares)
+        require_counts(off, 1 - LEAST_ROWS / situation.n)
+        require_counts(min(off, near), max(self._q, 1 - self._q))
 
     def half_width(self, situation: Situation) -> None:
         """Not known before: it depends on how dense the values are around the quantile."""
