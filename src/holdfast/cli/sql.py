@@ -59,10 +59,12 @@ def sql(
 
 
 def _priced(found: Any) -> None:
+    from holdfast.guard.questions.words import plain_words
+
     price = "nothing" if found.cost is None else str(found.cost)
     rows: list[tuple[str, object]] = [("would be", "answered" if found.admitted else "refused"), ("cost", price)]
     for question, one in zip(found.questions, found.estimates, strict=True):
-        rows.append((question["kind"], str(one)))
+        rows.append((plain_words(question), str(one)))
     output.facts("Statement", rows)
 
 

@@ -7,6 +7,7 @@ range row by row, and other categories count as "other".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -117,7 +118,7 @@ def bounds_of(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) 
     """The range of an expression that follows from what is declared; None where it does not follow.
 
     It follows for columns with a declared range, numbers, sums, differences and products of these, quotients by a
-    number, `case`, `coalesce`, `abs` and `clip`.
+    number, `case`, `coalesce`, `abs`, `clip`, `least`, `greatest`, rounding, and for parts of dates but years.
 
     Examples
     --------
@@ -127,11 +128,26 @@ def bounds_of(parsed: Expression, columns: Mapping[str, DeclaredColumn] | None) 
     (-50.0, 150.0)
     >>> bounds_of(expression("case when pay > 3 then 1 else 0 end", schema), None)
     (0.0, 1.0)
+    >>> bounds_of(expression("month(seen)", Schema({"seen": "timestamp"})), None)
+    (1.0, 12.0)
     """
     found = _range(parsed.node, columns or {})
     if found is None or not found[0] < found[1] or max(map(abs, found)) > tree.LARGEST:
         return None
     return found
+
+
+_NATURAL: dict[str, Bounds] = {
+    "quarter": (1.0, 4.0),
+    "month": (1.0, 12.0),
+    "day": (1.0, 31.0),
+    "weekday": (1.0, 7.0),
+    "hour": (0.0, 23.0),
+    "minute": (0.0, 59.0),
+    "second": (0.0, 59.0),
+    "sign": (-1.0, 1.0),
+}
+"""Functions whose values lie in a range whatever they are given."""
 
 
 def _range(node: tree.Node, columns: Mapping[str, DeclaredColumn]) -> Bounds | None:
@@ -152,12 +168,22 @@ def _range(node: tree.Node, columns: Mapping[str, DeclaredColumn]) -> Bounds | N
             return _hull([_range(one, columns) for one in arguments])
         case tree.Call("clip", (_, tree.Number(low), tree.Number(high))):
             return low, high
+        case tree.Call("least" | "greatest" as name, arguments):
+            ends = [_range(one, columns) for one in arguments]
+            known = [one for one in ends if one is not None]
+            pick = min if name == "least" else max
+            return (pick(low for low, _ in known), pick(high for _, high in known)) if len(known) == len(ends) else None
+        case tree.Call("floor" | "ceil" | "round", (inner_node, *_)):
+            inner = _range(inner_node, columns)
+            return None if inner is None else (float(math.floor(inner[0])), float(math.ceil(inner[1])))
         case tree.Call("abs", (inner_node,)):
             inner = _range(inner_node, columns)
             if inner is None:
                 return None
             least = 0.0 if inner[0] <= 0 <= inner[1] else min(map(abs, inner))
             return least, max(map(abs, inner))
+        case tree.Call(name, _):
+            return _NATURAL.get(name)
     return None
 
 

@@ -33,6 +33,7 @@ from holdfast.guard.pipeline import Batch, Request, Rows, SeveralRows
 from holdfast.guard.policy import Policy
 from holdfast.guard.practice import marked, practice_rows
 from holdfast.guard.questions.base import Question
+from holdfast.guard.questions.words import plain_words
 from holdfast.guard.scoring.board import chosen
 from holdfast.guard.scoring.predictions import columns_of
 from holdfast.guard.sql import SqlAnswer, SqlEstimate, Statement, assemble, compile_sql
@@ -398,7 +399,10 @@ class Guard:
         """What a statement would cost in all, and how wide its answers would be. Spends nothing."""
         made = self._compiled(statement, spend)
         found = [self.estimate(question, analyst=analyst) for question in made.questions]
-        reason = next((one.reason for one in found if not one.admitted), "")
+        refused = [pair for pair in zip(made.questions, found, strict=True) if not pair[1].admitted]
+        reason = refused[0][1].reason if refused else ""
+        if len(found) > 1 and refused:
+            reason = f"{plain_words(refused[0][0])}: {reason}"
         if not reason and made.questions:
             try:  # whether they fit together; no row is read
                 pipeline.check(self._ledger, [Request(one, analyst) for one in made.questions], together=True)

@@ -22,7 +22,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.accounting import Cost, PureDP
@@ -30,6 +32,7 @@ from holdfast.accounting.costs import ZCDP
 from holdfast.bounds.numerics.exact import decimal_fraction, float_up
 from holdfast.core.extras import named_extras
 from holdfast.data.expressions import expression
+from holdfast.data.expressions.parsing import WORD, WORDS
 from holdfast.data.schema import Schema
 from holdfast.errors import HoldfastError, InvalidParameter, QuestionRefused
 from holdfast.guard.answer import GuardedAnswer
@@ -41,6 +44,8 @@ from holdfast.guard.questions.groups import Groups, groups_of
 from holdfast.guard.questions.mean import Mean
 from holdfast.guard.questions.quantile import Quantile
 from holdfast.guard.questions.table import Table
+from holdfast.guard.questions.words import plain_words
+from holdfast.guard.sql_words import row_words
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -185,7 +190,12 @@ class SqlEstimate:
         if not self.admitted:
             return f"refused: {self.reason}"
         price = "nothing" if self.cost is None else str(self.cost)
-        return f"{len(self.questions)} questions, cost {price}"
+        many = len(self.questions)
+        lines = [f"{many} question{'' if many == 1 else 's'}, cost {price}"]
+        for question, one in zip(self.questions, self.estimates, strict=True):
+            width = "its width depends on the rows" if one.half_width is None else f"within {one.half_width:.3g}"
+            lines.append(f"  {plain_words(question)}: {'asked before, free' if one.repeated else width}")
+        return "\n".join(lines)
 
 
 def total_cost(costs: Sequence[Cost | None]) -> Cost | None:
@@ -244,7 +254,7 @@ def compile_sql(text: Any, schema: Schema, policy: Policy, n: int, spend: Any = 
 
 
 def _parsed(text: Any) -> exp.Select:
-    from sqlglot import exp, parse
+    from sqlglot import Dialect, exp
     from sqlglot.errors import SqlglotError
 
     if not isinstance(text, str) or not text.strip():
@@ -253,8 +263,14 @@ def _parsed(text: Any) -> exp.Select:
         raise InvalidParameter(f"statement must have at most {LONGEST:,} characters, got {len(text):,}{_SPENT}")
     if _nesting(text) > _MOST_NESTED:
         raise InvalidParameter(f"statement must have at most {_MOST_NESTED} brackets inside each other{_SPENT}")
+    dialect = Dialect.get_or_raise(None)
     try:
-        found = [one for one in parse(text) if one is not None]
+        tokens = dialect.tokenize(text)
+    except (SqlglotError, ValueError):
+        raise _unreadable() from None
+    _check_beginning(tokens)
+    try:
+        found = [one for one in dialect.parser().parse(tokens, text) if one is not None]
     except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError, KeyError):
         raise _unreadable() from None  # sqlglot raises all of these for texts that are no SQL
     if len(found) != 1:
@@ -265,6 +281,22 @@ def _parsed(text: Any) -> exp.Select:
     if not isinstance(statement, exp.Select):
         raise InvalidParameter(f"statement must be a select, such as {_EXAMPLE}; nothing else is carried out{_SPENT}")
     return statement
+
+
+def _check_beginning(tokens: Sequence[Any]) -> None:
+    """Refuse what is not one select, before sqlglot would log it as a command that it does not know."""
+    kinds = [token.token_type.name for token in tokens]
+    several = any(kind == "SEMICOLON" and after != "SEMICOLON" for kind, after in pairwise(kinds))
+    if several:
+        raise InvalidParameter(f"statement must be one select statement, got several; ask them one by one{_SPENT}")
+    word = tokens[0].text.lower()[:40] if tokens else ""
+    if word in ("explain", "describe", "desc"):
+        raise InvalidParameter(
+            f"statement must begin with select, got {word}; to see its price first, use `explain(statement)` of the "
+            f"guard, `holdfast sql --explain`, or the button of the page{_SPENT}"
+        )
+    if not kinds or kinds[0] not in ("SELECT", "WITH", "L_PAREN", "FROM"):
+        raise InvalidParameter(f"statement must be a select, such as {_EXAMPLE}; nothing else is carried out{_SPENT}")
 
 
 def _nesting(text: str) -> int:
@@ -286,6 +318,26 @@ def _refused(reason: str, nearest: str) -> InvalidParameter:
     return InvalidParameter(f"statement must be answerable: {reason}; nearest: {nearest}{_SPENT}")
 
 
+def _shown(node: exp.Expr) -> str:
+    """A part of a statement as it is named in a result or in an error."""
+    from sqlglot.errors import ErrorLevel
+
+    return str(node.sql(comments=False, normalize_functions="lower", unsupported_level=ErrorLevel.IGNORE))[:100]
+
+
+_TESTED = "corr(x, y), a private `test` of independence, or guard.level() for a test of your own on the rows"
+_OTHERS = (
+    (r"regr_|linreg|lin_reg|ols", "a regression coefficient has no interval here", _TESTED),
+    (r"(mean|average)$", "the average is written avg", "avg(x)"),
+    (r"mode$", "the most frequent value is no aggregate here", "count(*) by a declared column, or the question `top`"),
+    (r"(survival|kaplan|hazard)", "a survival curve has no interval here", "avg(days > 365) for each length of time"),
+    (
+        r"(histogram|width_bucket)",
+        "a histogram is a question of its own",
+        "the question `histogram`, or count(*) where ...",
+    ),
+)
+"""Aggregates by the beginning of their names: why they are not answered, and what is."""
 _CLAUSES = {
     "joins": ("a guard has one table: joins are not answered", "join the tables where the data are kept"),
     "laterals": ("a guard has one table: joins are not answered", "join the tables where the data are kept"),
@@ -370,6 +422,8 @@ class _Compiler:
         if any(value for name, value in group.args.items() if name != "expressions"):
             raise _refused("rollup, cube and grouping sets are not answered", "one statement for each `group by`")
         found: list[str] = []
+        items = [item for item in self._select.expressions if isinstance(item, exp.Alias)]
+        aliases = {item.alias: item.this for item in items if item.alias not in self._schema}
         for one in group.expressions:
             if isinstance(one, exp.Literal) and not one.is_string:
                 place = int(one.this) if str(one.this).isdigit() else 0
@@ -377,6 +431,8 @@ class _Compiler:
                     raise _refused("a number after `group by` must be that of a selected column", "its name")
                 one = self._select.expressions[place - 1]
                 one = one.this if isinstance(one, exp.Alias) else one
+            if isinstance(one, exp.Column) and not one.table:
+                one = aliases.get(one.name, one)
             if not isinstance(one, exp.Column):
                 raise _refused(
                     "groups are declared columns, and not computed",
@@ -393,9 +449,16 @@ class _Compiler:
             or (column.table and column.table not in self._table_names)
         ):
             raise _refused(f"{column.table[:60]!r} is no table of this statement", "the name of the column alone")
+        alike = [known for known in self._schema.names if known.lower() == name.lower()]
+        if name not in self._schema and len(alike) == 1 and not column.this.args.get("quoted"):
+            return alike[0]  # names without quotes are read whatever their letters' case, as SQL reads them
         if name not in self._schema:
-            known = ", ".join(map(repr, self._schema.names[:8]))
-            raise InvalidParameter(f"statement must name columns of the schema ({known}), got {name[:60]!r}{_SPENT}")
+            near = get_close_matches(name.lower()[:60], [known.lower() for known in self._schema.names], n=1)
+            hint = next((f"; there is {known!r}" for known in self._schema.names if [known.lower()] == near), "")
+            known = ", ".join(map(repr, self._schema.names[:8])) + (", ..." if len(self._schema.names) > 8 else "")
+            raise InvalidParameter(
+                f"statement must name columns of the schema ({known}), got {name[:60]!r}{hint}{_SPENT}"
+            )
         return name
 
     def _outputs(self, by: list[str]) -> Iterator[Output]:
@@ -407,7 +470,7 @@ class _Compiler:
         named: dict[str, exp.Expr] = {}
         for item in items:
             inner = item.this if isinstance(item, exp.Alias) else item
-            name = item.alias if isinstance(item, exp.Alias) else inner.sql()[:100].lower()
+            name = item.alias if isinstance(item, exp.Alias) else _shown(inner).lower()
             while name in named:
                 name += "'"
             named[name] = inner
@@ -458,21 +521,43 @@ class _Compiler:
         """Why an expression is not answered, and what is."""
         from sqlglot import exp
 
+        inner = _shown(item.this) if isinstance(item.this, exp.Expr) else "x"
         if isinstance(item, exp.Sum):
-            return _refused("a sum has no interval here", "avg(x) and count(*), whose product it is")
+            counted = item.this.find(exp.Case, exp.If) if isinstance(item.this, exp.Expr) else None
+            nearest = f"avg({inner}) and count(*), whose product it is"
+            return _refused("a sum has no interval here", nearest + ("" if counted is None else "; count(*) where ..."))
         if isinstance(item, (exp.Min, exp.Max)):
             level = 0.01 if isinstance(item, exp.Min) else 0.99
             return _refused(
                 "the least and the greatest value are those of single rows",
-                f"quantile({item.this.sql()[:60]}, {level})",
+                f"quantile({inner}, {level})",
             )
         if isinstance(item, (exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop)):
-            inner = item.this.sql()[:60]
             return _refused("a deviation has no interval here", f"quantile({inner}, 0.25) and quantile({inner}, 0.75)")
-        if isinstance(item, exp.Func):
-            called = item.sql_name() if not isinstance(item, exp.Anonymous) else str(item.this)
+        if isinstance(item, (exp.CovarPop, exp.CovarSamp)):
+            return _refused("a covariance has no interval here", "corr(x, y)")
+        if isinstance(item, (exp.ApproxDistinct, exp.CountIf)):
+            nearest = "count(*) by a declared column" if isinstance(item, exp.ApproxDistinct) else "count(*) where ..."
+            return _refused(f"{item.sql_name().lower()!r} is not answered", nearest)
+        called = item.sql_name() if isinstance(item, exp.Func) and not isinstance(item, exp.Anonymous) else ""
+        called = str(item.this) if isinstance(item, exp.Anonymous) else called
+        for names, reason, nearest in _OTHERS:
+            if re.match(names, called, re.IGNORECASE):
+                return _refused(reason, nearest)
+        if any(isinstance(item, kind) for kind in (exp.AggFunc,)):
             return _refused(
                 f"{called.lower()[:60]!r} is not one of avg, count, median, quantile and corr", "one of these"
+            )
+        inside = list(dict.fromkeys(_shown(one) for one in item.find_all(exp.AggFunc)))
+        if inside:
+            return _refused(
+                "what is selected must be a plain aggregate, and what follows from several is worked out afterwards",
+                ", ".join(inside[:4]),
+            )
+        if item.find(exp.Column) is not None:
+            return _refused(
+                "what is selected must be a grouped column or an aggregate, and single rows are not shown",
+                f"avg({_shown(item)}), or its median",
             )
         return _refused(
             "what is selected must be a grouped column or an aggregate", "avg(...), count(*) or median(...)"
@@ -643,10 +728,12 @@ class _Compiler:
             raise _unreadable()
         made = node.copy()
         for column in list(made.find_all(exp.Column)):
-            self._column(column)
+            name = self._column(column)
+            quoted = not WORD.match(name) or name.lower() in WORDS or bool(column.this.args.get("quoted"))
             column.set("table", None)
+            column.set("this", exp.to_identifier(name, quoted=quoted))
         try:
-            words = made.sql(comments=False)
+            words = row_words(made)
         except (ValueError, TypeError, AttributeError, KeyError, IndexError):
             raise _unreadable() from None
         self._read(words)
@@ -662,7 +749,7 @@ class _Compiler:
             if isinstance(inner, exp.Literal) and str(inner.this).isdigit():
                 place = int(inner.this) - 1
             else:
-                words = inner.sql()[:100].lower()
+                words = _shown(inner).lower()
                 place = next((at for at, output in enumerate(outputs) if output.name.lower() == words), -1)
             if not 0 <= place < len(outputs):
                 raise _refused("`order by` must be a selected column", "its name, or its number")

@@ -29,6 +29,7 @@ from holdfast.guard.questions.base import Bound, Question, Situation
 from holdfast.guard.questions.expressions import spelled
 from holdfast.guard.questions.noisy import count_interval, unit_interval
 from holdfast.guard.questions.planned import answers_of
+from holdfast.guard.questions.words import plain_words
 from holdfast.guard.state import Progress
 from holdfast.holdout.error_budget import Course, log_cell_weight
 from holdfast.holdout.intervals.mean import ROOM
@@ -72,7 +73,7 @@ class Intended:
     @property
     def words(self) -> str:
         """The kind and what it asks."""
-        return f"{self.question['kind']}: {_asked(self.question)}"
+        return plain_words(self.question)
 
 
 _OF_GUESSES = ("guess", "guesses", "tolerance", "show", "guess_rows", "side", "risk", "stake", "where_share")
@@ -351,17 +352,6 @@ def _cap(privacy: Any) -> Cost | None:
     if not isinstance(cost, (PureDP, GDP)) or cost.is_zero:
         raise InvalidParameter(f"privacy must be pure-dp:EPSILON or gdp:MU with a positive number, got {privacy!r}")
     return cost
-
-
-def _asked(question: Mapping[str, Any]) -> str:
-    """The main words of a question in one line."""
-    parts = [question.get(name) for name in ("expression", "b", "a", "first", "second", "column")]
-    said = " and ".join(str(part) for part in parts if part is not None)
-    by = question.get("by")
-    where = question.get("where")
-    said += "" if by is None else f" by {', '.join(by) if isinstance(by, (list, tuple)) else by}"
-    said += "" if where is None else f" where {where}"
-    return said.strip()[:120] or "all rows"
 
 
 # --- Policies ---------------------------------------------------------------------------------------------------------

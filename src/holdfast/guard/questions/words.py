@@ -64,6 +64,24 @@ def rows_text(asked: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def plain_words(question: Mapping[str, Any]) -> str:
+    """A question in one line, as its plain data before it is bound say it.
+
+    Examples
+    --------
+    >>> plain_words({"kind": "table", "by": ["sex"], "expression": "age", "where": "age > 17"})
+    'table: age by sex where age > 17'
+    >>> plain_words({"kind": "correlation", "first": "age", "second": "pay"})
+    'correlation: age and pay'
+    """
+    parts = [question.get(name) for name in ("expression", "b", "a", "first", "second", "column")]
+    words = " and ".join(expression_text(part) for part in parts if part is not None)
+    by, where = question.get("by"), question.get("where")
+    words += "" if by is None else f" by {', '.join(by) if isinstance(by, (list, tuple)) else by}"
+    words += "" if where is None else f" where {expression_text(where)}"
+    return f"{question['kind']}: {words.strip()[:120] or 'all rows'}"
+
+
 def guess_sentence(asked: Mapping[str, Any], answer: Mapping[str, Any], whose: str, what: str = "guess") -> str:
     """What became of a guess that was checked."""
     said, interval = f"{whose} {what} of {number(asked['guess'])}", answer["interval"]

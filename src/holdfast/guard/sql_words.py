@@ -1,0 +1,90 @@
+"""A part of a SQL statement as text of the row language, whose own parser then reads it again and decides what passes.
+
+sqlglot writes a tree in a dialect of its own: `timestamp '2020-12-31'` becomes a cast, `log2(x)` becomes `LOG(2, x)`,
+`cast(s as number)` becomes a decimal. Here each of these is written as the row language has it, and what SQL spells in
+several ways (`extract`, `date_part`, `||`, `nullif`, `text::date`) in the one way that the row language has. Any other
+form is written as sqlglot has it, and refused where the row language has no such form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_PARTS = {name: name for name in ("year", "quarter", "month", "day", "hour", "minute", "second")}
+"""Parts of a date by the names that `extract` and `date_part` have for them."""
+_PARTS |= {"isodow": "weekday", "dayofweekiso": "weekday", "epoch": "seconds"}
+
+
+def row_words(node: exp.Expr) -> str:
+    """The text of the row language for a part of a SQL tree.
+
+    Examples
+    --------
+    >>> from sqlglot import parse_one
+    >>> row_words(parse_one("extract(month from seen) = 3 and seen > timestamp '2020-12-31 00:00:00'"))
+    "MONTH(seen) = 3 AND seen > timestamp '2020-12-31 00:00:00'"
+    >>> row_words(parse_one("cast(code as int) + log2(x)"))
+    'cast(code as integer) + log2(x)'
+    """
+    return str(_generator()().generate(node))
+
+
+@cache
+def _generator() -> Callable[[], Any]:
+    from sqlglot import exp, generator
+    from sqlglot.errors import ErrorLevel
+
+    whole = {"TINYINT", "SMALLINT", "INT", "MEDIUMINT", "BIGINT"}
+    numbers = {"FLOAT", "DOUBLE", "DECIMAL", "UDOUBLE", "BIGDECIMAL"}
+    timed = {"DATE": "date", "TIMESTAMP": "timestamp", "DATETIME": "timestamp", "TIMESTAMPTZ": "timestamptz"}
+    kinds = dict.fromkeys(whole, "integer") | dict.fromkeys(numbers, "number") | timed
+
+    def cast(self: Any, node: Any) -> str:
+        to = node.to
+        kind = None if to.expressions else kinds.get(to.this.name if hasattr(to.this, "name") else str(to.this))
+        if kind in timed.values() and isinstance(node.this, exp.Literal) and node.this.is_string:
+            return f"{kind} {self.sql(node.this)}"
+        return f"cast({self.sql(node.this)} as {self.sql(to).lower() if kind is None else kind})"
+
+    def log(self: Any, node: Any) -> str:
+        base = node.this.name if node.expression is not None and isinstance(node.this, exp.Literal) else ""
+        if base in ("2", "10"):
+            return f"log{base}({self.sql(node.expression)})"
+        return str(self.function_fallback_sql(node))
+
+    def extract(self: Any, node: Any) -> str:
+        part = node.this.name.lower()
+        return f"{_PARTS.get(part, part).upper()}({self.sql(node.expression)})"
+
+    def other(self: Any, node: Any) -> str:
+        given = node.expressions
+        named = str(node.this).lower() in ("date_part", "datepart") and len(given) == 2
+        if named and isinstance(given[0], exp.Literal) and given[0].is_string:
+            part = given[0].name.lower()
+            return f"{_PARTS.get(part, part).upper()}({self.sql(given[1])})"
+        return str(self.anonymous_sql(node))
+
+    def nullif(self: Any, node: Any) -> str:
+        one, two = self.sql(node.this), self.sql(node.expression)
+        return f"CASE WHEN {one} = {two} THEN NULL ELSE {one} END"
+
+    class RowWords(generator.Generator):
+        TRANSFORMS = generator.Generator.TRANSFORMS | {
+            exp.Anonymous: other,
+            exp.Cast: cast,
+            exp.TryCast: cast,
+            exp.DPipe: lambda self, node: f"CONCAT({self.sql(node.this)}, {self.sql(node.expression)})",
+            exp.Extract: extract,
+            exp.Log: log,
+            exp.Nullif: nullif,
+        }
+
+    def made() -> Any:
+        return RowWords(comments=False, unsupported_level=ErrorLevel.IGNORE)
+
+    return made
