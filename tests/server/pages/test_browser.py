@@ -77,7 +77,7 @@ def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     steward.picture("01-first-visit")
     page.goto(f"/sign-in#{untouched.steward_token}")  # as the demo's links do
     expect(page.get_by_label("Your token")).to_have_value(untouched.steward_token)
-    assert "#" not in page.url
+    expect(page).to_have_url(f"{untouched.url}/sign-in")  # what is behind the # is forgotten
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_text("Nothing is guarded yet")).to_be_visible()
     steward.sound()
@@ -86,7 +86,7 @@ def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     page.get_by_role("button", name="Try it with the demo rows").click()
     page.get_by_label("Name of the guard").fill("customers")
     expect(page.locator("[data-compared]")).to_contain_text("This guard: a check")
-    assert page.get_by_label("Privacy budget ε").is_hidden()
+    expect(page.get_by_label("Privacy budget ε")).to_be_hidden()  # so the script listens from here on
     page.get_by_label("Checks and private answers").check()
     expect(page.locator("[data-compared]")).to_contain_text("This guard: a noisy mean")
     before = page.locator("[data-compared] tr.this .num").first.inner_text()
@@ -138,7 +138,7 @@ def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     expect(page.locator("svg.interval")).to_be_visible()
     analyst.sound()
     analyst.picture("06-answer")
-    page.get_by_role("link", name="Ask another").click()
+    analyst.follow("Ask another")
     page.get_by_label("Column", exact=True).select_option("months")
     page.get_by_label("Is", exact=True).select_option("between")
     for written, said in (("six", "Give two numbers"), ("2, six", "months is a number"), ("2 and ", "Give a value")):
@@ -154,8 +154,8 @@ def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_text("Your guess of 0.9 failed")).to_be_visible()
     analyst.picture("07-corrected")
-    page.get_by_role("link", name="Ask another").click()
-    page.get_by_role("link", name="Ask for a mean").click()
+    analyst.follow("Ask another")
+    analyst.follow("Ask for a mean")
     page.get_by_label("About each row").fill("gone")
     page.get_by_label("Privacy to spend").fill("0.04")
     expect(page.get_by_text("Not like this.")).to_be_visible()
@@ -165,7 +165,7 @@ def test_first_visit_to_refusal(window: Open, untouched: Live) -> None:
     expect(refused).to_contain_text("What would be admitted")
     analyst.sound()
     analyst.picture("08-refused")
-    refused.get_by_role("link", name="The same for what is left").click()
+    analyst.follow("The same for what is left")
     expect(page.get_by_label("Privacy to spend")).to_have_value("0.025")
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_text("The mean is between")).to_be_visible()
