@@ -749,7 +749,9 @@ def admit_somehow(
 def charge(view: View, state: GuardState, request: BoundRequest, before: Accounts | None = None) -> Accounts:
     """The accounts after the question, whether or not its answer could say anything."""
     before = Accounts.of(view, state.policy, request.analyst) if before is None else before
-    _require_open(view, state, request, before.acting(state.policy).progress)
+    progress = before.acting(state.policy).progress
+    _require_open(view, state, request, progress)
+    request.bound.require_new(progress)
     return before.charge(request.bound.cost, state.policy, counts=request.bound.counts)
 
 

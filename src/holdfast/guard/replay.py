@@ -21,7 +21,7 @@ from holdfast.guard.ledger.seats import end_of, next_seat, seat_account
 from holdfast.guard.ledger.store import StateRow
 from holdfast.guard.ledger.verify import MOST_FINDINGS
 from holdfast.guard.policy import SCORE, Policy
-from holdfast.guard.scoring import ladder
+from holdfast.guard.scoring import ladder, limits
 from holdfast.guard.state import WHOLE, Account, Progress, account_of
 from holdfast.guard.stewarding import carried
 from holdfast.holdout.error_budget import ErrorBudget, Message
@@ -54,6 +54,7 @@ class GuardReplay:
         self._owners: dict[str, str | None] = {}
         self._reserved: dict[int, tuple[Any, ...]] = {}
         self._places: dict[str, int] = {}
+        self._counts: dict[str, dict[str, Any]] = {}
         self._plans: dict[str, tuple[int | None, ErrorBudget]] = {}
         self._seats: dict[str, Mapping[str, Any]] = {}
         self._shares_rows = self._overridden = self._is_earlier = False
@@ -149,6 +150,7 @@ class GuardReplay:
             for name in names:
                 self._accounts[name] = self._settled(self._accounts[name], body, name)
             yield from self._climb(entry, body["question"], body["answer"]["details"], states)
+            yield from self._count(entry, body["question"], body["answer"]["details"], states)
             yield from self._sit(entry, body, states)
 
     def _plan(self, name: str) -> tuple[int | None, ErrorBudget]:
@@ -189,6 +191,23 @@ class GuardReplay:
             self._places[name] = details["place"]
             if states[f"account:{name}"] != account_digest(to_canonical_json({"place": details["place"]})):
                 yield f"the best place of board {question['board']} after it is not the one that it shows"
+
+    def _count(
+        self, entry: Entry, question: Mapping[str, Any], details: Mapping[str, Any], states: Mapping[str, str]
+    ) -> Iterator[str]:
+        """Where a board has quotas, each submission is counted once, and none is beyond them."""
+        assert self._policy is not None
+        assert entry.analyst is not None
+        if question["kind"] != SCORE:
+            return
+        board = self._policy.board(question["board"])
+        if board.quota is None and board.daily is None:
+            return
+        name, after = limits.account(board, entry.analyst), details["submissions"]
+        digest = account_digest(to_canonical_json(dict(after)))
+        if not limits.follows(self._counts.get(name), after, board) or states.get(f"account:{name}") != digest:
+            yield f"its number among the submissions to {question['board']} does not follow"
+        self._counts[name] = dict(after)
 
     def _sit(self, entry: Entry, body: Mapping[str, Any], states: Mapping[str, str]) -> Iterator[str]:
         """Where histories are separate, the answers of an analyst form a chain of their own; elsewhere none does."""
@@ -245,6 +264,7 @@ class GuardReplay:
             "owners": dict(self._owners),
             "reserved": [[number, list(question)] for number, question in self._reserved.items()],
             "places": dict(self._places),
+            "counts": {name: dict(count) for name, count in self._counts.items()},
             "seats": {name: dict(seat) for name, seat in self._seats.items()},
             "shares_rows": self._shares_rows,
             "overridden": self._overridden,
@@ -263,6 +283,7 @@ class GuardReplay:
             self._owners = dict(state["owners"])
             self._reserved = {number: tuple(question) for number, question in state["reserved"]}
             self._places, self._seats = dict(state["places"]), dict(state["seats"])
+            self._counts = {name: dict(count) for name, count in state.get("counts", {}).items()}
             self._shares_rows, self._overridden = state["shares_rows"], state["overridden"]
             self._is_earlier = state["is_earlier"]
             self._certified = deque(state["certified"], maxlen=MOST_FINDINGS)
@@ -283,6 +304,9 @@ class GuardReplay:
         for name, place in self._places.items():
             if stored.get(name) != to_canonical_json({"place": place}):
                 yield f"the stored place of {name} is not what the entries add up to"
+        for name, count in self._counts.items():
+            if stored.get(name) != to_canonical_json(count):
+                yield f"the stored count of {name} is not what the entries add up to"
         for name, seat in self._seats.items():
             if stored.get(name) != to_canonical_json(dict(seat)):
                 yield f"the stored end of {name} is not what the entries add up to"

@@ -539,6 +539,10 @@ class BoardFacts(BaseModel):
     max_denominator: float | None
     greater_is_better: bool
     also: list[Metric] = Field(description="What the final shows next to the metric")
+    deadline: list[str] | None = Field(description="Until when submissions are taken, by RFC 9557; one for each phase")
+    quota: int | None = Field(description="Submissions of each participant in all")
+    daily: int | None = Field(description="Submissions of each participant on one day of UTC")
+    public: bool = Field(description="Whether everybody sees the board without a token")
 
 
 class ContestPlaceFacts(BaseModel):

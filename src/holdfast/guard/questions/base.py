@@ -174,6 +174,9 @@ class Bound(ABC):
     def require(self, view: View) -> None:  # noqa: B027  (most kinds have nothing to ask for)
         """Raise where the question can be answered no more, by what anyone may know."""
 
+    def require_new(self, progress: Progress) -> None:  # noqa: B027  (most kinds are asked at any time)
+        """Raise where the question comes too late to be paid for, by what anyone may know."""
+
     def require_useful(self, situation: Situation) -> None:  # noqa: B027  (most kinds always say something)
         """Raise `QuestionRefused` where no rows could make the answer say anything, by what anyone may know."""
 

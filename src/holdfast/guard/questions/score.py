@@ -29,7 +29,7 @@ from holdfast.guard.ledger.transaction import View
 from holdfast.guard.questions.base import Bound, Measured, Question, Settled, Situation
 from holdfast.guard.questions.fields import DataInput, NumberInput, TextInput, Tolerance
 from holdfast.guard.questions.words import ends, guess_sentence, number
-from holdfast.guard.scoring import kept, ladder
+from holdfast.guard.scoring import kept, ladder, limits
 from holdfast.guard.scoring.metrics import HiddenScore, metric_of
 from holdfast.guard.scoring.tally import Making, Tally, tally
 from holdfast.holdout.error_budget import Message
@@ -37,6 +37,7 @@ from holdfast.holdout.transcript import THEOREM, Outcome
 
 if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
+    from holdfast.guard.state import Progress
 
 ASSUMPTION = (
     "labels independent given what is known of the rows, whose predictions were fixed without them; labels not looked "
@@ -249,8 +250,13 @@ class Scored(Bound):
             named |= {"guess": None, "tolerance": None}
         return hashlib.sha256(to_canonical_json(named).encode()).hexdigest()
 
+    def require_new(self, progress: Progress) -> None:
+        """Refuse a submission after the deadline; one that was paid for before is finished."""
+        limits.require_in_time(self._board, progress.finals + 1)
+
     def require(self, view: View) -> None:
-        """Refuse a claimed score on a ladder that has one to beat."""
+        """Refuse a claimed score on a ladder that has one to beat, and more submissions than a participant has."""
+        limits.require_quota(view, self._board, self._analyst)
         if self._board.rule != "ladder" or self._guess is None:
             return
         if ladder.place(view, ladder.account(self._board, self._analyst)) is not None:
@@ -303,6 +309,14 @@ class Scored(Bound):
             if transaction.secret(name) is None:
                 transaction.put_secret(name, self._kept)
 
+    def _count(self, situation: Situation, details: dict[str, Any]) -> None:
+        """Count the submission against the participant's quotas, and say how many there were."""
+        if self._board.quota is not None or self._board.daily is not None:
+            assert situation.hidden is not None
+            transaction, name = situation.hidden.transaction, limits.account(self._board, self._analyst)
+            details["submissions"] = limits.counted(transaction.account(name))
+            transaction.put_account(name, details["submissions"])
+
     def _without_score(self, situation: Situation, details: dict[str, Any]) -> Settled:
         """Nothing that depends on the rows."""
         guarantee = replace(situation.guarantee(THEOREM, interval="none"), certified=False)
@@ -329,6 +343,7 @@ class Scored(Bound):
         """What the board's rule shows of the score; for a model that could not be evaluated on all rows, only that."""
         details: dict[str, Any] = {"board": self._board.name, "metric": self._board.metric}
         self._keep(situation)
+        self._count(situation, details)
         if not self.shows_rows:
             return self._without_score(situation, details)
         if self._board.rule == "open":

@@ -14,6 +14,7 @@ from holdfast.data.fingerprint import Batch
 from holdfast.data.sample import Sample
 from holdfast.data.schema import Schema
 from holdfast.errors import InvalidParameter
+from holdfast.guard.scoring import limits
 
 Metric = Literal[
     "accuracy",
@@ -111,7 +112,6 @@ class Board:
         Whether analysts may know which keys there are, because they have the rows without their labels. Then a
         submission that names none of them is refused, and nothing is spent. By default keys are secret, and such a
         submission is scored: to refuse it would tell that these keys are not there.
-
     baseline : float, optional
         The public score of a baseline. It stands for the claimed score of a submission that claims none, where one is
         needed: of every submission by "intervals", and of the first one on a ladder.
@@ -119,6 +119,15 @@ class Board:
         Whether submitters may know the rows, so that only the labels are left to chance. By default the final of a
         contest assumes that rows are drawn independently from one population, and compares submissions by exact sign
         tests. With this it assumes less, and its comparisons are wider.
+    deadline : str, datetime or sequence of these, optional
+        Until when submissions are taken: "2026-12-01T23:59 Europe/Berlin", a time with an offset, or a time in UTC. A
+        list has one for each phase. The final can be held after it, and participants choose for it until then.
+    quota, daily : int, optional
+        How many submissions each participant may make in all, and on one day of UTC. The same submission again is
+        free and counts once.
+    public : bool
+        Whether a server shows the board and the results of its finals to everybody, without a token. Names of
+        participants are public then.
 
     Examples
     --------
@@ -151,6 +160,10 @@ class Board:
     max_denominator: float | None = None
     greater_is_better: bool = False
     also: Sequence[Metric] = ()
+    deadline: Sequence[str] | str | None = None
+    quota: int | None = None
+    daily: int | None = None
+    public: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -160,7 +173,7 @@ class Board:
                 raise InvalidParameter(f"{name} of a board must be a printable text of at most {_LONGEST_NAME} letters")
         if ":" in self.name:
             raise InvalidParameter("name of a board must have no colon")
-        for name in ("models", "public_keys", "known_rows", "greater_is_better"):
+        for name in ("models", "public_keys", "known_rows", "greater_is_better", "public"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidParameter(f"{name} must be true or false")
         if self.key == self.label:
@@ -178,6 +191,10 @@ class Board:
         put(self, "also", tuple(dict.fromkeys(arguments.metric(one, METRICS) for one in also)))
         if self.metric in self.also:
             raise InvalidParameter(f"also must name other metrics than the main one, {self.metric}")
+        put(self, "deadline", None if self.deadline is None else limits.stored_deadlines(self.deadline))
+        for name in ("quota", "daily"):
+            most = getattr(self, name)
+            put(self, name, None if most is None else arguments.whole(name, most, at_least=1, at_most=10**6))
         self._check_range()
         self._check_classes()
         self._check_expressions()
@@ -363,7 +380,8 @@ class Board:
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back exactly."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        return plain | {"classes": None if self.classes is None else list(self.classes), "also": list(self.also)}
+        lists = {"classes": None if self.classes is None else list(self.classes), "also": list(self.also)}
+        return plain | lists | {"deadline": None if self.deadline is None else list(self.deadline)}
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
