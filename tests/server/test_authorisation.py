@@ -66,7 +66,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", G + "/extend"): Route(STEWARD, 409, {"name": "matrix again", "sample": "{sample}"}),
     ("POST", G + "/close"): Route(STEWARD, 200, {"reason": "x"}),
 }
-ELSEWHERE = ("/submissions", "/leaderboard", "/reports", "/scoring", "/predictions")
+ELSEWHERE = ("/submissions", "/leaderboard", "/reports", "/scoring", "/predictions", "/invitations", "/join")
 """Paths whose matrix is kept next to their own tests."""
 
 

@@ -26,7 +26,18 @@ from holdfast.server.settings import Settings
 from holdfast.server.shapes import ProblemFacts
 from holdfast.server.state import Server
 
-ROUTES = ("questions", "health", "tokens", "samples", "guards", "ledger", "reports", "submissions", "leaderboard")
+ROUTES = (
+    "questions",
+    "health",
+    "tokens",
+    "invitations",
+    "samples",
+    "guards",
+    "ledger",
+    "reports",
+    "submissions",
+    "leaderboard",
+)
 """Modules of `holdfast.server.routes`, each with a `router`. Routes are tried in order: the busiest come first."""
 
 _ABOUT = """A sample behind a guard answers adaptively chosen questions so that every answer stays true.
@@ -149,7 +160,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "hf_<id>_<secret>"}}
         for path, methods in made["paths"].items():
             for one in methods.values():
-                if path not in ("/healthz", "/readyz"):
+                if path not in ("/healthz", "/readyz", "/api/v1/join"):
                     one["security"] = [{"token": []}]
         app.openapi_schema = made
     return app.openapi_schema

@@ -47,7 +47,7 @@ _ASKING = ("/ask", "/estimate", "/batch", "/stream")
 _LONG = ("/batch", "/stream", "/verify", "/register", "/guards")
 ONCE = frozenset((b"authorization", b"content-encoding", b"content-type", b"idempotency-key"))
 """Headers that a request has once or not at all; the transport sees to the host and the length."""
-_OPEN = ("/api/v1/openapi.json",)
+_OPEN = ("/api/v1/openapi.json", "/api/v1/join")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    UniqueConstraint,
     insert,
     select,
     text,
@@ -91,6 +92,32 @@ REPORTS = Table(
     Column("published", Text),
 )
 
+INVITATIONS = Table(
+    "server_invitations",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("guard", Text, ForeignKey("server_guards.id"), nullable=False),
+    Column("name", Text),
+    Column("digest", Text, nullable=False),
+    Column("places", BigInteger, nullable=False),
+    Column("used", BigInteger, nullable=False),
+    Column("inviter", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("expires", Text, nullable=False),
+    Column("revoked", Text),
+)
+
+#: Who signed up to a guard by an invitation: a name is somebody's once.
+PARTICIPANTS = Table(
+    "server_participants",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("guard", Text, ForeignKey("server_guards.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    UniqueConstraint("guard", "name"),
+)
+
 #: What a report says, apart from what is listed of it: some have megabytes.
 REPORT_CONTENTS = Table(
     "server_report_contents",
@@ -103,7 +130,7 @@ REPORT_CONTENTS = Table(
 # --- Records ----------------------------------------------------------------------------------------------------------
 # The server's records (tokens, samples, guards, reports) in the database that holds the ledger.
 
-RECORDS = Migrations("the server's", Path(__file__).parent / "migrations", "0003", "server_version")
+RECORDS = Migrations("the server's", Path(__file__).parent / "migrations", "0004", "server_version")
 """Those of the records; a test keeps the version and the newest of `migrations/versions` alike."""
 
 _SCHEMA_LOCK = 0x686F6C6473727672  # "holdsrvr"

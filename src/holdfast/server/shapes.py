@@ -55,6 +55,25 @@ class NewToken(_In):
     guards: list[Identity] | None = Field(default=None, max_length=1000, description="The only guards that it reaches")
 
 
+class NewInvitation(_In):
+    """An invitation to be made."""
+
+    places: int | None = Field(
+        default=None, ge=1, le=100_000, description="How many it lets in; by default 1, or 9 mates"
+    )
+    days: float = Field(default=30.0, gt=0, le=3650, description="How long it is good")
+    team: Name | None = Field(default=None, description="The participant whose mates it lets in; by default new ones")
+
+
+class Joining(_In):
+    """Somebody who signs up by an invitation."""
+
+    invitation: Annotated[str, StringConstraints(min_length=1, max_length=500)] = Field(
+        description="Its text, or the link that has it"
+    )
+    name: Name | None = Field(default=None, description="What to be called; left out for a team's invitation")
+
+
 class RegisterSample(_In):
     """A file or table on the server's side, which must be one that the server was started to allow."""
 
@@ -501,6 +520,42 @@ class PlaceFacts(BaseModel):
     tied: list[Number] = Field(description="Entries whose intervals overlap with this one's")
     certified: bool
     finished: bool = Field(description="False where a submitted model could not be evaluated on all rows")
+
+
+class InvitationFacts(BaseModel):
+    """What may be shown of an invitation."""
+
+    id: str
+    guard: str
+    team: str | None = Field(description="Whose mates it lets in; null where it lets in new participants")
+    places: int
+    used: int
+    inviter: str
+    created: datetime
+    expires: datetime
+    revoked: datetime | None
+
+
+class IssuedInvitation(InvitationFacts):
+    """An invitation that was made. Its text is in this answer alone."""
+
+    invitation: str = Field(description="hi_<id>_<secret>")
+    link: str = Field(description="Where people sign up with it")
+
+
+class Invitations(BaseModel):
+    """Invitations to a guard, and who signed up by them."""
+
+    invitations: list[InvitationFacts]
+    participants: list[dict[str, Any]] = Field(description="Names, and when they signed up")
+
+
+class Joined(BaseModel):
+    """Somebody who signed up. The token is in this answer alone."""
+
+    token: str
+    name: str
+    guard: str
 
 
 class LeaderboardFacts(BaseModel):

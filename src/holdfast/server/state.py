@@ -10,6 +10,7 @@ from fastapi import Request
 from holdfast.core.extras import named_extras
 from holdfast.guard.ledger.opening import open_store
 from holdfast.guard.opening import carry_over
+from holdfast.server.auth.invitations import Invitations
 from holdfast.server.auth.tokens import Caller, Tokens
 from holdfast.server.guards import Asking, Guards
 from holdfast.server.http import Failures, Rates
@@ -40,6 +41,7 @@ class Server:
         self.samples = Samples(self.records, settings)
         self.guards = Guards(self.records, self.store, self.samples)
         self.reports = Reports(self.records)
+        self.invitations = Invitations(self.records, self.tokens, self.guards)
         self.rates = Rates(settings.rate / settings.workers, settings.burst)
         self.failures = Failures(settings.failures)
         self.metrics = Metrics(settings)

@@ -15,7 +15,7 @@ from holdfast.server.auth.session import COOKIE, SECONDS
 from tests.server.live import CHECK, Live, send
 from tests.server.pages.visiting import Visitor, values
 
-OPEN = {"/", "/sign-in", "/assets/holdfast.css", "/assets/holdfast.js", "/assets/icon.svg"}
+OPEN = {"/", "/sign-in", "/join", "/assets/holdfast.css", "/assets/holdfast.js", "/assets/icon.svg"}
 
 
 @pytest.fixture(scope="module")

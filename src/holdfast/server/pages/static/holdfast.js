@@ -29,6 +29,13 @@ if (token && location.hash.startsWith("#hf_")) {
   history.replaceState(null, "", location.pathname + location.search);
 }
 
+// So does a link that invites.
+const invitation = document.querySelector("[data-invitation]");
+if (invitation && location.hash.startsWith("#hi_")) {
+  invitation.value = location.hash.slice(1);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
