@@ -27,9 +27,13 @@ def reproduce(
     quick: bool = typer.Option(False, "--quick", help="Run a reduced version, seconds instead of minutes."),
     out: Path = typer.Option(Path("holdfast-out"), "--out", help="Where the tables, results and plots go."),  # noqa: B008
     seed: int = typer.Option(1, "--seed", help="Seed of the simulations."),
-    workers: int = typer.Option(0, "--workers", help="Processes; 0 takes one a core. No number depends on it."),
-    fresh: bool = typer.Option(False, "--fresh", help="Run even what is kept from the same code, settings and data."),
-    brief: bool = typer.Option(False, "--brief", help="Print the first table only; the files hold them all."),
+    workers: int = typer.Option(
+        0, "--workers", help="Number of processes; 0 means one per core. No result depends on it."
+    ),
+    fresh: bool = typer.Option(
+        False, "--fresh", help="Run again even where a result of the same code, settings and data is stored."
+    ),
+    brief: bool = typer.Option(False, "--brief", help="Print only the first table; the files contain all of them."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of tables."),
 ) -> None:
     """List the figures and tables of the papers; `holdfast reproduce NAME` re-creates one.

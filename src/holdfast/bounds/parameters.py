@@ -47,7 +47,7 @@ class Domain:
 
     Examples
     --------
-    >>> Domain("The level.", above=0, below=1).refined(Domain(at_most=0.5)).limits
+    >>> Domain("The significance level.", above=0, below=1).refined(Domain(at_most=0.5)).limits
     {'above': 0, 'at_most': 0.5}
     """
 

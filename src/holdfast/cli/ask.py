@@ -28,21 +28,34 @@ if TYPE_CHECKING:
     from holdfast.guard.questions.fields import Field
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The rows: a file, or ADDRESS#TABLE; with a server, the guard's name.")
+_SAMPLE = typer.Argument(..., help="The data: a file, or ADDRESS#TABLE; with a server, the guard's name.")
 _FILE = typer.Argument(
     ..., help="A JSON file with one question, or a list of questions asked together; - reads standard input."
 )
-_ANALYST = typer.Option(None, "--analyst", help="With a ledger: who asks; analyst by default.")
-_KEY = typer.Option(None, "--key", help="Makes a retry the same question: answered and paid once.")
-_ESTIMATE = typer.Option(False, "--estimate", help="Only say what it would cost and how wide it would be.")
+_ANALYST = typer.Option(None, "--analyst", help="With a ledger: the name of the analyst who asks (default: analyst).")
+_KEY = typer.Option(
+    None,
+    "--key",
+    help="Idempotency key: a retry with the same key counts as the same question, answered and paid once.",
+)
+_ESTIMATE = typer.Option(
+    False,
+    "--estimate",
+    help="Only show what the answer would cost and how wide its interval would be. Nothing is asked.",
+)
 _PRACTICE = typer.Option(
-    False, "--practice", help="Answer at no cost on made-up rows of the declared schema; marked, for trying things."
+    False,
+    "--practice",
+    help="Practice: answer at no cost from made-up rows of the declared schema. The answer is marked as practice.",
 )
 _EPOCH = typer.Option(
-    None, "--epoch", help="Of a guard that was extended: the number of an epoch, or all; the latest by default."
+    None, "--epoch", help="For a guard that was extended: the number of the epoch to ask, or all (default: the latest)."
 )
 _ROWS = typer.Option(
-    [], "--rows", metavar="FILE", help="With a ledger and --epoch all: the file with the rows of another epoch; repeat."
+    [],
+    "--rows",
+    metavar="FILE",
+    help="With a ledger and --epoch all: the file with the rows of another epoch; may be repeated.",
 )
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 _VERBOSE = typer.Option(
@@ -181,7 +194,7 @@ def question(
     rows: list[str] = _ROWS,
     as_json: bool = _JSON,
 ) -> None:
-    """Ask what a file says: a question as plain data, or several at once."""
+    """Ask the question, or the list of questions, that a JSON file contains."""
     try:
         plain = json.loads(sys.stdin.read() if str(file) == "-" else file.read_text("utf-8"))
     except (ValueError, UnicodeDecodeError):

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 # --- Audit ------------------------------------------------------------------------------------------------------------
 
 _SPLITS = 20
-_RULE = "A group by a rule, an expression such as in \"old women: sex = 'f' and age >= 65\"; repeat."
+_RULE = "A group, as a name and a condition, such as \"old women: sex = 'f' and age >= 65\"; may be repeated."
 _COMMAND = (
-    "What makes the release: a name, or a command with {train} and {release}, run in an empty folder of its own. "
+    "What makes the release: a built-in name, or a command with {train} and {release} that is run in an empty folder. "
     "Names: clear (the rows as they are), bootstrap, random-subset, shuffled-column, count, cart, noisy-histogram, "
     "noisy-marginals, private-naive-bayes or LIBRARY.GENERATOR.  [default: clear]"
 )
 _LEARNER = (
-    "Who predicts: a name or a dotted scikit-learn class; repeat. By default linkage, and a forest where scikit-learn "
-    "is installed; without a target, membership."
+    "The predictor: a built-in name or a dotted scikit-learn class; may be repeated. Default: linkage, and a random "
+    "forest if scikit-learn is installed; without a target, membership."
 )
 
 
@@ -62,47 +62,87 @@ def audit(
         None,
         "--target",
         metavar="RULE",
-        help='What is predicted: a condition on one column, such as "ill = 1". Without it: who was released.',
+        help='What is predicted: a condition on one column, such as "ill = 1". Without it, who is in the release.',
     ),
     not_applicable: list[str] = typer.Option(  # noqa: B008
-        [], "--not-applicable", metavar="RULE", help='Rows to leave out, by the target\'s column: "ill = 9"; repeat.'
+        [],
+        "--not-applicable",
+        metavar="RULE",
+        help='Leave out rows that meet this condition on the target column, such as "ill = 9"; may be repeated.',
     ),
-    where_present: bool = typer.Option(False, "--where-present", help="Leave out rows without a target value too."),
+    where_present: bool = typer.Option(
+        False, "--where-present", help="Also leave out rows whose target value is missing."
+    ),
     null_as: str = typer.Option(
-        None, "--null-as", metavar="true|false", help="What the target counts as in rows without a value."
+        None, "--null-as", metavar="true|false", help="Whether rows without a target value count as true or as false."
     ),
     group: list[str] = typer.Option([], "--group", metavar="'NAME: RULE'", help=_RULE),  # noqa: B008
-    by: list[str] = typer.Option([], "--by", metavar="COLUMN", help="Every value of a column is a group; repeat."),  # noqa: B008
-    depth: int = typer.Option(1, "--depth", help="Also intersections of up to this many --by columns."),
-    bins: list[str] = typer.Option([], "--bins", metavar="COLUMN=18,65", help="Where to cut a --by column; repeat."),  # noqa: B008
-    min_size: int = typer.Option(80, "--min-size", help="Smaller groups are listed, not measured."),
+    by: list[str] = typer.Option(  # noqa: B008
+        [], "--by", metavar="COLUMN", help="Make a group of each value of this column; may be repeated."
+    ),
+    depth: int = typer.Option(
+        1, "--depth", help="Also measure the groups that combine values of up to this many --by columns."
+    ),
+    bins: list[str] = typer.Option(  # noqa: B008
+        [],
+        "--bins",
+        metavar="COLUMN=18,65",
+        help="The values at which a numeric --by column is cut into groups; may be repeated.",
+    ),
+    min_size: int = typer.Option(
+        80, "--min-size", help="Groups with fewer rows than this are listed but not measured."
+    ),
     lens: list[str] = typer.Option(  # noqa: B008
-        [], "--lens", metavar="NAME=COL,COL", help="What a predictor sees; repeat. All but the target if not given."
+        [],
+        "--lens",
+        metavar="NAME=COL,COL",
+        help="A lens: the columns that a predictor sees; may be repeated (default: all columns except the target).",
     ),
     curator: str = typer.Option(None, "--curator", help=_COMMAND),
     option: list[str] = typer.Option([], "--with", metavar="KEY=VALUE", help="Option of a named curator; repeat."),  # noqa: B008
-    domain: list[str] = typer.Option([], "--domain", metavar="COLUMN=A,B", help="Public values of a column; repeat."),  # noqa: B008
-    epsilon: str = typer.Option(None, "--epsilon", help="What a private named curator may spend."),
-    time_limit: float = typer.Option(600.0, "--time-limit", help="Seconds that one run of a command may take."),
+    domain: list[str] = typer.Option(  # noqa: B008
+        [], "--domain", metavar="COLUMN=A,B", help="The publicly known values of a column; may be repeated."
+    ),
+    epsilon: str = typer.Option(None, "--epsilon", help="The privacy budget of a built-in private curator."),
+    time_limit: float = typer.Option(600.0, "--time-limit", help="Time limit in seconds for one run of a command."),
     learner: list[str] = typer.Option([], "--learner", metavar="NAME", help=_LEARNER),  # noqa: B008
     learner_limit: float = typer.Option(
-        None, "--learner-time-limit", help="Seconds a learner may take for one lens; no limit if not given."
+        None, "--learner-time-limit", help="Time limit in seconds for one learner on one lens (default: no limit)."
     ),
-    alpha: float = typer.Option(0.2, "--alpha", help="Tolerated distance in (0, 2]: twice the share that may flip."),
-    beta: float = typer.Option(0.05, "--beta", help="How often alpha may be exceeded."),
+    alpha: float = typer.Option(
+        0.2, "--alpha", help="Tolerated distance in (0, 2]: twice the proportion of a group whose prediction may flip."
+    ),
+    beta: float = typer.Option(0.05, "--beta", help="Probability with which the distance may exceed alpha."),
     splits: int = typer.Option(
-        None, "--splits", help=f"Times to split, release and learn afresh.  [default: {_SPLITS}]"
+        None,
+        "--splits",
+        help=f"How many times to split the rows, make a release and train a predictor.  [default: {_SPLITS}]",
     ),
-    seed: int = typer.Option(0, "--seed", help="Of splits, shuffles and learners; secure noise does not use it."),
-    workers: int = typer.Option(1, "--workers", help="Splits at the same time; the result is the same."),
-    release: Path = typer.Option(None, "--release", help="Single shot: the release already made; with --inside."),  # noqa: B008
-    inside: str = typer.Option(None, "--inside", metavar="COLUMN", help="Single shot: 1 in the release, 0 held out."),
-    predictions: str = typer.Option(None, "--predictions", metavar="COLUMN", help="Single shot: predictions made."),
-    out: Path = typer.Option(Path("audit.html"), "--out", help="The page; JSON and CSV files go next to it."),  # noqa: B008
-    min_cell: int = typer.Option(10, "--min-cell", help="People below which the report joins or hides counts."),
+    seed: int = typer.Option(0, "--seed", help="Seed of splits, shuffles and learners. Privacy noise never uses it."),
+    workers: int = typer.Option(
+        1, "--workers", help="Number of splits to run at the same time. The result does not depend on it."
+    ),
+    release: Path = typer.Option(  # noqa: B008
+        None, "--release", help="The release that was already made, to be audited from its one split; needs --inside."
+    ),
+    inside: str = typer.Option(
+        None,
+        "--inside",
+        metavar="COLUMN",
+        help="For a release already made: the column that is 1 for rows in the release and 0 for rows held out.",
+    ),
+    predictions: str = typer.Option(
+        None, "--predictions", metavar="COLUMN", help="For a release already made: the column with the predictions."
+    ),
+    out: Path = typer.Option(  # noqa: B008
+        Path("audit.html"), "--out", help="Where the HTML report goes; JSON and CSV files go next to it."
+    ),
+    min_cell: int = typer.Option(
+        10, "--min-cell", help="Counts of fewer people than this are merged or hidden in the report."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a summary."),
 ) -> None:
-    """Measure what a release does to each group.
+    """Measure how differently predictions treat the members of each group who are in a release and those who are not.
 
     Exit status: 0 no evidence, 1 a leak, an incoherent release or a failure, 2 wrong usage, 3 underpowered, partial or
     not measured. The report and --json have the exact verdict.

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from holdfast.inference.after_looking.correction import Correction
 
 _SPENT = (
-    "What was run before the test, in order; repeat: pure-dp:EPSILON, approx-dp:EPSILON,DELTA, zcdp:RHO, gdp:MU or "
-    "bits:BITS. Privacy is for neighbours that replace one row."
+    "What was run before the test; repeat in order: pure-dp:EPSILON, approx-dp:EPSILON,DELTA, zcdp:RHO, gdp:MU or "
+    "bits:BITS. Privacy is for data sets that differ in one replaced row."
 )
 
 
@@ -35,18 +35,25 @@ def correct(
     n: int = typer.Option(..., "--n", help="The number of rows."),
     p: float = typer.Option(None, "--p", help="The ordinary p-value; without it only the level is shown."),
     spent: list[str] = typer.Option([], "--spent", metavar="COST", help=_SPENT),  # noqa: B008
-    alpha: float = typer.Option(0.05, "--alpha", help="The level to keep."),
+    alpha: float = typer.Option(0.05, "--alpha", help="The significance level."),
     nulls: str = typer.Option(
-        "product", "--nulls", help="product: rows independent under the null; any: any distribution."
+        "product",
+        "--nulls",
+        help="The null hypotheses: product (rows are independent under the null) or any (any distribution).",
     ),
-    candidates: int = typer.Option(None, "--candidates", help="Also say what Bonferroni over this many tests gives."),
+    candidates: int = typer.Option(
+        None, "--candidates", help="Also show the p-value that a Bonferroni correction over this many tests gives."
+    ),
     neighbours: str = typer.Option(
         "replace-one",
         "--neighbours",
-        help="What the privacy is certified for: replace-one, or add-remove, which is refused with the reason.",
+        help="The adjacency that privacy is defined by: replace-one. (add-remove is refused, with the reason.)",
     ),
     currency: str = typer.Option(
-        "transfer", "--currency", help="transfer: any order. max-information: also show it; needs private steps first."
+        "transfer",
+        "--currency",
+        help="The bound to use: transfer (steps in any order) or max-information (also show "
+        "the max-information; private steps must come first).",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:

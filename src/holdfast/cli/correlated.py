@@ -27,21 +27,44 @@ def register(app: typer.Typer) -> None:
 
 def correlated(
     model: Path = typer.Argument(..., metavar="MODEL", help="The model: a JSON or TOML file (docs/correlated.md)."),  # noqa: B008
-    epsilon: float = typer.Option(None, "--epsilon", help="Bayesian DP level that is wanted.  [default: 1]"),
-    epsilon_dp: float = typer.Option(None, "--epsilon-dp", help="Turn around: which Bayesian level did this DP cost?"),
-    sensitivity: float = typer.Option(1.0, "--sensitivity", help="How far one record can move the query."),
-    surcharge: str = typer.Option(
-        "sharp", "--surcharge", help="How influence is charged: two times, four (paper), or the least proved (sharp)."
+    epsilon: float = typer.Option(
+        None, "--epsilon", help="The Bayesian differential privacy level to reach. [default: 1]"
     ),
-    record: str = typer.Option(None, "--record", help="Show this record's quilt: its number from 0, or its name."),
-    questions: int = typer.Option(100, "--questions", help="Questions to the holdout in all, fixed in advance."),
-    confidence: float = typer.Option(0.95, "--confidence", help="Probability that every certified answer is right."),
-    failures: int = typer.Option(10, "--failures", help="Failures after which the holdout will go on."),
-    tau: float = typer.Option(None, "--tau", help="Wanted accuracy of every answer: says how many records it takes."),
-    budget: int = typer.Option(None, "--budget", help="With --tau: overrulings of Algorithm 1.  [default: 10]"),
+    epsilon_dp: float = typer.Option(
+        None,
+        "--epsilon-dp",
+        help="The inverse: show the Bayesian differential privacy level that this ordinary DP level amounts to.",
+    ),
+    sensitivity: float = typer.Option(1.0, "--sensitivity", help="How much one record can change the query."),
+    surcharge: str = typer.Option(
+        "sharp",
+        "--surcharge",
+        help="How the influence of one record on another is charged: two times (corrected), "
+        "four times (paper), or with the smallest proved factor (sharp).",
+    ),
+    record: str = typer.Option(
+        None, "--record", help="Show the Markov quilt of this record, given by its number (from 0) or its name."
+    ),
+    questions: int = typer.Option(
+        100, "--questions", help="Total number of questions to the holdout, fixed in advance."
+    ),
+    confidence: float = typer.Option(
+        0.95, "--confidence", help="Probability that all certified answers are right together."
+    ),
+    failures: int = typer.Option(10, "--failures", help="Number of failed checks to plan for."),
+    tau: float = typer.Option(
+        None, "--tau", help="The accuracy that every answer should have; shows how many records this needs."
+    ),
+    budget: int = typer.Option(
+        None,
+        "--budget",
+        help="With --tau: how many times Algorithm 1 may replace a training value by a holdout value. [default: 10]",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of tables."),
 ) -> None:
-    """Say what dependent records cost and are worth; exit status 3 when they do not certify what was asked."""
+    """Compute the noise scale and the effective sample size for records that depend on each other. The exit status is 3
+    if the records cannot certify what was asked.
+    """
     from holdfast.correlated.model import check_surcharge
     from holdfast.correlated.model_file import read_model
     from holdfast.correlated.model_overview import overview

@@ -37,15 +37,14 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    once: bool = typer.Option(False, "--once", help="Play everything, say where its files are, and exit."),
+    once: bool = typer.Option(False, "--once", help="Run the whole tour, print where its files are, and exit."),
     terminal: bool = typer.Option(False, "--terminal", help="Stay in the terminal: the tour, then a prompt."),
     out: Path = typer.Option(Path("holdfast-out"), "--out", help="Where the plot and the tables go."),  # noqa: B008
     port: int = typer.Option(8321, "--port", min=1, max=65535, help="Port of the web page, on 127.0.0.1."),
 ) -> None:
-    """The web page over a guarded sample with two analysts at work; with --once or --terminal, a tour in the terminal.
-
-    The tour: two plans, an attack on everything that answers, the figure that began it all, the two analysts, and the
-    end of their run.
+    """Start the demo: a web page over a guarded data set with two analysts at work. With --once or --terminal, a tour
+    in the terminal instead: two plans, a simulated attack on every method, a figure of the paper that introduced the
+    reusable holdout, the two analysts, and the end of their run.
     """
     if not (once or terminal):
         try:

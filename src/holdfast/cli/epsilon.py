@@ -27,34 +27,59 @@ def register(app: typer.Typer) -> None:
 
 
 def epsilon(
-    alpha: float = typer.Option(..., "--alpha", help="Tolerated distance in (0, 2): twice the share that may flip."),
+    alpha: float = typer.Option(
+        ..., "--alpha", help="Tolerated distance in (0, 2): twice the proportion of a group whose prediction may flip."
+    ),
     beta: float = typer.Option(0.05, "--beta", help="Failure probability of the whole experiment."),
-    groups: int = typer.Option(None, "--groups", help="Groups protected at once.  [default: 1, or those listed]"),
-    n: int = typer.Option(None, "--n", help="Rows of the audited data set, even; the release sees half of them."),
-    rows: int = typer.Option(None, "--rows", help="Rows that the release sees, in place of --n (which is twice that)."),
-    size: int = typer.Option(None, "--size", help="Rows of the smallest protected group among --n."),
-    given: float = typer.Option(None, "--epsilon", help="Turn around: which groups does this epsilon protect?"),
-    group: list[str] = typer.Option([], "--group", metavar="NAME=ROWS", help="With --epsilon or --ledger; repeat."),  # noqa: B008
+    groups: int = typer.Option(
+        None, "--groups", help="Number of groups to protect together. [default: 1, or the number of groups listed]"
+    ),
+    n: int = typer.Option(
+        None, "--n", help="Number of rows of the audited data set, an even number. The release sees half of them."
+    ),
+    rows: int = typer.Option(
+        None, "--rows", help="Number of rows that the release sees. Give this or --n, which is twice as many."
+    ),
+    size: int = typer.Option(None, "--size", help="Number of rows of the smallest protected group, out of --n."),
+    given: float = typer.Option(None, "--epsilon", help="The inverse: show which groups this epsilon protects."),
+    group: list[str] = typer.Option(  # noqa: B008
+        [],
+        "--group",
+        metavar="NAME=ROWS",
+        help="A group and its number of rows, for --epsilon or --ledger; may be repeated.",
+    ),
     ledger: str = typer.Option(
-        None, "--ledger", help="Which groups does this ledger protect, by its cap and by what is spent?"
+        None,
+        "--ledger",
+        help="Show which groups the guard of this ledger protects, by its privacy limit and by what it has spent.",
     ),
     dataset: str = typer.Option(
-        None, "--dataset", help="With --ledger: the beginning of a fingerprint, among several."
+        None,
+        "--dataset",
+        help="With --ledger: which data set, if there are several (the beginning of its fingerprint).",
     ),
     mode: str = typer.Option(
-        "sharp", "--mode", help="sharp: without rounded constants, the tightest; paper: as printed; or corrected."
+        "sharp",
+        "--mode",
+        help="The form of the theorem: sharp (without rounded constants, the tightest), paper (as "
+        "published) or corrected.",
     ),
     finite: bool = typer.Option(
         None,
         "--finite/--large",
-        help="Use that the release saw half of a finite population, or not.  [default: finite in mode sharp]",
+        help="Whether the audited rows are the whole, finite population, of which the release saw half. [default: "
+        "finite in mode sharp]",
         show_default=False,
     ),
-    lenses: int = typer.Option(1, "--lenses", help="Lenses covered at once."),
+    lenses: int = typer.Option(
+        1, "--lenses", help="Number of lenses (feature views) that the guarantee covers together."
+    ),
     plot: Path = typer.Option(None, "--plot", help="Draw epsilon against alpha: .svg, .png, .html or .json."),  # noqa: B008
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Turn a coherence tolerance into the largest epsilon; exit status 3 when none is allowed."""
+    """Find the largest epsilon that keeps predictions coherent within a tolerance. The exit status is 3 if no epsilon
+    does.
+    """
     from holdfast.bounds.coherence import MODES
     from holdfast.bounds.coherence.group_size import tightest_population
     from holdfast.core.arguments import choice, whole

@@ -30,20 +30,21 @@ if TYPE_CHECKING:
     from holdfast.guard.policy import Policy
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The rows: a file, a folder, or an address; a table with --table.")
+_SAMPLE = typer.Argument(..., help="The data: a file, a folder or an address; --table names a table of a database.")
 _DATASET = typer.Option(
     None,
     "--dataset",
-    help="Which one, among several: the beginning of its fingerprint; with a server, the guard's name or id.",
+    help="Which data set, if there are several: the beginning of its fingerprint; with a server, the guard's name or "
+    "id.",
 )
-_POLICY = typer.Option(None, "--policy", help="A JSON file with the policy; the options below go on top.")
-_NEW_POLICY = typer.Option(..., "--policy", help="A JSON file with the policy that takes over.")
+_POLICY = typer.Option(None, "--policy", help="A JSON file with the policy; the options below override its fields.")
+_NEW_POLICY = typer.Option(..., "--policy", help="A JSON file with the new policy.")
 _SHARES = "with {} other guarded data sets: answers since then are not certified"
 _NOT_COMPARED = (
     "with {} guarded data set{}, opened by an earlier version or damaged: open each once with its rows, then it is "
     "compared"
 )
-_REASON = typer.Option("", "--reason", help="Why; recorded.")
+_REASON = typer.Option("", "--reason", help="The reason; it is recorded in the ledger.")
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 _HELP = """Create and manage guarded data sets, each with a ledger of what was asked (for data owners).
 
@@ -66,8 +67,8 @@ def register(app: typer.Typer) -> None:
         guard.command(name)(command)
     guard.command("create", hidden=True)(open_)
     guard.command("status", hidden=True)(show)
-    guard.command("pause")(_status("paused", "Answer nothing until `resume`."))
-    guard.command("resume")(_status("open", "Answer again."))
+    guard.command("pause")(_status("paused", "Pause a guard: it answers nothing until `resume`."))
+    guard.command("resume")(_status("open", "Let a paused guard answer again."))
     app.add_typer(guard, name="guard", no_args_is_help=True)
 
 
@@ -76,75 +77,88 @@ def open_(
     sample: str = _SAMPLE,
     policy: Path = _POLICY,
     confidence: float = typer.Option(
-        None, "--confidence", help="Probability that every answer holds; 0.95 if not given."
+        None, "--confidence", help="Probability that all intervals hold together (default: 0.95)."
     ),
     privacy: str = typer.Option(
         None,
         "--privacy",
-        help="Cap on private questions, which are answered with noise: pure-dp:EPSILON or zcdp:RHO. Without it they "
-        "are refused. With --answers means: gdp:MU, a ceiling on what the planned noise costs.",
+        help="Privacy budget of all questions that are answered with noise: pure-dp:EPSILON or zcdp:RHO. Without a "
+        "budget such questions are refused. With --answers means: gdp:MU, an upper limit on the cost of the "
+        "planned noise.",
     ),
-    spend: str = typer.Option(
-        None, "--spend", help="What a private question costs that names no cost, like --privacy."
+    spend: str = typer.Option(None, "--spend", help="Default privacy cost per noisy question, e.g. pure-dp:0.01."),
+    accounting: str = typer.Option(
+        None,
+        "--accounting",
+        help="How privacy is counted: filter (a hard limit; the "
+        "default) or odometer (a running total without a "
+        "limit).",
     ),
-    accounting: str = typer.Option(None, "--accounting", help="filter (a cap; the default) or odometer (a count)."),
     answers: str = typer.Option(
-        None, "--answers", help="mixed (the default), or means: the narrowest intervals for means alone."
+        None,
+        "--answers",
+        help="What the guard answers: mixed (all kinds of questions; the default) or means (only "
+        "noisy means, with the narrowest intervals).",
     ),
     questions: int = typer.Option(
-        None, "--questions", help="Cap on the number of questions; with one, intervals are narrower."
+        None, "--questions", help="Limit on the number of questions. With a limit, intervals are narrower."
     ),
     failures: int = typer.Option(
         None,
         "--failures",
-        help="Cap on failed checks that show a value. Without one every failure is priced as it comes.",
+        help="Limit on failed checks that show a value. Without a limit, the price of each failure is computed when "
+        "it happens.",
     ),
     final: float = typer.Option(
-        None, "--final", help="Part of the failure probability that is kept for the final; one half if not given."
+        None, "--final", help="The part of the failure probability that is kept for the final (default: one half)."
     ),
     reserve: list[float] = typer.Option(  # noqa: B008
         [],
         "--reserve",
         metavar="PART",
-        help="Part of the rows that nothing before the final reads, such as 0.5; repeat for several phases. It needs "
-        "--row-key or --reserve-by.",
+        help="The part of the rows that is reserved for the final, such as 0.5: no earlier question reads them. "
+        "Repeat for several phases. Needs --row-key or --reserve-by.",
     ),
     reserve_by: str = typer.Option(
-        None, "--reserve-by", help="The column whose values belong together: rows of one value are reserved as a whole."
+        None,
+        "--reserve-by",
+        help="The column that says which rows belong together: rows with the same value are "
+        "reserved together or not at all.",
     ),
     histories: str = typer.Option(
         None,
         "--histories",
-        help="together (the default), or separate: the analysts do not share answers, so that nobody's failed checks "
-        "widen another's intervals. It needs --analyst.",
+        help="Whether analysts share one history: together (the default), or separate, which assumes that they do not "
+        "share answers, so that nobody's failed checks widen another's intervals. Separate needs --analyst.",
     ),
     analyst: list[str] = typer.Option(  # noqa: B008
         [],
         "--analyst",
         metavar="NAME=SHARE",
-        help="Who may ask, and their share of the budget; repeat. Anybody if not given.",
+        help="An analyst who may ask, with their quota of the budget; may be repeated (default: anybody may ask).",
     ),
     expires: str = typer.Option(
-        None, "--expires", help="When it stops answering, e.g. 2030-01-31T12:00 (UTC); never by default."
+        None, "--expires", help="When the guard stops answering, e.g. 2030-01-31T12:00 in UTC (default: never)."
     ),
     repeats: str = typer.Option(
         None,
         "--repeats",
-        help="For whom a question that was answered before is free: asker (the default; others pay, and do not learn "
-        "of it) or everyone.",
+        help="Who gets a stored answer for free: asker (the default: only the analyst who paid for it; others pay and "
+        "do not learn that it was asked) or everyone.",
     ),
     row_key: str = typer.Option(
         None,
         "--row-key",
-        help="The column that names the person behind each row: it finds data sets that share some of their rows.",
+        help="The column that identifies the person behind each row. It lets the guard recognise data sets that share "
+        "rows with this one.",
     ),
     engine: str = typer.Option(
         None,
         "--engine",
-        help="What reads the rows: polars, duckdb, postgres, spark or ibis; by default what fits them.",
+        help="The engine that reads the rows: polars, duckdb, postgres, spark or ibis (default: chosen by the source).",
     ),
     table: str = typer.Option(
-        None, "--table", help="The table of a database; later commands take it behind the address: ADDRESS#TABLE."
+        None, "--table", help="The table of a database. Later commands take it as part of the address: ADDRESS#TABLE."
     ),
     schema: str = typer.Option(
         None,
@@ -155,13 +169,14 @@ def open_(
     allow_overlap: str = typer.Option(
         None,
         "--allow-overlap",
-        help="Why a data set that shares rows with another may be opened; then no later answer of either is certified.",
+        help="The reason for opening a data set that shares rows with another one. No later answer of either is then "
+        "certified.",
     ),
-    name: str = typer.Option(None, "--name", help="With a server: what to call the guard; the file's name by default."),
+    name: str = typer.Option(None, "--name", help="With a server: the name of the guard (default: the file's name)."),
     yes: bool = typer.Option(False, "--yes", help="Open with the proposed policy where no policy is given."),
     as_json: bool = _JSON,
 ) -> None:
-    """Put a data set behind a guard. One that was opened before keeps its policy and what it has left.
+    """Put a data set behind a guard. A data set that has a guard already keeps its policy and its remaining budget.
 
     LEDGER may be left out: it is then what HOLDFAST_LEDGER names, or a file named after the data that ends in .db.
     Without a policy, one is proposed.
@@ -244,12 +259,12 @@ def extend(
         [],
         "--rows",
         metavar="FILE",
-        help="The file with the rows of an earlier epoch; repeat. Its row keys are then compared one by one; of other "
-        "epochs the ledger keeps up to 4,096.",
+        help="The file with the rows of an earlier epoch, so that all its row keys can be compared; may be repeated. "
+        "For epochs that are not given, the ledger can compare up to 4,096 keys.",
     ),
-    row_key: str = typer.Option(None, "--row-key", help="The column that names the person behind each row."),
+    row_key: str = typer.Option(None, "--row-key", help="The column that identifies the person behind each row."),
     name: str = typer.Option(
-        None, "--name", help="With a server: what to call the new rows; the file's name by default."
+        None, "--name", help="With a server: the name of the new data set (default: the file's name)."
     ),
     as_json: bool = _JSON,
 ) -> None:
@@ -298,12 +313,12 @@ def _notes(row_key: str | None, numbered: bool, found: dict[str, Any]) -> list[s
 
 
 def list_(ledger: str = _LEDGER, as_json: bool = _JSON) -> None:
-    """List the guards that are there; with a server, those that the token reaches."""
+    """List the guards of a ledger; with a server, the guards that the token may use."""
     _list(described(ledger), as_json)
 
 
 def show(ledger: str = _LEDGER, dataset: str = _DATASET, as_json: bool = _JSON) -> None:
-    """Show what is guarded: policy, status, progress and what is left."""
+    """Show a guard: its policy, status, progress and remaining budget."""
     if dataset is None:
         found = described(ledger)
         if len(found) != 1:
@@ -318,11 +333,13 @@ def show(ledger: str = _LEDGER, dataset: str = _DATASET, as_json: bool = _JSON) 
 def log(
     ledger: str = _LEDGER,
     dataset: str = _DATASET,
-    last: int = typer.Option(20, "--last", help="How many entries, counted from the end."),
-    analyst: str = typer.Option(None, "--analyst", help="Whose; everybody's that you may see if not given."),
+    last: int = typer.Option(20, "--last", help="How many entries to show, counted from the end."),
+    analyst: str = typer.Option(
+        None, "--analyst", help="Show only this analyst's entries (default: all entries that you may see)."
+    ),
     as_json: bool = _JSON,
 ) -> None:
-    """Show the last entries of the ledger; with a server, an analyst sees the own ones alone."""
+    """Show the last entries of the ledger. On a server, an analyst sees only their own entries."""
     last = arguments.whole("--last", last, at_least=1)
     with stewarded(ledger, dataset) as guard:
         entries = guard.latest(last, analyst)
@@ -336,11 +353,11 @@ def log(
 def override(
     ledger: str = _LEDGER,
     policy: Path = _NEW_POLICY,
-    reason: str = typer.Option(..., "--reason", help="Why; recorded."),
+    reason: str = typer.Option(..., "--reason", help="The reason; it is recorded in the ledger."),
     dataset: str = _DATASET,
     as_json: bool = _JSON,
 ) -> None:
-    """Put another policy in place. What was spent stays spent; answers after it say that they are not certified."""
+    """Replace the policy of a guard. What was spent stays spent, and later answers are marked as not certified."""
     from holdfast.guard.policy import Policy
 
     made = Policy.from_dict(read_policy(policy))
@@ -353,10 +370,10 @@ def close(
     ledger: str = _LEDGER,
     dataset: str = _DATASET,
     reason: str = _REASON,
-    yes: bool = typer.Option(False, "--yes", help="Do not ask; needed where there is no terminal to ask at."),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask for confirmation. Needed where there is no terminal."),
     as_json: bool = _JSON,
 ) -> None:
-    """Answer nothing any more, for good; asks before it does. Recorded with its reason."""
+    """Close a guard forever: it never answers again. Asks for confirmation. The ledger records this with its reason."""
     with stewarded(ledger, dataset) as guard:
         if not yes:
             _confirm_closing(_name(guard.describe()))
@@ -381,7 +398,7 @@ def _status(status: Any, words: str) -> Any:
             guard.set_status(status, reason)
             _print(guard.describe(), as_json)
 
-    change.__doc__ = f"{words} Recorded with its reason."
+    change.__doc__ = f"{words} The ledger records this with its reason."
     return change
 
 

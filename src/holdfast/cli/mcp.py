@@ -9,7 +9,7 @@ import typer
 from holdfast.cli import ledgers
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(None, help="The rows: a file, or ADDRESS#TABLE; with a server, the guard's name.")
+_SAMPLE = typer.Argument(None, help="The data: a file, or ADDRESS#TABLE; with a server, the guard's name.")
 
 
 def register(app: typer.Typer) -> None:
@@ -20,13 +20,17 @@ def register(app: typer.Typer) -> None:
 def mcp(
     ledger: str = _LEDGER,
     sample: str = _SAMPLE,
-    analyst: str = typer.Option(None, "--analyst", help="With a ledger: who the agent asks as; analyst by default."),
+    analyst: str = typer.Option(
+        None, "--analyst", help="With a ledger: the analyst's name under which the agent asks (default: analyst)."
+    ),
     label: str = typer.Option(None, "--label", help="The column that submitted rules predict."),
     files: Path = typer.Option(  # noqa: B008
-        None, "--files", help="A folder whose files the agent may submit by their names, where there are boards."
+        None, "--files", help="A folder whose files the agent may submit to a leaderboard, by file name."
     ),
     practice: bool = typer.Option(
-        False, "--practice", help="Offer made-up rows of the declared schema instead, at no cost; answers are marked."
+        False,
+        "--practice",
+        help="Practice: answer from made-up rows of the declared schema, at no cost. Answers are marked as practice.",
     ),
     public_key: str = typer.Option(None, "--public-key", help="With a server: the key that must sign its receipts."),
 ) -> None:

@@ -26,24 +26,34 @@ def plan(
     number: str = typer.Argument(None, metavar="QUESTIONS", help="The same as --questions.", show_default=False),
     n: int | None = typer.Option(None, "--n", help="Rows in the holdout; leave out to see how many are needed."),
     questions: int | None = typer.Option(
-        None, "--questions", help="Questions in all, fixed in advance.  [default: 1000]", show_default=False
+        None, "--questions", help="Total number of questions, fixed in advance. [default: 1000]", show_default=False
     ),
     failures: int = typer.Option(
         None, "--failures", help="Failed checks to plan for; later answers stay valid.  [default: 10]"
     ),
-    confidence: float = typer.Option(0.95, "--confidence", help="Probability that every certified answer is right."),
-    half_width: float = typer.Option(None, "--half-width", help="Wanted half-width: shows what would reach it."),
+    confidence: float = typer.Option(
+        0.95, "--confidence", help="Probability that all certified answers are right together."
+    ),
+    half_width: float = typer.Option(
+        None, "--half-width", help="The half-width to reach; shows which methods and how many rows reach it."
+    ),
     span: tuple[float, float] = typer.Option((0.0, 1.0), "--range", metavar="LOW HIGH", help="Range of a row's value."),
     guess: float = typer.Option(
-        None, "--guess", help="Where the means are expected, e.g. 0.95: narrower near the ends."
+        None,
+        "--guess",
+        help="The value that the means are expected to have, e.g. 0.95. Intervals are narrower near 0 and 1.",
     ),
     no_guess: bool = typer.Option(False, "--no-guess", help="No guesses will be available: recommend without them."),
-    binary: bool = typer.Option(False, "--binary", help="Every value is one of the two ends of the range."),
+    binary: bool = typer.Option(
+        False, "--binary", help="Declare that every value is one of the two ends of the range."
+    ),
     workflow: str = typer.Option(
         None, "--workflow", help="Plan a way of working: fixed, rounds, checks, contest or pairs; needs --n."
     ),
     candidates: int = typer.Option(
-        None, "--candidates", help="With --workflow: candidates of a list, a round or the final; models for pairs."
+        None,
+        "--candidates",
+        help="With --workflow: number of candidates in a list, a round or the final; for pairs, number of models.",
     ),
     rounds: int = typer.Option(None, "--rounds", help="With --workflow rounds: rounds of search.  [default: 5]"),
     teams: int = typer.Option(None, "--teams", help="With --workflow contest: teams in the final.  [default: 40]"),
@@ -54,7 +64,9 @@ def plan(
         None, "--reserve", help="With --workflow rounds, checks or contest: part of the rows kept for the final."
     ),
     rule: str = typer.Option(
-        None, "--rule", help="With --workflow contest: what its board shows, open, ladder or checked.  [default: open]"
+        None,
+        "--rule",
+        help="With --workflow contest: the rule of its leaderboard: open, ladder or checked. [default: open]",
     ),
     study: Path = typer.Option(  # noqa: B008
         None, "--study", help="Plan the guard of a study: a TOML file that lists the intended questions."
@@ -65,10 +77,10 @@ def plan(
     plot: Path = typer.Option(None, "--plot", help="Draw half-widths against questions: .svg, .png, .html or .json."),  # noqa: B008
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Compare what every kind of holdout certifies, best first; exit status 3 when none does what was asked.
-
-    With --workflow, plan a whole way of working and compare it with the best valid alternative on the same rows. With
-    --study, find the policy that answers a list of intended questions with the narrowest intervals.
+    """Compare what every kind of holdout guarantees, best first. With --workflow, plan a whole way of working and
+    compare it with the best valid alternative on the same rows. With --study, find the policy that answers a list of
+    intended questions with the narrowest intervals. The exit status is 3 if no method reaches the half-width that was
+    asked for.
     """
     if n is not None and number is None:  # the rows have their option, so the one number counts questions
         rows, number = None, rows

@@ -15,7 +15,7 @@ _SERVER = typer.Argument(..., help="The server's http(s):// address; the token c
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Audit reports on a server: upload, list.", no_args_is_help=True)
+    group = typer.Typer(help="Upload and list audit reports on a server.", no_args_is_help=True)
     group.command("upload")(upload)
     group.command("list")(list_)
     app.add_typer(group, name="report")
@@ -23,12 +23,12 @@ def register(app: typer.Typer) -> None:
 
 def upload(
     server: str = _SERVER,
-    file: Path = typer.Argument(..., help="The .json that `holdfast audit` wrote next to its page."),  # noqa: B008
-    name: str = typer.Option(None, "--name", help="What it is called there; by default the file's name."),
-    publish: bool = typer.Option(False, "--publish", help="Show it to every analyst at once."),
+    file: Path = typer.Argument(..., help="The .json file that `holdfast audit` wrote next to its HTML report."),  # noqa: B008
+    name: str = typer.Option(None, "--name", help="The report's name on the server (default: the file's name)."),
+    publish: bool = typer.Option(False, "--publish", help="Publish the report to all analysts immediately."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Send an audit's report to a server; the same one again changes nothing. For stewards."""
+    """Upload an audit's report to a server (for stewards). Uploading the same report again changes nothing."""
     with ledgers.at_server(server) as connection:
         made = connection.upload_report(name or named(file), file, publish=publish)
         where = f"{connection.url}/reports/{made['id']}"
@@ -43,7 +43,7 @@ def list_(
     server: str = _SERVER,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """List the reports that the token may see."""
+    """List the audit reports that this token may read."""
     with ledgers.at_server(server) as connection:
         found = connection.reports()
     if as_json:

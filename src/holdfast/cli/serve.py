@@ -24,34 +24,41 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     folder: Path = typer.Option(  # noqa: B008
-        None, "--folder", help="Where uploads and the ledger are kept; holdfast-server if not given."
+        None, "--folder", help="The folder for uploads and the ledger (default: holdfast-server)."
     ),
     ledger: str = typer.Option(
-        None, "--ledger", help="A SQLite file or a postgresql:// address; in the folder if not given."
+        None, "--ledger", help="A SQLite file or a postgresql:// address; by default a file in --folder."
     ),
     signing_key: Path = typer.Option(  # noqa: B008
         None, "--signing-key", help="The file of the signing key; made if it is not there."
     ),
-    host: str = typer.Option(None, "--host", help="Address to listen on; loopback if not given."),
-    port: int = typer.Option(None, "--port", help="Port to listen on; 8321 if not given."),
-    workers: int = typer.Option(None, "--workers", help="Processes that share the ledger; 1 if not given."),
+    host: str = typer.Option(None, "--host", help="Address to listen on (default: loopback, this machine only)."),
+    port: int = typer.Option(None, "--port", help="Port to listen on (default: 8321)."),
+    workers: int = typer.Option(
+        None, "--workers", help="Number of server processes that share the ledger (default: 1)."
+    ),
     allow_folder: list[Path] = typer.Option(  # noqa: B008
-        [], "--allow-folder", metavar="FOLDER", help="Its .csv and .parquet files may be registered; repeat."
+        [],
+        "--allow-folder",
+        metavar="FOLDER",
+        help="A folder whose .csv and .parquet files stewards may register as data sets; may be repeated.",
     ),
     allow_source: list[str] = typer.Option(  # noqa: B008
         [],
         "--allow-source",
         metavar="NAME=PLACE",
-        help="PLACE: FILE, FILE.duckdb#TABLE or postgresql://...#TABLE; repeat.",
+        help="A data source that stewards may register: FILE, FILE.duckdb#TABLE or postgresql://...#TABLE; may be "
+        "repeated.",
     ),
     open_metrics: bool = typer.Option(None, "--open-metrics/--closed-metrics", help="Show /metrics without a token."),
-    new_steward: bool = typer.Option(False, "--new-steward", help="Make one more steward's token."),
-    token_file: Path = typer.Option(None, "--token-file", help="Write a new token there, not here."),  # noqa: B008
+    new_steward: bool = typer.Option(False, "--new-steward", help="Also create a new token for a steward."),
+    token_file: Path = typer.Option(  # noqa: B008
+        None, "--token-file", help="Write the new token to this file instead of printing it."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Serve guards over HTTP. Every setting can be a variable instead: HOLDFAST_SERVER_PORT and so on.
-
-    The first start makes a steward's token and shows it once. TLS is a reverse proxy's work; see the documentation.
+    """Serve guards over HTTP. Every option can also be set by an environment variable, such as HOLDFAST_SERVER_PORT.
+    The first start creates a steward's token and shows it once. Use a reverse proxy for TLS; see the documentation.
     """
     given: dict[str, Any] = {
         "folder": folder,

@@ -41,20 +41,36 @@ def register(app: typer.Typer) -> None:
 
 
 def simulate(
-    analyst: str = typer.Option("greedy", "--analyst", help="Who asks; `--list` names them."),
-    against: str = typer.Option("reusable-holdout", "--against", help="Who answers, or `all`; `--list` names them."),
-    n: int = typer.Option(1000, "--n", help="Guarded rows; the analyst owns as many training rows besides."),
-    questions: int = typer.Option(300, "--questions", help="Questions planned, and asked unless refused."),
-    failures: int = typer.Option(None, "--failures", help="Guesses that may fail; 10, or all of fewer questions."),
-    confidence: float = typer.Option(0.95, "--confidence", help="Confidence of all answers of a run at once."),
-    runs: int = typer.Option(200, "--runs", help="Analyses, each of a fresh sample."),
-    seed: int = typer.Option(1, "--seed", help="Where the simulation starts."),
-    workers: int = typer.Option(0, "--workers", help="Processes; 0 takes one a core for long simulations."),
-    plot: Path = typer.Option(None, "--plot", help="Draw the shares of intervals used: .svg, .png, .html or .json."),  # noqa: B008
-    listing: bool = typer.Option(False, "--list", help="Name the analysts and the methods."),
+    analyst: str = typer.Option("greedy", "--analyst", help="The analyst to simulate; `--list` shows their names."),
+    against: str = typer.Option(
+        "reusable-holdout", "--against", help="The method to simulate, or `all`; `--list` shows their names."
+    ),
+    n: int = typer.Option(
+        1000, "--n", help="Number of guarded rows. The simulated analyst also has as many training rows."
+    ),
+    questions: int = typer.Option(
+        300, "--questions", help="Number of planned questions; the analyst asks all of them unless refused."
+    ),
+    failures: int = typer.Option(
+        None,
+        "--failures",
+        help="Number of checks that may fail (default: 10, or the number of questions if that is smaller).",
+    ),
+    confidence: float = typer.Option(
+        0.95, "--confidence", help="Probability that all intervals of a run hold together."
+    ),
+    runs: int = typer.Option(200, "--runs", help="Number of simulated analyses, each on a fresh sample."),
+    seed: int = typer.Option(1, "--seed", help="Seed of the simulation."),
+    workers: int = typer.Option(0, "--workers", help="Number of processes; 0 means one per core for long simulations."),
+    plot: Path = typer.Option(  # noqa: B008
+        None, "--plot", help="Draw the proportion of each interval that was used: .svg, .png, .html or .json."
+    ),
+    listing: bool = typer.Option(False, "--list", help="List the names of the analysts and the methods."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Set an analyst on a holdout: how often every interval of a run held its truth, and how far off answers were."""
+    """Simulate an analyst who uses a holdout, and report how often all intervals of a run contain the population values
+    and how far off the answers are.
+    """
     from holdfast.core.processes import cores
     from holdfast.simulation.analysts import analyst as find_analyst
     from holdfast.simulation.answerers import Design, answerer, answerers

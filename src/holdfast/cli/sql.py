@@ -11,7 +11,7 @@ from holdfast.cli.ask import guarantee_words
 from holdfast.errors import BudgetExhausted
 
 _LEDGER = typer.Argument(..., help="The ledger: a file or a postgresql:// address; or a server's http(s):// address.")
-_SAMPLE = typer.Argument(..., help="The rows: a file, or ADDRESS#TABLE; with a server, the guard's name.")
+_SAMPLE = typer.Argument(..., help="The data: a file, or ADDRESS#TABLE; with a server, the guard's name.")
 _STATEMENT = typer.Argument(
     ..., help="One select with avg, count, median, quantile or corr; the table may have any name."
 )
@@ -26,15 +26,23 @@ def sql(
     ledger: str = _LEDGER,
     sample: str = _SAMPLE,
     statement: str = _STATEMENT,
-    analyst: str = typer.Option(None, "--analyst", help="With a ledger: who asks; analyst by default."),
-    key: str = typer.Option(None, "--key", help="Makes a retry the same question: answered and paid once."),
+    analyst: str = typer.Option(
+        None, "--analyst", help="With a ledger: the name of the analyst who asks (default: analyst)."
+    ),
+    key: str = typer.Option(
+        None,
+        "--key",
+        help="Idempotency key: a retry with the same key counts as the same question, answered and paid once.",
+    ),
     spend: str = typer.Option(
-        None, "--spend", metavar="COST", help="What each of its questions may cost, pure-dp:EPSILON or zcdp:RHO."
+        None, "--spend", metavar="COST", help="The privacy cost of each of its questions, pure-dp:EPSILON or zcdp:RHO."
     ),
     practice: bool = typer.Option(
-        False, "--practice", help="Answer at no cost on made-up rows of the declared schema; marked, for trying things."
+        False,
+        "--practice",
+        help="Practice: answer at no cost from made-up rows of the declared schema. The answer is marked as practice.",
     ),
-    explain: bool = typer.Option(False, "--explain", help="Only say what the statement would cost; nothing is asked."),
+    explain: bool = typer.Option(False, "--explain", help="Only show what the statement would cost. Nothing is asked."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Ask in SQL: averages, counts, medians, quantiles and correlations, with where and group by.

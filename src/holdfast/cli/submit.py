@@ -47,20 +47,36 @@ def submit(
     sample: str = _SAMPLE,
     file: Path = _FILE,
     board: str = _BOARD,
-    guess: float = typer.Option(None, "--guess", help="On a board of intervals: the score on rows of your own."),
-    tolerance: float = typer.Option(
-        None, "--tolerance", help="How near the truth a guess that passes is; twice the half-width if not given."
+    guess: float = typer.Option(
+        None,
+        "--guess",
+        help="On a leaderboard with the rule 'intervals': the score that you expect, from rows of your own.",
     ),
-    name: str = typer.Option("", "--name", help="What the leaderboard calls it."),
-    output_name: str = typer.Option(None, "--output", help="Of a model: the output that is the prediction."),
-    entry: int = typer.Option(None, "--entry", help="Of a model: which entry of it, where it has several a row."),
-    analyst: str = typer.Option(None, "--analyst", help="With a ledger: who submits; analyst by default."),
-    key: str = typer.Option(None, "--key", help="Makes a retry the same submission: scored and paid once."),
+    tolerance: float = typer.Option(
+        None,
+        "--tolerance",
+        help="Tolerance: how near the population value a passed guess is (default: 2.5 times the half-width).",
+    ),
+    name: str = typer.Option("", "--name", help="The submission's name on the leaderboard."),
+    output_name: str = typer.Option(
+        None, "--output", help="For an ONNX model: the name of the output that holds the prediction."
+    ),
+    entry: int = typer.Option(
+        None, "--entry", help="For an ONNX model: which entry of that output to use, where each row has several."
+    ),
+    analyst: str = typer.Option(
+        None, "--analyst", help="With a ledger: the name of the analyst who submits (default: analyst)."
+    ),
+    key: str = typer.Option(
+        None,
+        "--key",
+        help="Idempotency key: a retry with the same key counts as the same submission, scored and paid once.",
+    ),
     wait: float = typer.Option(
         None, "--wait", metavar="SECONDS", help="With a server: how long to try again while it is busy or restarting."
     ),
     comment_file: Path = typer.Option(  # noqa: B008
-        None, "--comment-file", metavar="FILE", help="Write the score and the leaderboard here as Markdown."
+        None, "--comment-file", metavar="FILE", help="Write the score and the leaderboard to this file, as Markdown."
     ),
     as_json: bool = _JSON,
 ) -> None:

@@ -32,17 +32,23 @@ def all_pairs(
     other: str = typer.Option(
         None,
         "--other",
-        help="The category that missing and undeclared values count in, in each column that declares it; a column "
-        "that does not refuses them.",
+        help="The category in which missing and undeclared values count, in each column that declares it. Other "
+        "columns refuse such values.",
     ),
     rho: float = typer.Option(..., "--rho", help="The zCDP that all pairs together may spend."),
-    method: str = typer.Option("projected", "--method", help="As in `independence`, for Gaussian noise."),
-    alpha: float = typer.Option(0.05, "--alpha", help="The level of all pairs together, by Holm's method."),
-    merge: float = typer.Option(0.1, "--merge", help="The part of rho that finds rare categories to merge; 0: none."),
+    method: str = typer.Option("projected", "--method", help="A method of `independence` that takes Gaussian noise."),
+    alpha: float = typer.Option(
+        0.05, "--alpha", help="The level for all pairs together (familywise), by Holm's method."
+    ),
+    merge: float = typer.Option(
+        0.1, "--merge", help="The part of rho that is spent on finding rare categories to merge; 0 merges none."
+    ),
     top: int = typer.Option(20, "--top", help="How many pairs to print; --json prints all."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Test the independence of every pair of columns, the whole run at one rho, p-values corrected by Holm's method."""
+    """Test the independence of every pair of columns under one privacy budget rho; p-values are corrected by Holm's
+    method.
+    """
     from holdfast.inference.private_tests import all_pairs as run
 
     arguments.whole("top", top, at_least=1)
@@ -91,20 +97,32 @@ def _show_pairs(found: AllPairs, top: int, rho: float) -> None:
 
 def which(
     n: int = typer.Option(..., "--n", help="Number of records."),
-    d: int = typer.Option(None, "--d", help="Goodness of fit with this many cells, uniform null."),
-    p0: str = typer.Option(None, "--p0", help="Goodness of fit with this null: 1/2,1/6,1/6,1/6."),
-    p1: str = typer.Option(None, "--p1", help="The alternative; the one that is hardest to see if not given."),
-    shape: str = typer.Option(None, "--shape", help="Independence in a table of this many rows and columns: 3,4."),
-    table: str = typer.Option(None, "--table", help="Independence with these probabilities: '0.26,0.24;0.24,0.26'."),
+    d: int = typer.Option(
+        None, "--d", help="Plan a goodness-of-fit test with this many cells and a uniform null hypothesis."
+    ),
+    p0: str = typer.Option(
+        None, "--p0", help="Plan a goodness-of-fit test with these null probabilities: 1/2,1/6,1/6,1/6."
+    ),
+    p1: str = typer.Option(
+        None, "--p1", help="Probabilities of the alternative (default: the alternative that is hardest to detect)."
+    ),
+    shape: str = typer.Option(
+        None, "--shape", help="Plan a test of independence in a table of this many rows and columns: 3,4."
+    ),
+    table: str = typer.Option(
+        None, "--table", help="Plan a test of independence under these cell probabilities: '0.26,0.24;0.24,0.26'."
+    ),
     effect: float = typer.Option(0.1, "--effect", help="Cohen's w of the alternative: .1 small, .3 medium, .5 large."),
     rho: float = typer.Option(None, "--rho", help="The zCDP to spend."),
     epsilon: float = typer.Option(None, "--epsilon", help="The pure differential privacy to spend."),
-    alpha: float = typer.Option(0.05, "--alpha", help="The level."),
-    target: float = typer.Option(None, "--target", help="Also the records and the budget that this power needs."),
+    alpha: float = typer.Option(0.05, "--alpha", help="The significance level."),
+    target: float = typer.Option(
+        None, "--target", help="Also show how many records, and which budget, this power needs."
+    ),
     plot: Path = typer.Option(None, "--plot", help="Draw power against records: .svg, .png, .html or .json."),  # noqa: B008
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
-    """Which test for me: every applicable test with its power, before a record is touched and anything is spent."""
+    """Compare every applicable test by its power. No record is read and nothing is spent."""
     from holdfast.inference.private_tests import which_gof, which_independence
 
     if plot is not None:
@@ -180,39 +198,54 @@ def _show_which(found: WhichTest, plot: Path | None) -> None:
 # --- Test -------------------------------------------------------------------------------------------------------------
 
 _FILE = typer.Argument(None, help="A CSV or Parquet file; without it, --counts.")
-_RHO = typer.Option(None, "--rho", help="Spend this much zCDP: Gaussian noise.")
-_EPSILON = typer.Option(None, "--epsilon", help="Spend this much pure differential privacy: Laplace noise.")
-_ALPHA = typer.Option(0.05, "--alpha", help="The level.")
+_RHO = typer.Option(None, "--rho", help="The zCDP to spend (Gaussian noise).")
+_EPSILON = typer.Option(None, "--epsilon", help="The pure differential privacy to spend (Laplace noise).")
+_ALPHA = typer.Option(0.05, "--alpha", help="The significance level.")
 _REPLICATES = typer.Option(999, "--m", help="Replicates of a Monte Carlo method.")
 _PLOT = typer.Option(
     None, "--plot", help="Draw the null distribution and where the statistic fell: .svg, .png, .html or .json."
 )
 _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a table.")
 _COUNTS = typer.Option(None, "--counts", help="Counts of the cells: 10,20,30.")
-_TABLE = typer.Option(None, "--counts", help="Rows of a table: '255,193;301,251'.")
+_TABLE = typer.Option(None, "--counts", help="The counts of a table, row by row: '255,193;301,251'.")
 _COLUMN = typer.Option(None, "--column", help="The column of the file.")
-_COLUMNS = typer.Option(None, "--columns", help="The two columns of the file: rows,columns.")
+_COLUMNS = typer.Option(
+    None,
+    "--columns",
+    help="The two columns to test, separated by a comma: the first makes the "
+    "rows of the table, the second its columns.",
+)
 _CATEGORIES = typer.Option(
-    None, "--categories", help="Its categories, declared: a,b,c. They are never read from the records."
+    None, "--categories", help="The declared categories of the column: a,b,c. They are never read from the records."
 )
 _BOTH = typer.Option(
-    [], "--categories", metavar="A,B,C", help="The declared categories of each column, in order: once a column."
+    [],
+    "--categories",
+    metavar="A,B,C",
+    help="The declared categories of a column; give the option once for each column, in order.",
 )
 _OTHER = typer.Option(
-    None, "--other", help="The declared category that missing and undeclared values count in; else they are refused."
+    None,
+    "--other",
+    help="The declared category in which missing and undeclared values count. Without it such values are refused.",
 )
 _OTHERS = typer.Option(
-    None, "--other", help="The same for both columns, 'c;y'; ';y' for the second alone. Else they are refused."
+    None,
+    "--other",
+    help="The categories of both columns in which missing and undeclared values count, as 'c;y', or "
+    "';y' for the second column alone. Without it such values are refused.",
 )
 _P0 = typer.Option(None, "--p0", help="The null probabilities, 1/2,1/6,1/6,1/6; uniform if not given.")
 _RANDOMIZER = typer.Option(
-    None, "--randomizer", help="randomized-response, bit-flip, laplace or gaussian; the best for epsilon if not given."
+    None,
+    "--randomizer",
+    help="The randomizer: randomized-response, bit-flip, laplace or gaussian (default: the best one for epsilon).",
 )
 _ANSWERS = typer.Option(
-    None, "--answers", help="Summed randomized answers as they arrived, instead of counts that are randomized here."
+    None, "--answers", help="Sums of the randomized answers that people sent, instead of counts to be randomized here."
 )
 _LOCAL_METHOD = typer.Option(
-    None, "--method", help="asymptotic, or monte-carlo (the default with the laplace randomizer)."
+    None, "--method", help="The method: asymptotic, or monte-carlo (the default with the laplace randomizer)."
 )
 _PEOPLE = typer.Option(None, "--n", help="How many people answered; with --answers.")
 
@@ -223,7 +256,8 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
-        help="Private tests of counts: goodness of fit, independence, association, central and local.",
+        help="Run private tests of counts: goodness of fit, independence and association, in the central and the "
+        "local model.",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     tests.command("gof")(gof)
@@ -283,8 +317,12 @@ def independence(
     ),
     alpha: float = _ALPHA,
     m: int = _REPLICATES,
-    public_margins: str = typer.Option("none", "--public-margins", help="none, rows, columns or both, by design."),
-    unit: str = typer.Option("person", "--unit", help="What is protected; swap where both margins are public."),
+    public_margins: str = typer.Option(
+        "none", "--public-margins", help="Which margins of the table are public by design: none, rows, columns or both."
+    ),
+    unit: str = typer.Option(
+        "person", "--unit", help="The unit of privacy: a person, or a swap where both margins are public."
+    ),
     plot: Path = _PLOT,
     as_json: bool = _JSON,
 ) -> None:
@@ -301,7 +339,9 @@ def independence(
 
 def gwas(
     file: Path = _FILE,
-    counts: str = typer.Option(None, "--counts", help="Genotypes by cases and controls: '50,30;25,35;25,35'."),
+    counts: str = typer.Option(
+        None, "--counts", help="Counts of each genotype among cases and controls: '50,30;25,35;25,35'."
+    ),
     columns: str = _COLUMNS,
     categories: list[str] = _BOTH,
     other: str = _OTHERS,
@@ -309,7 +349,8 @@ def gwas(
     method: str = typer.Option(
         "projected",
         "--method",
-        help="projected: noise on the counts. output-perturbation: noise on the statistic, the weaker baseline.",
+        help="The method: projected (noise on the counts) or output-perturbation (noise on the statistic, a weaker "
+        "baseline).",
     ),
     alpha: float = _ALPHA,
     plot: Path = _PLOT,
@@ -349,7 +390,7 @@ def local_gof(
     plot: Path = _PLOT,
     as_json: bool = _JSON,
 ) -> None:
-    """Test given probabilities from answers that people randomized themselves."""
+    """Test whether a column follows given probabilities, from answers that people randomized themselves."""
     from holdfast.inference.private_tests import local
 
     _before(plot)
@@ -381,7 +422,9 @@ def local_independence(
     plot: Path = _PLOT,
     as_json: bool = _JSON,
 ) -> None:
-    """Test independence of a pair that people randomized themselves, as one of all pairs of categories."""
+    """Test whether two columns are independent, from answers that people randomized themselves (each answer is a pair
+    of categories).
+    """
     from holdfast.inference.private_tests import local
 
     _before(plot)

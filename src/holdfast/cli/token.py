@@ -20,7 +20,7 @@ _JSON = typer.Option(False, "--json", help="Print one JSON object instead of a t
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Tokens of a server, for its stewards: issue, list, revoke.", no_args_is_help=True)
+    group = typer.Typer(help="Issue, list and revoke the tokens of a server (for its stewards).", no_args_is_help=True)
     for name, command in (("issue", issue), ("list", list_), ("revoke", revoke)):
         group.command(name)(command)
     app.add_typer(group, name="token")
@@ -28,13 +28,18 @@ def register(app: typer.Typer) -> None:
 
 def issue(
     server: str = _SERVER,
-    name: str = typer.Argument(..., help="Whose it is: the analyst's name in policies and ledgers."),
-    role: str = typer.Option("analyst", "--role", help="analyst, or steward."),
+    name: str = typer.Argument(..., help="The name of the token's owner in policies and ledgers."),
+    role: str = typer.Option("analyst", "--role", help="The role of the token: analyst or steward."),
     guard: list[str] = typer.Option(  # noqa: B008
-        [], "--guard", metavar="GUARD", help="The only guards that it reaches, by name or id; repeat. All if not given."
+        [],
+        "--guard",
+        metavar="GUARD",
+        help="A guard that the token may use, by name or id; may be repeated (default: all guards).",
     ),
     expires: str = typer.Option(
-        None, "--expires", help="When it ends, e.g. 2030-01-31T12:00Z; if not given, after the server's token_days, 90."
+        None,
+        "--expires",
+        help="When the token expires, e.g. 2030-01-31T12:00Z (default: after the server's token_days, 90 days).",
     ),
     as_json: bool = _JSON,
 ) -> None:
@@ -52,7 +57,7 @@ def issue(
 
 
 def list_(server: str = _SERVER, as_json: bool = _JSON) -> None:
-    """List all tokens, without their texts."""
+    """List all tokens. Their secret texts are not shown."""
     with ledgers.at_server(server) as connection:
         found = connection.tokens()
         names = _names(connection)
@@ -68,7 +73,7 @@ def revoke(
     token: str = typer.Argument(..., help="The token's id, as `list` shows it; not its text."),
     as_json: bool = _JSON,
 ) -> None:
-    """End a token at once. What it asked stays on the ledger."""
+    """Revoke a token immediately. Its earlier questions stay in the ledger."""
     with ledgers.at_server(server) as connection:
         names = _names(connection)  # first: a token that ends itself is told nothing afterwards
         ended = connection.revoke_token(token)

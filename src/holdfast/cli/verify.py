@@ -29,16 +29,27 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     ledger: str = typer.Argument(
-        ..., help="A ledger file, a postgresql:// address, or an export in JSON; with --head a receipt."
+        ..., help="A ledger file, a postgresql:// address, or an export in JSON; with --head, a receipt."
     ),
-    receipt: list[Path] = typer.Option([], "--receipt", metavar="FILE", help="Receipts, or answers with them; repeat."),  # noqa: B008
-    head: Path = typer.Option(None, "--head", metavar="FILE", help="A published head, for a receipt."),  # noqa: B008
+    receipt: list[Path] = typer.Option(  # noqa: B008
+        [],
+        "--receipt",
+        metavar="FILE",
+        help="A file with a receipt, or with an answer that contains one; may be repeated.",
+    ),
+    head: Path = typer.Option(  # noqa: B008
+        None, "--head", metavar="FILE", help="The published head that the receipt is verified against."
+    ),
     proof: Path = typer.Option(None, "--proof", metavar="FILE", help="The proof for that receipt and head."),  # noqa: B008
-    public_key: str = typer.Option(None, "--public-key", help="The only key that may have signed, 64 hex digits."),
-    since: list[Path] = typer.Option([], "--since", metavar="FILE", help="Check what came after this checkpoint only."),  # noqa: B008
+    public_key: str = typer.Option(
+        None, "--public-key", help="The public key that must have signed the ledger, 64 hexadecimal digits."
+    ),
+    since: list[Path] = typer.Option(  # noqa: B008
+        [], "--since", metavar="FILE", help="Verify only the entries after this checkpoint."
+    ),
     checkpoint: Path = typer.Option(None, "--checkpoint", metavar="FILE", help="Write a signed checkpoint here."),  # noqa: B008
     signing_key: Path = typer.Option(None, "--signing-key", metavar="FILE", help="The key that signs the checkpoint."),  # noqa: B008
-    workers: int = typer.Option(None, "--workers", help="Processes to share the work on (default: one a processor)."),
+    workers: int = typer.Option(None, "--workers", help="Number of processes to use (default: one per processor)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Check a ledger's chain, its arithmetic and receipts; exit status 1 when something is wrong."""

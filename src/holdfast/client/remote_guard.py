@@ -350,7 +350,7 @@ class Asking(ABC):
         tolerance : float, optional
             A guess that passes is certified within this.
         name : str
-            What the leaderboard calls it.
+            The submission's name on the leaderboard.
         output, entry : optional
             Of a model: which output is the prediction, by default the first; which entry of it, where it has several.
         key : str, optional

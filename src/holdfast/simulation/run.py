@@ -138,7 +138,7 @@ def simulate(
     runs : int
         How many analyses.
     seed : int
-        Where the simulation starts. Run i sees the same rows whichever method is asked.
+        Seed of the simulation. Run i sees the same rows whichever method is asked.
     name, certified
         What the result is called, and whether a theorem backs the intervals.
     look : callable, optional

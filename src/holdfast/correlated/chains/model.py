@@ -167,7 +167,7 @@ class LevelAt:
     epsilon_dp: float
 
     def __call__(self, size: Array, surcharge: Array) -> Array:
-        """The level."""
+        """The significance level."""
         return size * self.epsilon_dp + surcharge
 
     def largest_size(self, price: float) -> float:

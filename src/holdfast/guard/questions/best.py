@@ -52,7 +52,7 @@ CandidateList = Annotated[
     Mapping[str, Any],
     CandidatesInput(
         label="Candidates, one a line",
-        help="One of those to choose from, as LABEL=EXPRESSION; repeat.",
+        help="A candidate, as LABEL=EXPRESSION; repeat the option for each candidate.",
         option="--candidate",
         metavar="LABEL=EXPRESSION",
         placeholder="first: age < 30",
@@ -60,13 +60,15 @@ CandidateList = Annotated[
 ]
 SmallerIsBetter = Annotated[
     bool,
-    FlagInput(label="Smaller is better", help="The best candidate has the smallest mean, as for an error rate."),
+    FlagInput(
+        label="Smaller is better", help="The best candidate is the one with the smallest mean, as for an error rate."
+    ),
 ]
 
 
 @dataclass(frozen=True)
 class Best(Question):
-    """Ask which of several candidates has the best mean on the rows: its name, and its value if asked for.
+    """Ask which of several candidates has the best mean on the rows. Returns its name and, on request, its value.
 
     For a round of a search. The name alone claims nothing, so it spends nothing and does not count among the questions.
     What it shows costs later intervals little where the winner was expected to win. Ask `final` for exact numbers.
@@ -110,7 +112,7 @@ class Best(Question):
         Mapping[str, float] | None,
         GuessesInput(
             label="Your guess for each, one a line",
-            help="What you expect of a candidate from other rows, as LABEL=NUMBER; repeat.",
+            help="Your guess of a candidate's mean, from other rows, as LABEL=NUMBER; may be repeated.",
             option="--guess",
             metavar="LABEL=NUMBER",
             placeholder="first: 0.3",
@@ -120,7 +122,8 @@ class Best(Question):
         Literal["name", "value"],
         ChoiceInput(
             label="Show",
-            help="The name of the best alone, or value: its guess is checked too, which counts as one question.",
+            help="What to show: name (the best candidate), or value (also check its guess, which counts as one more "
+            "question).",
             choices={"name": "its name alone", "value": "its name, and whether its guess passes"},
         ),
     ] = "name"

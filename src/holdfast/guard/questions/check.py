@@ -175,7 +175,8 @@ _WHERE_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Check(Question):
-    """Check a guess of a mean; a pass costs next to nothing, a failure shows a corrected value.
+    """Check a guess of a mean. A pass costs next to nothing; a failure shows a corrected value and widens later
+    intervals.
 
     Parameters
     ----------
@@ -233,7 +234,7 @@ class Check(Question):
         float | None,
         NumberInput(
             label="Part of the rows that meet it",
-            help="With a condition: about what part of the rows meet it; it sets the default tolerance only.",
+            help="With a condition: roughly which proportion of the rows meets it. It only sets the default tolerance.",
             placeholder="0.25",
             above=0,
         ),

@@ -25,7 +25,7 @@ MOST_CHOSEN = 10
 
 @dataclass(frozen=True)
 class Choose(Question):
-    """Choose which of your submissions take part in the final of a contest. The latest choice before it counts.
+    """Choose which of your submissions take part in the final of a contest. Your latest choice before the final counts.
 
     Parameters
     ----------
@@ -55,7 +55,10 @@ class Choose(Question):
 
     board: Annotated[str, TextInput(label="Board", help="The name of the contest's board.", argument=True)]
     submissions: Annotated[
-        Any, NumbersInput(label="Submissions", help="The entries of your submissions, with commas.", argument=True)
+        Any,
+        NumbersInput(
+            label="Submissions", help="The entry numbers of your submissions, separated by commas.", argument=True
+        ),
     ]
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Claim(Question):
-    """Claim that a mean is at least, or at most, a number. Shows a bit; a failure says nothing against the claim.
+    """Claim that a mean is at least, or at most, a number. The answer is yes or no; a "no" is not evidence against the
+    claim.
 
     Parameters
     ----------

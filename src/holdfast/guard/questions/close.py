@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Close(Question):
-    """End the run: every earlier answer is shown with its exact value, and nothing more can be asked.
+    """End the run: show every earlier answer with its exact value. Nothing more can be asked afterwards.
 
     These intervals were certified all along; only showing them was put off. After a close no question is answered,
     noisy ones included. Where analysts share what they were answered, the steward asks it; where histories are

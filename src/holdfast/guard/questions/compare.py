@@ -72,13 +72,15 @@ class Compare(Question):
     ]
     margin: Annotated[
         float | None,
-        NumberInput(label="Claim at least", help="Claim that B is larger by at least this, or by anything."),
+        NumberInput(
+            label="Claim at least", help="Claim that the mean of B is larger by at least this much (default: 0)."
+        ),
     ] = None
     guess: Annotated[
         float | None,
         NumberInput(
             label="Or your guess of the difference",
-            help="In place of a margin: your guess of the difference.",
+            help="Your guess of the difference, to be checked instead of a margin.",
             placeholder="0",
         ),
     ] = None

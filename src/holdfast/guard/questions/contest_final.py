@@ -143,12 +143,17 @@ class ContestFinal(Question):
         Literal["best", "latest"],
         ChoiceInput(
             label="Who chose nothing takes part with",
-            help="What a participant who chose nothing takes part with: the best score shown, or the latest.",
+            help="The submission of a participant who chose none: the one with the best score shown, or the latest.",
             choices={"best": "the submission with the best score shown", "latest": "the latest submission"},
         ),
     ] = "best"
     phase: Annotated[
-        int, NumberInput(label="Phase", help="Which final it is, counted from 1: each has rows of its own.", at_least=1)
+        int,
+        NumberInput(
+            label="Phase",
+            help="Which phase this final ends, counted from 1. Each phase has its own reserved rows.",
+            at_least=1,
+        ),
     ] = 1
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:

@@ -50,7 +50,8 @@ _ROUNDED = 2.0**-26
 
 @dataclass(frozen=True)
 class Correlation(Question):
-    """Pearson's correlation of two bounded numbers: checked without noise with a guess, private without one.
+    """Pearson's correlation of two bounded numbers: a guess of it is checked without noise; without a guess the answer
+    has noise.
 
     Parameters
     ----------
@@ -103,14 +104,28 @@ class Correlation(Question):
     ]
     guess: Annotated[
         float | None,
-        NumberInput(label="Your guess", help="Check this guess; without it the answer carries noise.", at_least=-1),
+        NumberInput(
+            label="Your guess",
+            help="Your guess, which is checked without noise. Without it the answer has noise.",
+            at_least=-1,
+        ),
     ] = None
     tolerance: Tolerance = None
     show: Show = "value"
-    first_low: Annotated[float | None, NumberInput(label="First: lowest", help="Least value of the first.")] = None
-    first_high: Annotated[float | None, NumberInput(label="First: highest", help="Greatest of the first.")] = None
-    second_low: Annotated[float | None, NumberInput(label="Second: lowest", help="Least value of the second.")] = None
-    second_high: Annotated[float | None, NumberInput(label="Second: highest", help="Greatest of the second.")] = None
+    first_low: Annotated[
+        float | None,
+        NumberInput(label="First: lowest", help="Least value of the first expression; rows are clipped to it."),
+    ] = None
+    first_high: Annotated[
+        float | None, NumberInput(label="First: highest", help="Greatest value of the first expression.")
+    ] = None
+    second_low: Annotated[
+        float | None,
+        NumberInput(label="Second: lowest", help="Least value of the second expression; rows are clipped to it."),
+    ] = None
+    second_high: Annotated[
+        float | None, NumberInput(label="Second: highest", help="Greatest value of the second expression.")
+    ] = None
     spend: Spend = None
 
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:

@@ -51,16 +51,17 @@ _HALF = math.log(2) + 1e-12
 
 @dataclass(frozen=True)
 class Difference(Question):
-    """The difference of the means of two declared groups: checked without noise with a guess, private without one.
+    """The difference of the means of two declared groups: a guess of it is checked without noise; without a guess the
+    answer has noise.
 
     Parameters
     ----------
     expression : str or mapping
         A row expression; a condition is 1 where it holds.
     by : str
-        The column that the groups are categories of.
+        The column whose categories are the groups.
     between : sequence of two
-        The two categories: the mean of the first less that of the second.
+        The two categories to compare: the mean of the first minus the mean of the second.
     low, high, default, where_present, where
         As in `Mean`.
     guess, tolerance, show
@@ -96,12 +97,12 @@ class Difference(Question):
     }
 
     expression: Expression
-    by: Annotated[str, ColumnInput(label="By the column", help="The column that the groups are categories of.")]
+    by: Annotated[str, ColumnInput(label="By the column", help="The column whose categories are the groups.")]
     between: Annotated[
         Sequence[Any],
         CategoriesInput(
             label="Between, with a comma",
-            help="The two categories: the mean of the first less that of the second.",
+            help="The two categories to compare: the mean of the first minus the mean of the second.",
             of="by",
             metavar="A,B",
         ),
@@ -113,7 +114,10 @@ class Difference(Question):
     where: Where = None
     guess: Annotated[
         float | None,
-        NumberInput(label="Your guess of the difference", help="Check this guess; without it the answer has noise."),
+        NumberInput(
+            label="Your guess of the difference",
+            help="Your guess, which is checked without noise. Without it the answer has noise.",
+        ),
     ] = None
     tolerance: Tolerance = None
     show: Show = "value"

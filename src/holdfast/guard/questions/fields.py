@@ -522,7 +522,7 @@ Tolerance = Annotated[
     float | None,
     NumberInput(
         label="Tolerance",
-        help="How near the truth a pass certifies the guess; 2.5 half-widths if not given.",
+        help="Tolerance: how near the population value a passed guess is (default: 2.5 half-widths).",
         above=0,
     ),
 ]
@@ -530,7 +530,8 @@ Show = Annotated[
     Literal["value", "bit"],
     ChoiceInput(
         label="If the guess fails, show",
-        help="What a failure shows: value, or bit for nothing else, which costs later questions less.",
+        help="What a failed check shows: value (the corrected value), or bit (only that it failed, which widens later "
+        "intervals less).",
         choices={"value": "a corrected value", "bit": "nothing else: cheaper for later questions"},
     ),
 ]
@@ -542,7 +543,7 @@ GuessRows = Annotated[
     int | None,
     NumberInput(
         label="Rows that the guess is from",
-        help="How many other rows the guess is the mean of, such as your validation rows.",
+        help="How many rows the guess was computed from, for example the number of your validation rows.",
         group=WEIGHT,
         above=0,
     ),
@@ -551,7 +552,8 @@ WrongSide = Annotated[
     Literal["both", "below", "above"],
     ChoiceInput(
         label="If the guess is wrong, the truth is",
-        help="Where the truth is expected if the guess is wrong: below for scores that may be too optimistic.",
+        help="On which side of the guess the population value is expected if the guess is wrong; 'below' for scores "
+        "that may be too optimistic.",
         choices={"both": "on either side", "below": "below it", "above": "above it"},
         group=WEIGHT,
     ),
@@ -560,7 +562,7 @@ Risk = Annotated[
     float | None,
     NumberInput(
         label="Chance that it fails",
-        help="Your probability that this fails, from other rows; by default what the policy expects.",
+        help="The probability that this question fails, estimated from other rows (default: what the policy expects).",
         group=WEIGHT,
         at_least=0,
     ),
@@ -569,7 +571,7 @@ Stake = Annotated[
     float | None,
     NumberInput(
         label="Part of the error budget",
-        help="Part of the failure probability for this one question, out of what is left for exploring.",
+        help="The part of the remaining failure probability that this question may use.",
         group=WEIGHT,
         above=0,
     ),
@@ -586,7 +588,7 @@ Default = Annotated[
     float | None,
     NumberInput(
         label="Count them as",
-        help="What a row counts as where the expression is null; 0 or 1 for a condition.",
+        help="The value to use for rows where the expression is null; 0 or 1 for a condition.",
         group=NULLS,
     ),
 ]
@@ -610,7 +612,7 @@ Spend = Annotated[
     Cost | None,
     CostInput(
         label="Privacy to spend",
-        help="What the answer may cost, pure-dp:EPSILON or zcdp:RHO; what the policy says if not given.",
+        help="The privacy cost of the answer, pure-dp:EPSILON or zcdp:RHO (default: the policy's).",
         metavar="COST",
     ),
 ]

@@ -35,7 +35,7 @@ _MOST_RANKED = 60
 
 @dataclass(frozen=True)
 class Final(Question):
-    """End the run with exact values of the finalists, and what is claimed about them.
+    """End the run: show the exact values of the finalists and certify the chosen claims about them.
 
     All finalists are fixed before the first is read, and everything holds at once with the rest of the run. Every
     earlier answer is revealed. Nothing can be asked after it. Where analysts share what they were answered, the steward
@@ -80,7 +80,8 @@ class Final(Question):
         Literal["intervals", "winner", "ranks"],
         ChoiceInput(
             label="Claim",
-            help="What is claimed: an interval of each, the winner with what the choice may have lost, or ranks.",
+            help="What to certify: an interval for each finalist, the winner with a bound on what the choice lost, or "
+            "ranks.",
             choices={
                 "intervals": "an interval of each",
                 "winner": "the winner, and what the choice may have lost",

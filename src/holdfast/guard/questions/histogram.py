@@ -43,7 +43,7 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class Histogram(Question):
-    """How the rows spread over declared cells: shares of the population, each with its interval.
+    """The proportion of the population in each declared cell, each with an interval.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Histogram(Question):
         Sequence[Any] | None,
         CategoriesInput(
             label="Categories, with commas",
-            help="Its declared categories, with commas between them; those of the schema if not given.",
+            help="The declared categories of the column, separated by commas (default: those of the schema).",
             metavar="A,B,C",
         ),
     ] = None
@@ -102,7 +102,7 @@ class Histogram(Question):
         bool,
         FlagInput(
             label="Leave them out: shares among the rows that have a value",
-            help="Count only the rows where the column is not null: shares among them.",
+            help="Count only the rows where the column is not null; proportions are among these rows.",
             group=NULLS,
         ),
     ] = False
@@ -110,7 +110,7 @@ class Histogram(Question):
         Any,
         TextInput(
             label="Or count them in the cell",
-            help="The cell in which missing values count: a category, or the label of a cell (other).",
+            help="The cell in which missing values count: a category, or the label of another cell.",
             placeholder="other",
             group=NULLS,
         ),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mean(Question):
-    """The mean of an expression over the rows, clipped to a declared range row by row.
+    """The mean of an expression over the rows, with noise. Each row is clipped to a declared range.
 
     Parameters
     ----------

@@ -68,7 +68,8 @@ _STEPS = 2**DEPTH
 
 @dataclass(frozen=True)
 class Quantile(Question):
-    """The median or another quantile of a bounded number: checked without noise with a guess, private without one.
+    """The median or another quantile of a bounded number: a guess of it is checked without noise; without a guess the
+    answer has noise.
 
     Parameters
     ----------
@@ -136,13 +137,15 @@ class Quantile(Question):
         float | None,
         NumberInput(
             label="Your guess of the quantile",
-            help="Your guess, which is checked without noise; without one the answer carries noise. It must not come "
+            help="Your guess, which is checked without noise. Without a guess the answer has noise. It must not come "
             "from these rows.",
         ),
     ] = None
     tolerance: Annotated[
         float | None,
-        NumberInput(label="Tolerance", help="With a guess: how near the quantile a pass certifies the guess.", above=0),
+        NumberInput(
+            label="Tolerance", help="With a guess: the tolerance, how near the quantile a passed guess is.", above=0
+        ),
     ] = None
     show: Show = "value"
     default: Default = None

@@ -111,7 +111,10 @@ class Score(Question):
     ] = field(repr=False, hash=False)
     guess: Annotated[
         float | None,
-        NumberInput(label="Your score", help="On a board of intervals: the score on rows of your own."),
+        NumberInput(
+            label="Your score",
+            help="On a leaderboard with the rule 'intervals': the score that you expect, from rows of your own.",
+        ),
     ] = None
     tolerance: Tolerance = None
     name: Annotated[str, TextInput(label="Name", help="What the submission is called on the leaderboard.")] = ""

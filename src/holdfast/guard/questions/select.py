@@ -28,7 +28,7 @@ MOST_CANDIDATES = 10_000
 
 @dataclass(frozen=True)
 class Select(Question):
-    """Which of several expressions has the largest mean, nearly.
+    """Choose, with differential privacy, which of several expressions has (nearly) the largest mean.
 
     Parameters
     ----------

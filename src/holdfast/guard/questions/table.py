@@ -77,7 +77,7 @@ LEAST_ROWS = 10
 
 @dataclass(frozen=True)
 class Table(Question):
-    """A table by declared groups: the share of rows in each, or the mean or a quantile of a value in each.
+    """A table by declared groups: the proportion of rows in each group, or the mean or a quantile of a value in each.
 
     Parameters
     ----------
@@ -144,7 +144,8 @@ class Table(Question):
         str | Mapping[str, Any] | None,
         ExpressionInput(
             label="The mean of",
-            help="A row expression whose mean is wanted in each group; shares of rows if not given.",
+            help="A row expression whose mean is computed in each group; without one, the proportion of rows in each "
+            "group.",
             option="--of",
         ),
     ] = None
@@ -163,7 +164,7 @@ class Table(Question):
         Mapping[str, float] | None,
         GuessesInput(
             label="Your guesses, a group in each line",
-            help="A label of a group and your guess of its mean; checked without noise.",
+            help="A group's label and your guess of its mean, as LABEL=NUMBER; the guess is checked without noise.",
             option="--guess",
             metavar="GROUP=NUMBER",
         ),
@@ -174,7 +175,7 @@ class Table(Question):
         Sequence[Sequence[Any] | None] | None,
         CategoryListsInput(
             label="Its categories, with commas",
-            help="The declared categories of each column, in order; those of the policy or schema if not given.",
+            help="The declared categories of each column, in order (default: those of the policy or schema).",
             of="by",
             metavar="A,B,C",
         ),

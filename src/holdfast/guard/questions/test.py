@@ -69,7 +69,7 @@ class Test(Question):
     p0 : sequence of float, optional
         The null probabilities of the categories, in order.
     alpha : float
-        The level.
+        The significance level.
     spend : PureDP or ZCDP, optional
         What the answer may cost; the policy's `spend` if not given.
     null_as : sequence, optional
@@ -110,19 +110,24 @@ class Test(Question):
 
     name: Annotated[
         Literal["gof", "independence"],
-        ChoiceInput(label="Test whether", help="gof or independence.", argument=True, choices=_NAMES),
+        ChoiceInput(
+            label="Test whether", help="The test: gof (goodness of fit) or independence.", argument=True, choices=_NAMES
+        ),
     ]
     columns: Annotated[
         Sequence[str],
         ColumnsInput(
-            label="Column", help="One column for gof, two for independence.", option="--column", metavar="COLUMN"
+            label="Column",
+            help="One column for a goodness-of-fit test, two for a test of independence.",
+            option="--column",
+            metavar="COLUMN",
         ),
     ]
     categories: Annotated[
         Sequence[Sequence[Any] | None] | None,
         CategoryListsInput(
             label="Its categories, with commas",
-            help="The declared categories of each column, in order: once a column.",
+            help="The declared categories of a column; give the option once for each column, in order.",
             metavar="A,B,C",
         ),
     ] = None
@@ -130,17 +135,17 @@ class Test(Question):
         Sequence[float] | None,
         NumbersInput(
             label="Shares, with commas, for given shares",
-            help="The null probabilities for gof, with commas between them.",
+            help="The null probabilities of a goodness-of-fit test, separated by commas.",
             placeholder="0.5, 0.3, 0.2",
         ),
     ] = None
-    alpha: Annotated[float, NumberInput(label="Level", help="The level.", above=0, below=1)] = 0.05
+    alpha: Annotated[float, NumberInput(label="Level", help="The significance level.", above=0, below=1)] = 0.05
     spend: Spend = None
     null_as: Annotated[
         Sequence[Any] | None,
         TextsInput(
             label="Its missing values count as",
-            help="The category that missing values count as: one --null-as a column.",
+            help="The category in which missing values count; give the option once for each column.",
             metavar="A",
         ),
     ] = None
@@ -148,7 +153,8 @@ class Test(Question):
         bool,
         FlagInput(
             label="Ask even if no rows could make the test reject",
-            help="Ask even where no rows could make the test reject; it is refused otherwise.",
+            help="Run the test even if it could not reject whatever the rows are. Without this option such a test is "
+            "refused.",
         ),
     ] = False
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Top(Question):
-    """The most frequent declared categories of a column, with the share of rows in each.
+    """The most frequent declared categories of a column, with the proportion of rows in each.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Top(Question):
         Sequence[Any] | None,
         CategoriesInput(
             label="Categories, with commas",
-            help="Its declared categories, with commas between them; those of the policy or schema if not given.",
+            help="The declared categories of the column, separated by commas (default: those of the policy or schema).",
             metavar="A,B,C",
         ),
     ] = None

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Validate(Question):
-    """Ask whether a condition holds for at least a share of the population: yes, or not shown.
+    """Ask whether a condition holds for at least a given proportion of the population. The answer is "yes" or "not
+    shown".
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class Validate(Question):
         float,
         NumberInput(
             label="Holds for at least this share",
-            help="The share of the population that it should hold for.",
+            help="The proportion of the population that the condition should hold for.",
             placeholder="0.9",
             above=0,
             below=1,

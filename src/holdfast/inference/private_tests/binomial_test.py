@@ -401,7 +401,7 @@ def proportion(
     epsilon, delta
         The cost of the release. Not given with a `NoisyCount`.
     alpha : float
-        The level.
+        The significance level.
     alternative : {"two-sided", "greater", "less"}
         Which proportions the test looks for.
     source : Source, optional

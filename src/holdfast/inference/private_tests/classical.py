@@ -56,7 +56,7 @@ def gof(counts: Any, p0: Any, *, alpha: float = 0.05, n: int | None = None) -> T
     p0 : list
         The null probabilities, positive, summing to one.
     alpha : float
-        The level.
+        The significance level.
     n : int, optional
         The number of records, if it is to be checked.
 
@@ -93,7 +93,7 @@ def independence(counts: Any, *, alpha: float = 0.05, minimum_count: float = 5, 
     counts : Counts or a table of whole numbers
         `r` by `c`, at least 2 by 2.
     alpha : float
-        The level.
+        The significance level.
     minimum_count : float
         The test is NULL where a cell holds fewer; 5 as printed. An empty row or column is NULL in any case.
     n : int, optional

@@ -384,7 +384,7 @@ def gof(
         null; and that of "cell-bounds", by its inequality. "projected", "nonprojected" and "asymptotic" compare with a
         limit distribution: their level is asymptotic.
     alpha : float
-        The level.
+        The significance level.
     m : int
         Replicates of a Monte Carlo method.
     minimum_expected : float
@@ -488,7 +488,7 @@ def gof_batch(
     method : str
         As in `gof`; also "classical": Pearson's threshold on noisy counts, which does not keep its level.
     alpha : float
-        The level.
+        The significance level.
     m : int
         Replicates of the Monte Carlo methods, fresh ones for every row.
     rng : numpy Generator

@@ -244,7 +244,7 @@ def gwas_power(
     method : {"projected", "output-perturbation", "classical"}
         Which test.
     alpha : float
-        The level.
+        The significance level.
     at : {"alternative", "null"}
         As in `gof_power`; the output-perturbed statistic is always taken at the null.
 

@@ -375,7 +375,7 @@ def which_gof(
         Exactly one. With rho the tests have Gaussian noise, and Laplace noise of `epsilon = sqrt(2 rho)`, which is
         rho-zCDP too. With epsilon they have Laplace noise; Gaussian noise cannot promise it.
     alpha : float
-        The level.
+        The significance level.
     target : float, optional
         Also say how many records, or what budget, each test needs for this power; some seconds.
     progress : callable, optional

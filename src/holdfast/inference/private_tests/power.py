@@ -243,7 +243,7 @@ class Power:
     n : int
         Number of records; of all groups where there are several.
     alpha : float
-        The level.
+        The significance level.
     cost : Cost or None
         What the test would spend; None where it is not private.
     noncentrality : float or None

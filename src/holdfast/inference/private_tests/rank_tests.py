@@ -133,7 +133,7 @@ def mann_whitney(
     epsilon, rho
         Exactly one: discrete Laplace noise, epsilon-DP, or discrete Gaussian noise, rho-zCDP.
     alpha : float
-        The level.
+        The significance level.
     alternative : {"two-sided", "greater", "less"}
         "greater": x tends to be larger than y.
     m : int

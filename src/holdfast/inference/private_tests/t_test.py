@@ -234,7 +234,7 @@ def one_sample(
     epsilon, rho
         Exactly one: the decision is epsilon-DP, or rho-zCDP.
     alpha : float
-        The level.
+        The significance level.
     alternative : {"two-sided", "greater", "less"}
         "greater": the mean is larger than the centre.
     m : int

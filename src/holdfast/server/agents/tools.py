@@ -219,7 +219,8 @@ _KEY = {
     "minLength": 1,
     "maxLength": 180,
     "pattern": "^[!-~]+$",
-    "description": "Makes a retry the same question: answered and paid once. Optional.",
+    "description": "Idempotency key: a retry with the same key counts as the same question, answered and paid once. "
+    "Optional.",
 }
 _EPOCH = {
     "type": ["integer", "string"],

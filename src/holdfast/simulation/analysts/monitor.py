@@ -119,7 +119,7 @@ def monitored(
     repetitions : int
         How often the monitor is used.
     seed : int
-        Where the simulation starts.
+        Seed of the simulation.
     error : float
         How often `shift_low` may be above the expected shift.
 

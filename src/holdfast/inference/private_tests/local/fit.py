@@ -141,7 +141,7 @@ def general(
     randomizer : RandomizedResponse, BitFlip, OneHotLaplace or OneHotGaussian
         What each person ran, where `answers` does not say it.
     alpha : float
-        The level.
+        The significance level.
     method : {"asymptotic", "monte-carlo"}, optional
         "monte-carlo" draws `m` collections at the fitted distribution and fits each again: a parametric bootstrap,
         whose level is measured and not proved. None: Monte Carlo for Laplace noise, as in section 8.2.2, asymptotic
@@ -315,7 +315,7 @@ def separate_independence(
     row_randomizer, column_randomizer : RandomizedResponse
         With `r` and `c` categories.
     alpha : float
-        The level.
+        The significance level.
     minimum_expected : float
         NULL where an expected count of the answers is below this.
 

@@ -55,7 +55,7 @@ def gof(
     randomizer : RandomizedResponse, BitFlip, OneHotLaplace or OneHotGaussian
         What each person ran, where `answers` does not say it.
     alpha : float
-        The level.
+        The significance level.
     method : {"asymptotic", "monte-carlo"}, optional
         "monte-carlo" draws the sums of `m` groups of `n` people under the null and keeps the level exactly, at every n
         and for every randomizer (the proof of Theorem 6.1.5). None: Monte Carlo for Laplace noise, as in section 8.2.2,

@@ -114,7 +114,7 @@ def power(
     n : int
         How many people answer.
     alpha : float
-        The level.
+        The significance level.
     m : int
         Replicates where the test is Monte Carlo by default, that is for Laplace noise.
     at : {"alternative", "null"}
