@@ -148,7 +148,7 @@ def test_without_the_papers_it_says_how_to_install_them(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(metadata, "distribution", missing)
     assert not command.installed()
-    with pytest.raises(NotInstalled, match="pip install ./papers"):
+    with pytest.raises(NotInstalled, match=r"pip install \./papers"):
         command._command()(["all"])
 
 
