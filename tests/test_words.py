@@ -24,10 +24,14 @@ STANDARD = {
     r"\bthe house\b|\bone door\b": "architecture, conventions; entry point",
 }
 
+GENERATED = {"api", "theorems", "catalogue.md", "cli.md", "questions.md", "settings.md"}
+"""Pages that are there once the documentation was built: made from docstrings, which `texts` has, and from ids."""
+
 
 def documentation() -> Iterator[tuple[str, str]]:
     """Paragraphs of the pages, without code."""
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    pages = (path for path in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED & set(path.parts))
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *pages]:
         text = re.sub(r"^(`{3,}).*?^\1\s*$", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
         for paragraph in re.split(r"\n\s*\n", text):
             yield str(path.relative_to(ROOT)), paragraph
