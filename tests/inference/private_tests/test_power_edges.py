@@ -20,5 +20,5 @@ def test_a_truth_of_one_cell_is_found_always_or_never(n: int, alpha: float) -> N
 
 def test_a_question_of_fit_knows_its_ratio_of_noise_to_sample() -> None:
     law = pt.gaussian(0.01)
-    asked = Setting(histogram([300, 200]), probabilities("p0", [0.5, 0.5]), law, 0.05)
+    asked = Setting(histogram([300, 200]), law, 0.05, probabilities("p0", [0.5, 0.5]))
     assert asked.c == law.variance / 500

@@ -20,7 +20,7 @@ from holdfast.core import arguments
 from holdfast.errors import InvalidParameter
 from holdfast.inference.private_tests import cell_bounds
 from holdfast.inference.private_tests.classical import chi_square_critical, chi_square_sf, pearson
-from holdfast.inference.private_tests.counts import NoisyCounts, probabilities, source_warnings
+from holdfast.inference.private_tests.counts import probabilities, source_warnings
 from holdfast.inference.private_tests.monte_carlo import (
     DEFAULT_REPLICATES,
     blocks,
@@ -32,7 +32,14 @@ from holdfast.inference.private_tests.monte_carlo import (
     rejects,
 )
 from holdfast.inference.private_tests.noise_law import NoiseLaw
-from holdfast.inference.private_tests.question import TINY, asymptotic_warnings, need_gaussian_gof, setting, too_few
+from holdfast.inference.private_tests.question import (
+    TINY,
+    asymptotic_warnings,
+    default_method,
+    need_gaussian_gof,
+    setting,
+    too_few,
+)
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
@@ -129,7 +136,7 @@ def asymptotic_gof(
     warnings = asymptotic_warnings(found)
     reason = too_few(found, minimum_expected)
     if reason is not None:
-        return found.null(name, reason, "asymptotic", warnings)
+        return found.refused(name, reason, "asymptotic", warnings)
     warnings += source_warnings(found.counts, source)
     lam = asymptotic_weights(found.p0, found.n, found.noise.variance)
     threshold = _asymptotic_critical(tuple(lam), found.alpha)
@@ -236,7 +243,7 @@ def new_statistic_gof(
     warnings = asymptotic_warnings(found)
     reason = too_few(found, minimum_expected)
     if reason is not None:
-        return found.null(name, reason, "asymptotic", warnings)
+        return found.refused(name, reason, "asymptotic", warnings)
     warnings += source_warnings(found.counts, source)
     noisy = found.noisy(source)
     kernel = projected_statistic if projected else nonprojected_statistic
@@ -405,10 +412,7 @@ def gof(
     >>> pt.gof([5200, 1500, 1700, 1600], [0.5, 1 / 6, 1 / 6, 1 / 6], epsilon=1).test
     'MCGOF (projected)'
     """
-    if method is None:
-        law = counts.noise if isinstance(counts, NoisyCounts) else noise
-        plain = law.is_gaussian if isinstance(law, NoiseLaw) else epsilon is None
-        method = "projected" if plain else "monte-carlo-projected"
+    method = default_method(counts, epsilon, noise) if method is None else method
     arguments.choice("method", method, (*METHODS, "cell-bounds"))
     shared: dict[str, Any] = {"rho": rho, "alpha": alpha, "n": n, "neighbours": neighbours, "source": source}
     if method in ("monte-carlo", "monte-carlo-projected"):

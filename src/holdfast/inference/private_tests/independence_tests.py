@@ -31,10 +31,8 @@ from holdfast.inference.private_tests.monte_carlo import (
     DEFAULT_REPLICATES,
     OnNull,
     blocks,
-    critical_value,
     generator,
     null_counts,
-    p_value,
     rank,
     rejects,
     resample,
@@ -51,7 +49,14 @@ from holdfast.inference.private_tests.null_models import (
     residual_statistic,
     two_step_mle,
 )
-from holdfast.inference.private_tests.question import few_replicates, need_gaussian, question, small_alpha
+from holdfast.inference.private_tests.question import (
+    ModelMethod,
+    default_method,
+    few_replicates,
+    need_gaussian,
+    question,
+    small_alpha,
+)
 from holdfast.inference.private_tests.result import TestResult
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
@@ -287,15 +292,8 @@ def monte_carlo_independence(
         return independence_statistic(tables, found.n, minimum_count=least)
 
     replicates = resample(draw, m, on_null=on_null)
-    known |= {"drawn": replicates.drawn, "inconclusive": replicates.inconclusive}
     known |= {"rows": fitted.rows, "columns": fitted.columns}
-    if replicates.failed is None and replicates.values.size < m:  # skipped ones can leave too few to ever reject
-        warnings += (f"{replicates.inconclusive} of {m} resamples were inconclusive and left out",)
-    if replicates.failed is not None:
-        return found.null("MCIndep", replicates.failed, "empirical", warnings, known)
-    values = replicates.values
-    threshold = critical_value(values, found.alpha) if (values.size + 1) * found.alpha >= 1 else None
-    return found.result("MCIndep", observed, p_value(observed, values), threshold, "empirical", warnings, known)
+    return found.ranked("MCIndep", observed, replicates, m, "empirical", warnings, known)
 
 
 IndependenceMethod = Literal[
@@ -317,7 +315,6 @@ INDEPENDENCE_METHODS: tuple[IndependenceMethod, ...] = (
 )
 """Those that have a null distribution, which simulations and power functions study; `independence` knows "cell-bounds"
 too."""
-ModelMethod = Literal["projected", "nonprojected", "monte-carlo-projected"]
 MODEL_METHODS: tuple[ModelMethod, ...] = ("projected", "nonprojected", "monte-carlo-projected")
 
 
@@ -388,10 +385,7 @@ def independence(
     >>> pt.independence([[300, 200], [150, 350]], epsilon=1).test
     'MC projected independence'
     """
-    if method is None:
-        law = counts.noise if isinstance(counts, NoisyCounts) else noise
-        plain = law.is_gaussian if isinstance(law, NoiseLaw) else epsilon is None
-        method = "projected" if plain else "monte-carlo-projected"
+    method = default_method(counts, epsilon, noise) if method is None else method
     arguments.choice("method", method, (*INDEPENDENCE_METHODS, "cell-bounds"))
     shared: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "noise": noise, "alpha": alpha, "n": n}
     shared |= {"neighbours": neighbours, "public_margins": public_margins, "unit": unit, "source": source}
@@ -536,9 +530,7 @@ def hardy_weinberg(
 
 
 def _default(method: Any, counts: Any, epsilon: Any, noise: Any) -> ModelMethod:
-    law = counts.noise if isinstance(counts, NoisyCounts) else noise
-    plain = law.is_gaussian if isinstance(law, NoiseLaw) else epsilon is None
-    chosen: ModelMethod = method or ("projected" if plain else "monte-carlo-projected")
+    chosen: ModelMethod = method or default_method(counts, epsilon, noise)
     arguments.choice("method", chosen, MODEL_METHODS)
     return chosen
 

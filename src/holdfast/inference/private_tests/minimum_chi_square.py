@@ -30,9 +30,7 @@ from holdfast.inference.private_tests.monte_carlo import (
     DEFAULT_REPLICATES,
     OnNull,
     blocks,
-    critical_value,
     generator,
-    p_value,
     rank,
     resample,
 )
@@ -773,13 +771,6 @@ def mc_minimum_chi_square(
         return statistics(tables)[1]
 
     replicates = resample(draw, m, on_null=on_null)
-    known |= {"drawn": replicates.drawn, "inconclusive": replicates.inconclusive}
     known |= {"estimate": fitted.theta[0], "fitted": fitted.probabilities[0].reshape(noisy.shape)}
-    if replicates.failed is not None:
-        return found.null(name, replicates.failed, level, warnings, known)
-    kept, observed = replicates.values, float(values[0])
-    if kept.size < m:
-        warnings += (f"{replicates.inconclusive} of {m} resamples were inconclusive and left out",)
-    threshold = critical_value(kept, found.alpha) if (kept.size + 1) * found.alpha >= 1 else None
     # Equal tables may differ in the last bits by the shape of their batch; the slack counts them as the ties they are.
-    return found.result(name, observed, p_value(observed * (1 - _TIE), kept), threshold, level, warnings, known)
+    return found.ranked(name, float(values[0]), replicates, m, level, warnings, known, slack=_TIE)

@@ -31,7 +31,6 @@ from holdfast.inference.private_tests.independence_tests import (
     INDEPENDENCE_METHODS,
     MODEL_METHODS,
     IndependenceMethod,
-    ModelMethod,
     independence_batch,
     simulate_tables,
 )
@@ -39,7 +38,7 @@ from holdfast.inference.private_tests.minimum_chi_square import MINIMUM_EXPECTED
 from holdfast.inference.private_tests.monte_carlo import DEFAULT_REPLICATES, generator, rank
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit, noise_of
 from holdfast.inference.private_tests.null_models import Homogeneity, Independence, NullModel, two_step_mle
-from holdfast.inference.private_tests.question import FEW, TINY
+from holdfast.inference.private_tests.question import FEW, TINY, ModelMethod
 from holdfast.inference.private_tests.result import Level
 from holdfast.noise.inputs import Rational
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,13 @@ from holdfast.inference.private_tests.counts import (
     protected_unit,
     table,
 )
-from holdfast.inference.private_tests.monte_carlo import DEFAULT_REPLICATES, rejects
+from holdfast.inference.private_tests.monte_carlo import DEFAULT_REPLICATES, Resampled, critical_value, p_value, rejects
 from holdfast.inference.private_tests.noise_law import NoiseLaw, Unit, noise_of
 from holdfast.inference.private_tests.result import Level, TestResult
 from holdfast.noise.entropy import Source
 from holdfast.noise.inputs import Rational
 
+ModelMethod = Literal["projected", "nonprojected", "monte-carlo-projected"]
 NOT_AGAIN = "The release is spent; do not release again until it is conclusive: among such runs the level is not kept"
 
 
@@ -98,6 +99,30 @@ class Question:
         why = f"{reason}. {NOT_AGAIN}"
         return TestResult(test, None, None, None, self.alpha, None, why, self.cost, level, warnings, self.n, known)
 
+    def ranked(
+        self,
+        test: str,
+        statistic: float,
+        replicates: Resampled,
+        m: int,
+        level: Level,
+        warnings: tuple[str, ...],
+        details: Mapping[str, Any],
+        slack: float = 0.0,
+    ) -> TestResult:
+        """The result of a Monte Carlo test with `m` resamples, of which some may have been inconclusive.
+
+        Two tables whose statistics differ by less than a part `slack` count as ties.
+        """
+        known = dict(details) | {"drawn": replicates.drawn, "inconclusive": replicates.inconclusive}
+        if replicates.failed is not None:
+            return self.null(test, replicates.failed, level, warnings, known)
+        values = replicates.values
+        if values.size < m:  # skipped ones can leave too few to ever reject
+            warnings += (f"{replicates.inconclusive} of {m} resamples were inconclusive and left out",)
+        threshold = critical_value(values, self.alpha) if (values.size + 1) * self.alpha >= 1 else None
+        return self.result(test, statistic, p_value(statistic * (1 - slack), values), threshold, level, warnings, known)
+
 
 def question(
     counts: Any,
@@ -116,10 +141,7 @@ def question(
     level = arguments.probability("alpha", alpha)
     unit = protected_unit(public_margins, unit)
     if isinstance(counts, NoisyCounts):
-        if rho is not None or epsilon is not None or (noise is not None and noise != counts.noise):
-            raise InvalidParameter("noisy counts bring their own noise; give neither rho, epsilon nor noise")
-        if n is not None and n != counts.n:
-            raise InvalidParameter(f"n must be that of the noisy counts, {counts.n}, got {n}")
+        _check_noisy(counts, rho, epsilon, noise, n)
         if as_table and (len(counts.shape) != 2 or min(counts.shape) < 2):
             raise InvalidParameter(f"counts must be a table of at least 2 by 2 cells, got shape {counts.shape}")
         if counts.noise.unit != unit:
@@ -128,6 +150,23 @@ def question(
     law = noise_of(rho=rho, epsilon=epsilon, noise=noise, unit=unit)
     checked = (table if as_table else histogram)(counts, n=n, neighbours=neighbours)
     return Question(checked, law, level)
+
+
+def _check_noisy(
+    counts: NoisyCounts, rho: Rational | None, epsilon: Rational | None, noise: NoiseLaw | None, n: int | None
+) -> None:
+    """Refuse what would contradict counts that were released before."""
+    if rho is not None or epsilon is not None or (noise is not None and noise != counts.noise):
+        raise InvalidParameter("noisy counts bring their own noise; give neither rho, epsilon nor noise")
+    if n is not None and n != counts.n:
+        raise InvalidParameter(f"n must be that of the noisy counts, {counts.n}, got {n}")
+
+
+def default_method(counts: Any, epsilon: Rational | None, noise: NoiseLaw | None) -> ModelMethod:
+    """The method of a test of counts where none is named: a limit with Gaussian noise, Monte Carlo with any other."""
+    law = counts.noise if isinstance(counts, NoisyCounts) else noise
+    is_gaussian = law.is_gaussian if isinstance(law, NoiseLaw) else epsilon is None
+    return "projected" if is_gaussian else "monte-carlo-projected"
 
 
 def need_gaussian(noise: NoiseLaw, test: str) -> None:
@@ -168,18 +207,10 @@ TINY = 1.0
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(Question):
     """A goodness-of-fit question, all of it public but the counts."""
 
-    counts: Counts | NoisyCounts
     p0: NDArray[np.float64]
-    noise: NoiseLaw
-    alpha: float
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.counts.n
 
     @property
     def d(self) -> int:
@@ -196,59 +227,14 @@ class Setting:
         """The smallest `n p0_i`; public."""
         return float(self.n * self.p0.min())
 
-    @property
-    def cost(self) -> Cost:
-        """What the test spends: nothing more where the counts were released before."""
-        return self.noise.nothing if isinstance(self.counts, NoisyCounts) else self.noise.cost
-
     def noisy(self, source: Source | None) -> NDArray[np.float64]:
-        """The one place where a test touches the records."""
-        if isinstance(self.counts, NoisyCounts):
-            return self.counts.values.ravel()
-        return self.noise.release(self.counts.values, source)
+        """The counts with their noise, one a cell."""
+        return super().noisy(source).ravel()
 
-    def result(
-        self,
-        test: str,
-        statistic: float,
-        p_value: float,
-        critical_value: float,
-        level: Level,
-        warnings: tuple[str, ...],
-        details: Mapping[str, Any],
-    ) -> TestResult:
-        """A conclusive result; the decision is `p_value <= alpha`."""
-        return TestResult(
-            test=test,
-            statistic=statistic,
-            p_value=p_value,
-            critical_value=critical_value,
-            alpha=self.alpha,
-            reject=bool(rejects(p_value, self.alpha)),
-            null_returned=None,
-            cost=self.cost,
-            level=level,
-            warnings=warnings,
-            n=self.n,
-            details={"noise": self.noise} | dict(details),
-        )
-
-    def null(self, test: str, reason: str, level: Level, warnings: tuple[str, ...]) -> TestResult:
+    def refused(self, test: str, reason: str, level: Level, warnings: tuple[str, ...]) -> TestResult:
         """An inconclusive result, known before the records are touched: nothing is spent."""
-        return TestResult(
-            test=test,
-            statistic=None,
-            p_value=None,
-            critical_value=None,
-            alpha=self.alpha,
-            reject=None,
-            null_returned=reason,
-            cost=self.noise.nothing,
-            level=level,
-            warnings=warnings,
-            n=self.n,
-            details={"noise": self.noise},
-        )
+        known, nothing = {"noise": self.noise}, self.noise.nothing
+        return TestResult(test, None, None, None, self.alpha, None, reason, nothing, level, warnings, self.n, known)
 
 
 def setting(
@@ -265,15 +251,12 @@ def setting(
     """Check everything before the records are touched."""
     level = arguments.probability("alpha", alpha)
     if isinstance(counts, NoisyCounts):
-        if rho is not None or epsilon is not None or (noise is not None and noise != counts.noise):
-            raise InvalidParameter("noisy counts bring their own noise; give neither rho, epsilon nor noise")
-        if n is not None and n != counts.n:
-            raise InvalidParameter(f"n must be that of the noisy counts, {counts.n}, got {n}")
+        _check_noisy(counts, rho, epsilon, noise, n)
         vector = probabilities("p0", p0, counts.values.size)
-        return Setting(counts, vector, counts.noise, level)
+        return Setting(counts, counts.noise, level, vector)
     law = noise_of(rho=rho, epsilon=epsilon, noise=noise)
     checked = histogram(counts, n=n, neighbours=neighbours)
-    return Setting(checked, probabilities("p0", p0, checked.cells), law, level)
+    return Setting(checked, law, level, probabilities("p0", p0, checked.cells))
 
 
 def need_gaussian_gof(found: Setting, test: str) -> None:
