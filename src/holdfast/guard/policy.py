@@ -31,8 +31,6 @@ PRIVATE = tuple(kind for kind, made in Question.kinds().items() if made.answered
 SCORE = "score"
 """Predictions scored on a board, without noise: allowed where the policy has boards."""
 
-_MEANS = ("check", "claim", "compare", "mean")
-"""Kinds that one noisy mean answers, under a policy of means."""
 _LONGEST_NAME = 200
 
 
@@ -169,9 +167,9 @@ class Policy:
 
         Thresholdout promises privacy for checks too, and a run's end would show their exact values.
         """
-        if self.answers == "means":
-            return _MEANS
         kinds = Question.kinds()
+        if self.answers == "means":
+            return tuple(kind for kind, made in kinds.items() if made.under_means)
         private = tuple(kind for kind, made in kinds.items() if made.answered == "private")
         boards = tuple(kind for kind, made in kinds.items() if made.needs_board)
         contest = tuple(kind for kind, made in kinds.items() if made.needs_contest)

@@ -277,6 +277,8 @@ class Question(ABC):
     """Whether it shows exact values and ends the run: where histories are together, stewards alone may ask it."""
     steward_may: ClassVar[bool] = False
     """Whether a steward may ask it where the policy's kinds do not name it, as those of earlier versions do not."""
+    under_means: ClassVar[bool] = False
+    """Whether one noisy mean answers it, so that it may be asked under a policy that plans noisy means."""
     added_later: ClassVar[bool] = False
     """Whether ledgers were written before there was this kind: their policies allow it only where they name it."""
     _kinds: ClassVar[dict[str, type[Question]]] = {}

@@ -215,6 +215,7 @@ class Check(Question):
     title: ClassVar[str] = "Check a guess"
     purpose: ClassVar[str] = "Is this mean about what I think? A right guess costs next to nothing."
     place: ClassVar[int] = 10
+    under_means: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "check", "expression": "age < 40", "guess": 0.3}
 
     expression: Expression

@@ -57,6 +57,7 @@ class Claim(Question):
     title: ClassVar[str] = "Make a claim"
     purpose: ClassVar[str] = "Is this mean at least, or at most, a number? The answer is one bit."
     place: ClassVar[int] = 11
+    under_means: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "claim", "expression": "age < 40", "at_least": 0.1}
 
     expression: Expression

@@ -60,6 +60,7 @@ class Compare(Question):
     title: ClassVar[str] = "Compare two"
     purpose: ClassVar[str] = "How much larger is one mean than the other, on the same rows?"
     place: ClassVar[int] = 12
+    under_means: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"kind": "compare", "b": "age < 50", "a": "age < 30", "margin": 0.1}
 
     b: Annotated[

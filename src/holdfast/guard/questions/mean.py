@@ -62,6 +62,7 @@ class Mean(Question):
     purpose: ClassVar[str] = "No guess needed. The answer carries noise and spends from the privacy budget."
     answered = "private"
     place: ClassVar[int] = 20
+    under_means: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {
         "kind": "mean",
         "expression": "income",
