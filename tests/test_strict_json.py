@@ -72,7 +72,7 @@ def test_what_every_parser_reads_alike_is_read() -> None:
     [
         (b'{"a": NaN}', "NaN is no JSON"),
         (b'{"a": 1, "a": 2}', "twice"),
-        (b'["\\ud800"]', "half a character"),
+        (b'["\\ud800"]', "surrogate pair"),
         (b'{"\\u0000": 1}', "NUL"),
         (b"\xff", "UTF-8"),
         (b"{", "no JSON"),

@@ -82,7 +82,7 @@ def test_all_of_takes_over_what_was_spent_and_leaves_the_parts_alone() -> None:
 
 def test_a_filter_refuses_an_odometer_that_reads_more_than_its_budget() -> None:
     odometer = used(MixtureOdometer(1e-6), PureDP(30.0))
-    with pytest.raises(InvalidParameter, match="cannot begin beyond its budget"):
+    with pytest.raises(InvalidParameter, match="must start within its budget"):
         FilterFromOdometer(odometer, 1.0)
     assert FilterFromOdometer(used(BasicOdometer(), PureDP(1.0)), 1.0).remaining() == {"epsilon": 0.0}
 
@@ -105,13 +105,13 @@ def test_stored_totals_beyond_the_budget_are_refused(make: Callable[[], Filter],
     stored = make().to_dict()
     totals = stored["totals"]
     spoilt = [text] * len(totals) if isinstance(totals, list) else dict.fromkeys(totals, text)
-    with pytest.raises(InvalidParameter, match="beyond its budget"):
+    with pytest.raises(InvalidParameter, match="within its budget"):
         Filter.from_dict(stored | {"totals": spoilt})
 
 
 def test_stored_combinations_beyond_their_budget_are_refused() -> None:
     joined = default_filter(1.0, 1e-6).to_dict()
-    with pytest.raises(InvalidParameter, match="beyond its budget"):
+    with pytest.raises(InvalidParameter, match="within its budget"):
         Filter.from_dict(joined | {"closed": [True, True]})
     with pytest.raises(InvalidParameter, match="whether it is closed"):
         Filter.from_dict(joined | {"closed": [True]})
@@ -121,7 +121,7 @@ def test_stored_combinations_beyond_their_budget_are_refused() -> None:
             Filter.from_dict(stored | {"filters": [spoilt, stored["filters"][1]]})
     reading = FilterFromOdometer(BasicOdometer(), 1.0).to_dict()
     reading["odometer"]["totals"]["epsilon"] = "2"
-    with pytest.raises(InvalidParameter, match="beyond its budget"):
+    with pytest.raises(InvalidParameter, match="within its budget"):
         Filter.from_dict(reading)
 
 

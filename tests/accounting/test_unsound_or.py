@@ -85,5 +85,5 @@ def test_only_promises_of_one_kind_can_be_joined() -> None:
     from holdfast.accounting import BitsFilter, RenyiFilter, ZCDPFilter
 
     for silent in (RenyiFilter(2.0, 1.0), BitsFilter(3.0), ZCDPFilter(0.1)):
-        with pytest.raises(InvalidParameter, match="must promise an"):
+        with pytest.raises(InvalidParameter, match="must each guarantee an"):
             AnyOf([RenyiCurveFilter(1.0, 1e-6), silent])

@@ -27,8 +27,8 @@ from holdfast.errors import InvalidParameter
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: guess_and_check_share(0.05, 11, 2, [10]), "counts must have one entry a failure, 2, got 1"),
-        (lambda: guess_and_check_share(0.05, 11, 0, [10]), "counts must have one entry a failure, 0, got 1"),
+        (lambda: guess_and_check_share(0.05, 11, 2, [10]), "counts must have one entry per failure, 2, got 1"),
+        (lambda: guess_and_check_share(0.05, 11, 0, [10]), "counts must have one entry per failure, 0, got 1"),
         (lambda: mean_interval("empirical-bernstein", 0.5, 100, -3.0), "variance must be a number .*, got None"),
         (lambda: mixture_moments([[1.0, 2.0]]), r"weights must be one list of numbers, got an array of shape \(1, 2\)"),
         (lambda: pair((1.0, 0.1), (1.0, 0.1), every_law=1), "every_law must be True or False"),  # type: ignore[arg-type]

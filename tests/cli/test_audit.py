@@ -180,7 +180,7 @@ def test_a_command_that_is_not_found_says_where_it_ran(people: Path, capsys: pyt
 def test_a_release_that_is_no_table_is_said_to_be_none(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _ = _audit(people, *FAST, "--curator", "count")
     assert status == 3
-    assert "the report is no table of rows" in capsys.readouterr().out
+    assert "the report is not a table of rows" in capsys.readouterr().out
     status, page = _audit(people, "--curator", "shuffled-column", "--with", "column=sex", "--splits", "8")
     assert status == 0
     assert _numbers(page)["setting"]["lenses"] == "everything released (sex)"

@@ -176,7 +176,7 @@ def test_what_cannot_be_had_is_printed_with_the_rest(
         (["--epsilon", "1", "--epsilon-dp", "1"], "exclude each other"),
         (["--surcharge", "one"], "surcharge must be one of sharp, two, paper, got 'one'"),
         (["--sensitivity", "0"], "sensitivity must be"),
-        (["--budget", "3"], "--budget goes with --tau"),
+        (["--budget", "3"], "--budget must be given together with --tau"),
         (["--tau", "2"], "tau must be"),
         (["--questions", "0"], "questions must be a whole number, at least 1"),
         (["--confidence", "1"], "confidence must"),

@@ -49,7 +49,7 @@ def test_open_says_what_is_guarded(tmp_path: Path, rows: Path, capsys: Any) -> N
     assert "3,000" in text
     assert "age integer" in text
     assert run(["guard", "open", path, str(rows), "--questions", "500"]) == 3
-    assert "opened under another policy" in capsys.readouterr().err
+    assert "opened with another policy" in capsys.readouterr().err
 
 
 def test_a_contest_is_opened_played_and_ended_by_options_alone(tmp_path: Path, capsys: Any) -> None:

@@ -82,7 +82,7 @@ def test_plot_is_written(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixt
         ("", "give --n (how many rows), --half-width (what is wanted), or both"),
         ("--n 100 --questions 5 --failures 6", "failures must be a whole number, at least 0 and at most 5"),
         ("--n 100 --confidence 2", "confidence must be a number in (0, 1), got 2"),
-        ("--n 100 --guess 0.5 --no-guess", "--guess and --no-guess exclude each other"),
+        ("--n 100 --guess 0.5 --no-guess", "--guess and --no-guess cannot be given together"),
         ("--n 100 --plot plan.pdf", "--plot must be a file that ends in .svg, .png, .html, .json"),
         ("--n 100 --plot nowhere/plan.svg", "--plot must be in a folder that exists"),
         ("--half-width 0.1 --plot plan.svg", "--plot needs --n"),

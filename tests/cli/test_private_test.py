@@ -157,7 +157,7 @@ def test_a_picture_without_a_place_is_refused_before_the_release(
         (["gof", "--counts", "0,0", "--rho", "1"], "at least one record"),
         (["gof", "--counts", "5,9", "--p0", "0.5,0.4", "--rho", "1"], "p0 must sum to 1"),
         (["gof", "--counts", "5,9", "--p0", "1,0", "--rho", "1"], "p0"),
-        (["gof", "--counts", "5,9", "--p0", "1/3,1/3,1/3", "--rho", "1"], "one entry a cell"),
+        (["gof", "--counts", "5,9", "--p0", "1/3,1/3,1/3", "--rho", "1"], "one entry per cell"),
         (["gof", "--counts", "5,9", "--rho", "0"], "rho must be a number in"),
         (["gof", "--counts", "5,9", "--epsilon", "0"], "epsilon must be a number in"),
         (["gof", "--counts", "5,9"], "exactly one of --epsilon and --rho"),

@@ -188,7 +188,7 @@ def test_a_table_has_two_columns_and_two_lists(
     words = ["independence", str(people[0]), "--columns", columns, "--categories", categories, "--rho", "1"]
     status, out, err = said(capsys, *words)
     assert (status, out) == (2, "")
-    assert "--columns must be two names, and --categories must be given twice, once a column" in err
+    assert "--columns must be two names, and --categories must be given twice, once per column" in err
 
 
 def test_values_are_categories_as_they_are_written_or_print(tmp_path: Path) -> None:

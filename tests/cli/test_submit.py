@@ -119,7 +119,7 @@ def test_what_goes_wrong_spends_nothing(place: list[str], nobody: dict[str, str]
         (str(odd["half.csv"]), ["--board", "climb", "--guess", "1.5"], 2, "guess must be"),
         (str(odd["odd.csv"]), income, 2, "'id' and 'prediction'"),
         (str(odd["list.json"]), income, 2, "list.json: the predictions must be {"),
-        (str(odd["no.json"]), income, 2, "no JSON in UTF-8"),
+        (str(odd["no.json"]), income, 2, "not JSON in UTF-8"),
         (str(odd["words.txt"]), income, 2, "must end in"),
         (str(odd["twice.csv"]), income, 2, "occur twice"),
         (str(tmp_path / "none.csv"), income, 1, "none.csv"),

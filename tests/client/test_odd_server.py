@@ -201,7 +201,7 @@ def test_a_key_that_is_none_is_not_pinned(odd: Odd) -> None:
         odd.say("/me", {"public_key": key})
         with (
             hf.connect(odd.url, "hf_0123") as connection,
-            pytest.raises(ReceiptInvalid, match="the server names a key that is none"),
+            pytest.raises(ReceiptInvalid, match="the server sent a public key that is not valid"),
         ):
             _ = connection.public_key
 
@@ -256,7 +256,7 @@ def test_certificates_are_read_from_a_file_of_certificates(tmp_path: Path, monke
     ids=repr,
 )
 def test_no_answer_fits_a_guard_that_cannot_be_read(facts: Any) -> None:
-    with pytest.raises(ReceiptInvalid, match="what the server says about the guard cannot be read"):
+    with pytest.raises(ReceiptInvalid, match="the server's description of the guard cannot be read"):
         Standing.of(facts)
 
 

@@ -84,7 +84,7 @@ class TestPrivateRefusals:
         assert repr(report) == "Marginals(ill x age)"
         with pytest.raises(InvalidParameter, match="the report has no counts of 'ill' by 'pay'"):
             report.naive_bayes(Lens("x", ("pay",)), ILL, 1.0)
-        with pytest.raises(InvalidParameter, match="this learner predicts a target; the audit names none"):
+        with pytest.raises(InvalidParameter, match="this learner predicts a target, and the audit has none"):
             report.naive_bayes(Lens("x", ("age",)), None, 1.0)
 
     def test_a_marginal_that_adds_no_column_is_passed_over(self):

@@ -325,14 +325,14 @@ class TestLearners:
                 lambda: lrn.tabular.Estimator("sklearn.svm.SVC", options={"depth": 3}).fresh(),
                 "estimator 'sklearn.svm.SVC' cannot be made with these options",
             ),
-            (lambda: lrn.Linkage()(HALF, TestLearners.lens, None), "this learner predicts a target; the audit names"),
+            (lambda: lrn.Linkage()(HALF, TestLearners.lens, None), "this learner predicts a target, and the audit has"),
             (
                 lambda: lrn.Linkage()(HALF, TestLearners.lens, Target("ill = 1", not_applicable="ill in (0, 1)")),
                 "the report has no row that the target applies to",
             ),
             (
                 lambda: lrn.attackers.NearestRecord()(HALF.take([0]), TestLearners.lens, ILL),
-                "the report must have at least 2 rows to measure distances in",
+                "the report must have at least 2 rows, so that distances can be measured",
             ),
             (
                 lambda: lrn.attackers.Given({"street": [0.5]}).for_rows(np.arange(1), TestLearners.lens),

@@ -155,7 +155,7 @@ def test_one_block_is_said_plainly() -> None:
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (Blocks([50]), "one block shows nothing certain about the population"),
+        (Blocks([50]), "a single block cannot certify anything about the population"),
         (Blocks([50]), "Algorithm 1 cannot: more than 10^18 records"),
         (Ising({(0, 1): 0.2}, n=2), "Algorithm 1 cannot: the influence is too large for this accuracy"),
         (GaussianField.autoregressive(100, 0.5), "would need more than 10^18 independent records"),

@@ -182,7 +182,7 @@ def test_a_quotation_mark_is_seen_wherever_a_block_ends(tmp_path: Path, monkeypa
 
 
 def test_names_are_there_once(tmp_path: Path) -> None:
-    refused(tmp_path, "a,a\n1,2\n", "also in small letters, and columns 1 and 2 have the same")
+    refused(tmp_path, "a,a\n1,2\n", "even in lower case, and columns 1 and 2 have the same")
     refused(tmp_path, "a,A\n1,2\n", "columns 1 and 2 have the same", {"a": "integer"})
     refused(tmp_path, ",a\n1,2\n", "must have a name for every column, and column 1 has none")
     refused(tmp_path, "a,b,\n1,2,\n", "column 3 has none", {"a": "integer"})

@@ -215,7 +215,7 @@ def test_what_cannot_be_about_all_epochs_is_refused_for_nothing(question: dict[s
     ("policy", "words"),
     [
         (Policy(questions=20, histories="separate", analysts={"ann": 0.5, "analyst": 0.5}), "histories are separate"),
-        (Policy(questions=20, privacy=PureDP(1.0), accounting="odometer"), "counts privacy without a cap"),
+        (Policy(questions=20, privacy=PureDP(1.0), accounting="odometer"), "counts privacy without a limit"),
     ],
 )
 def test_policies_that_do_not_allow_it_say_so_and_answer_each_epoch(policy: Policy, words: str) -> None:

@@ -225,7 +225,7 @@ def test_means_alone_use_the_narrowest_plan(sample: hf.data.Sample) -> None:
     guard.ask_all([hf.mean("age < 41"), hf.mean("age < 42")])
     with pytest.raises(BudgetExhausted, match="all 3 questions"):
         guard.ask(hf.mean("age < 43"))
-    with pytest.raises(QuestionRefused, match=r"may not be asked here; the policy allows check, claim, compare, mean$"):
+    with pytest.raises(QuestionRefused, match=r"is not allowed here; the policy allows check, claim, compare, mean$"):
         guard.ask(ask.histogram("age", edges=[20, 40]))
 
 
@@ -256,7 +256,7 @@ def test_pausing_closing_and_overriding_are_recorded(sample: hf.data.Sample) -> 
     later = guard.ask(hf.mean("age < 41"))
     assert not later.guarantee.certified
     assert later.remaining["whole"]["epsilon"] == 0.18
-    with pytest.raises(InvalidParameter, match="leave room for what was spent"):
+    with pytest.raises(InvalidParameter, match="allow at least what was spent"):
         guard.override(mixed(privacy=PureDP(0.015)), reason="too small")
     guard.close("done")
     with pytest.raises(QuestionRefused, match="this guard is closed"):
@@ -303,7 +303,7 @@ def test_a_rename_a_reload_and_another_order_meet_the_same_budget(tmp_path: Path
     again = Guard.open(ledger, hf.data.table(path))
     assert again.remaining()["whole"]["epsilon"] == 0.09
     assert again.ask(hf.mean("age < 40")).repeated
-    with pytest.raises(LedgerConflict, match="opened under another policy"):
+    with pytest.raises(LedgerConflict, match="opened with another policy"):
         Guard.open(ledger, hf.data.table(path), mixed(privacy=PureDP(5.0)))
     again.shut()
 
@@ -328,7 +328,11 @@ def test_samples_that_share_rows_are_found_by_their_key(tmp_path: Path) -> None:
         (hf.mean("sex", 0, 1), InvalidParameter, "got a text"),
         (hf.mean("height > 3"), InvalidParameter, "columns of the schema"),
         (hf.mean("age > 3", 0, 5), InvalidParameter, "left out for a condition"),
-        (hf.mean("age > 3", spend=ZCDP(0.1)), InvalidParameter, "spend must be a PureDP under a pure cap"),
+        (
+            hf.mean("age > 3", spend=ZCDP(0.1)),
+            InvalidParameter,
+            "spend must be a PureDP where the privacy budget is a PureDP",
+        ),
         (hf.mean("(select 1)"), InvalidParameter, "expression"),
         (ask.check("age > 3", guess=1.5), InvalidParameter, "guess"),
         (ask.claim("age > 3"), InvalidParameter, "at_least or at_most must be given"),
@@ -376,7 +380,7 @@ def test_nothing_secret_is_shown_or_pickled(sample: hf.data.Sample) -> None:
 
 
 def test_the_policy_must_be_given_once(sample: hf.data.Sample) -> None:
-    with pytest.raises(InvalidParameter, match="policy must be given: this sample has no ledger yet"):
+    with pytest.raises(InvalidParameter, match="policy must be given: this data set has no guard yet"):
         Guard.open(None, sample)
     store = hf.guard.ledger.open_store(None)
     Guard.open(store, sample, mixed().to_dict())

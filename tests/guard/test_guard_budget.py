@@ -227,7 +227,7 @@ def test_what_must_be_constant_under_a_concentrated_cap_does_not_follow_the_run(
     assert budget.final_log_share(Course(asked=1)) == budget.final_log_share(Course(asked=19))
     pure = GuardBudget(1000, Policy(privacy=PureDP(1e-4), questions=20))
     assert pure.final_log_share(Course(asked=1)) > pure.final_log_share(Course(asked=19))  # what was left is added
-    with pytest.raises(InvalidParameter, match="stake must be left out under a concentrated cap"):
+    with pytest.raises(InvalidParameter, match="stake must be left out where the privacy budget is concentrated"):
         check("x > 0", guess=0.5, stake=0.1).bind(Schema({"x": "number not null"}), 1000, policy)
 
 

@@ -73,7 +73,7 @@ def test_a_question_checked_against_a_policy_that_was_changed_is_asked_again(sam
     guard = Guard.open(None, sample, mixed())
     faults.set_hook(lambda name: guard.override(mixed(), "same again") if name == "guard.measured" else None)
     try:
-        with pytest.raises(LedgerConflict, match="changed the policy while the question was on its way"):
+        with pytest.raises(LedgerConflict, match="changed the policy while the question was being answered"):
             guard.ask(hf.mean("age < 40"))
     finally:
         faults.set_hook(None)

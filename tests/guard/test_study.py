@@ -81,7 +81,7 @@ def test_a_cap_is_a_ceiling_and_decides_what_can_be_asked() -> None:
     pure = plan_study(study(asked, privacy="pure-dp:3"), changes=False)
     assert isinstance(pure.policy.privacy, PureDP)
     assert pure.policy.privacy.epsilon < 3
-    assert pure.others["planned means"].startswith("Gaussian noise keeps no pure cap")  # type: ignore[union-attr]
+    assert pure.others["planned means"].startswith("Gaussian noise cannot keep a pure privacy budget")  # type: ignore[union-attr]
     assert plan_study(study(GUESSED, privacy="gdp:0.1"), changes=False).name == "planned means"
 
 

@@ -175,7 +175,7 @@ def test_intervals_hold_and_would_not_without_the_noise_in_them() -> None:
         ({"threshold": None}, "threshold must be given with holdout"),
         ({"overfits": None}, "overfits must be given"),
         ({"holdout_spend": ZCDP(0.01)}, "holdout_spend must be a positive PureDP"),
-        ({"holdout_spend": PureDP(0.06)}, "privacy must be a PureDP that holds holdout_spend"),
+        ({"holdout_spend": PureDP(0.06)}, "privacy must be a PureDP of at least holdout_spend"),
         ({"privacy": ZCDP(0.1), "spend": None}, "privacy must be a PureDP"),
         ({"holdout": "guess-and-check"}, "threshold must be None unless"),
         ({"holdout": "ladder"}, "holdout must be one of"),

@@ -43,9 +43,9 @@ def guard() -> Guard:
         (lambda guard: guard.close(["done"]), "reason must be a text"),
         (
             lambda guard: guard.ask_all([hf.mean("age < 30"), hf.mean("age < 40")], keys=["one"]),
-            "keys must have one entry a question, 2, got 1",
+            "keys must have one entry per question, 2, got 1",
         ),
-        (lambda guard: guard.ask_all([], keys=["one"]), "keys must have one entry a question, 0, got 1"),
+        (lambda guard: guard.ask_all([], keys=["one"]), "keys must have one entry per question, 0, got 1"),
     ],
 )
 def test_a_wrong_act_is_refused_and_not_recorded(guard: Guard, act: Callable[[Guard], object], said: str) -> None:
@@ -173,8 +173,8 @@ def test_a_receipt_that_has_no_text_is_not_signed(guard: Guard, answer: Any) -> 
 
 
 def test_no_cap_is_read_where_there_is_none() -> None:
-    with pytest.raises(GuaranteeUnavailable, match="the policy has no privacy cap"):
+    with pytest.raises(GuaranteeUnavailable, match="the policy has no privacy budget"):
         GuardBudget(400, Policy(questions=5))._cap(0)
     for cost in (None, hf.accounting.Bits(3)):
-        with pytest.raises(GuaranteeUnavailable, match="read in the kind of the policy's privacy"):
+        with pytest.raises(GuaranteeUnavailable, match="of the same kind as the policy's privacy"):
             _amount(cost)

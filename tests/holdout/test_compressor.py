@@ -68,7 +68,7 @@ def test_truncation_pays_for_outcomes_that_the_reference_misses() -> None:
 
 
 def test_a_message_that_would_need_too_many_draws_is_refused() -> None:
-    with pytest.raises(GuaranteeUnavailable, match="public draws would be needed; at most 10000000 are made"):
+    with pytest.raises(GuaranteeUnavailable, match="public draws would be needed, but at most 10000000 are made"):
         RejectionCompressor([1.0, 0.0], [2.0**-40, 1 - 2.0**-40], 1e-6)
 
 

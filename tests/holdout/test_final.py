@@ -133,7 +133,7 @@ def test_wrong_claims_are_refused_and_end_nothing(wrong):
     [
         ({}, "candidates must map 1 to 2000 names"),
         ([[0, 1]], "candidates must map"),
-        ({"a": [0.5] * 9}, "a must have one number a row, 10 in all, got 9"),
+        ({"a": [0.5] * 9}, "a must have one number per row, 10 in all, got 9"),
         ({"a": [2.0] * 10}, "a must lie in"),
         ({"a": [math.nan] * 10}, "a must lie in"),
         ({1: [True] * 10, "1": [True] * 10}, "different names"),

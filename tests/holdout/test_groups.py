@@ -83,7 +83,7 @@ def test_a_reserve_keeps_groups_whole() -> None:
 
 def test_wrong_groups() -> None:
     for groups in ([1, 2], [[1] * 10]):
-        with pytest.raises(InvalidParameter, match="groups must have one label a row, 10 in all"):
+        with pytest.raises(InvalidParameter, match="groups must have one label per row, 10 in all"):
             hf.ReusableHoldout(10, groups=groups)
 
 
@@ -113,5 +113,5 @@ def test_a_search_keeps_groups_whole_and_certifies_their_mean() -> None:
             y_holdout=labels[600:],
             groups_holdout=GROUPS[:600],
         )
-    with pytest.raises(InvalidParameter, match="groups must have one label a row"):
+    with pytest.raises(InvalidParameter, match="groups must have one label per row"):
         plain.fit(features, labels, groups=[1, 2])

@@ -63,7 +63,7 @@ def test_wrong_reserves_are_refused(reserve):
 
 
 def test_wrong_groups_are_refused():
-    with pytest.raises(InvalidParameter, match="groups must have one label a row"):
+    with pytest.raises(InvalidParameter, match="groups must have one label per row"):
         hf.ReusableHoldout(N, reserve=0.5, groups=[1, 2])
     with pytest.raises(InvalidParameter, match="too few"):
         hf.ReusableHoldout(N, reserve=0.5, groups=[1] * N)
@@ -218,7 +218,7 @@ def test_a_state_keeps_the_split_and_the_phase(grouped):
     assert "reserved" in repr(run)
     broken = run.state()
     broken["reserve"] = broken["reserve"] | {"sides": "00"}
-    with pytest.raises(InvalidParameter, match=f"side for each of {run.units} units"):
+    with pytest.raises(InvalidParameter, match=f"say for each unit {run.units} units"):
         hf.ReusableHoldout.from_state(broken)
 
 

@@ -61,7 +61,7 @@ def test_a_batch_whose_first_question_is_refused_costs_nothing():
     before = holdout.state()
     with pytest.raises(InvalidParameter, match=r"tolerance must be at least .*; nothing was spent"):
         holdout.check_batch([column(0.5)] * 2, [0.5, 0.5], tolerance=1e-6)
-    with pytest.raises(InvalidParameter, match="guesses must have one entry a question, 2, got 1"):
+    with pytest.raises(InvalidParameter, match="guesses must have one entry per question, 2, got 1"):
         holdout.check_batch([column(0.5)] * 2, [0.5])
     assert holdout.state() == before
 

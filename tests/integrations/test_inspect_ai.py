@@ -191,7 +191,7 @@ def test_a_guard_with_the_labels_is_sent_answers(tmp_path: Path) -> None:
     found = _metrics(_run(tmp_path, lambda i: i > 0, guarded(scores, guess=0.95), items=_items(20)))
     assert (found["score"], found["score_confirmed"]) == (0.95, 1)
 
-    with pytest.raises(InvalidParameter, match="answers have no mean"):
+    with pytest.raises(InvalidParameter, match="answers cannot be averaged"):
         guarded(scores, epochs=2)
 
 

@@ -183,7 +183,7 @@ def test_the_harness_reports_how_right_answers_were_and_not_the_answers() -> Non
     rows = {"id": [str(i) for i in range(20)], "answer": ["A", "B"] * 10}
     board = hf.guard.Board("exam", key="id", label="answer", metric="accuracy")
     guard = hf.Guard.open(None, hf.data.table(rows), hf.guard.Policy(questions=10, boards=[board]))
-    with pytest.raises(InvalidParameter, match="scores must take how right answers were"):
+    with pytest.raises(InvalidParameter, match="scores must be made for correctness values"):
         guard_task(_task(), GuardedScores(guard.for_analyst(), board="exam", answers=True))
 
 

@@ -155,7 +155,7 @@ def test_the_page_of_anothers_answer_does_not_say_either(live: Live) -> None:
         guard = made["id"]
         said = page.fill(f"/guards/{guard}/ask", kind="check", do="ask", key="x1", expression="age < 45", guess="0.5")
         assert said.status_code == 200
-        assert "it was answered before" in said.text
+        assert "the answer was stored before" in said.text
         assert "Left for all then" in said.text
         assert "Left for you then" not in said.text
         assert "receipt" not in said.text

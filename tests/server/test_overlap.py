@@ -129,10 +129,10 @@ def test_the_forms_say_what_is_not_recognised_without_a_key(live: Live, second: 
     with Visitor(live.url, live.steward_token) as visitor:
         page = visitor.get("/guards/new").text
         assert "no column names who a row is about" in page
-        assert "One that shares only some rows is recognised where both were uploaded with a column that names" in page
+        assert "A data set that shares only some rows is recognised if both were uploaded with a column that" in page
         assert "The budget does not cover the list of columns" in page
         page = visitor.get("/samples").text
-        assert "Without it, a file that shares only some of its rows with another is not recognised." in page
+        assert "Without it, a file that shares only some of its rows with another one is not recognised." in page
 
 
 def test_what_cannot_be_compared_is_shown_where_a_guard_is_made() -> None:

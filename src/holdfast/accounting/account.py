@@ -265,7 +265,7 @@ class Joint(Account, Generic[Part]):
             if not part._is_blank(part._state):
                 raise InvalidParameter(
                     f"{self.parts_name} must be fresh: the {part.name} {part.role} has a history that the others have"
-                    " not seen, and what they say together would be about different interactions"
+                    " not seen, so a joint statement would be about different interactions"
                 )
 
     def _shared_kinds(self) -> tuple[type[Cost], ...]:

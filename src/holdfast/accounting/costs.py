@@ -266,7 +266,9 @@ class RDP(Cost):
         given = arguments.reals("epsilons", self.epsilons, at_least=0)
         epsilons = tuple(spent(f"epsilons[{i}]", self.epsilons[i]) for i in range(len(given)))
         if len(orders) != len(epsilons):
-            raise InvalidParameter(f"orders and epsilons must have one length, got {len(orders)} and {len(epsilons)}")
+            raise InvalidParameter(
+                f"orders and epsilons must have the same length, got {len(orders)} and {len(epsilons)}"
+            )
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "epsilons", epsilons)
 

@@ -129,7 +129,9 @@ class Filter(Account):
     def _take(self, state: State) -> None:
         if not self._fits(state):
             spent = amounts(self._spent(state)) or "all of it"
-            raise InvalidParameter(f"the {self.name} filter cannot begin beyond its budget; spent {spent}")
+            raise InvalidParameter(
+                f"the {self.name} filter must start within its budget, but has already spent {spent}"
+            )
         super()._take(state)
 
     def _stated(self, parameters: dict[str, Any]) -> Guarantee:
@@ -892,7 +894,7 @@ class AnyOf(Joint[Filter], Filter):
             max(p.epsilon for p in promises), reduce(plus, (p.slack for p in promises)), max(p.room for p in promises)
         )
         if not self._whole.delta < 1:
-            raise InvalidParameter(f"filters must have deltas that join to below 1, got {self._whole.delta}")
+            raise InvalidParameter(f"filters must have deltas whose sum is below 1, got {self._whole.delta}")
         self.accepts = tuple(dict.fromkeys(kind for part in self._parts for kind in part.accepts))
 
     def guarantee(self) -> Guarantee:
@@ -937,10 +939,10 @@ class AnyOf(Joint[Filter], Filter):
     def _restored(cls, plain: dict[str, Any]) -> Self:
         closed = plain.pop("closed", None)
         if not isinstance(closed, list) or not all(isinstance(shut, bool) for shut in closed):
-            raise InvalidParameter("a stored any-of filter must have filters and, for each, whether it is closed")
+            raise InvalidParameter("a stored any-of filter must list its filters and whether each of them is closed")
         account = super()._restored(plain)
         if len(closed) != len(account._parts):
-            raise InvalidParameter("a stored any-of filter must say of each filter whether it is closed")
+            raise InvalidParameter("a stored any-of filter must state for each filter whether it is closed")
         account._take(tuple(None if shut else held for shut, held in zip(closed, account._state, strict=True)))
         return account
 
@@ -949,7 +951,7 @@ def _promised(part: Filter) -> Promise:
     promise = part._promise()
     if promise is None:
         raise InvalidParameter(
-            f"filters must promise an (epsilon, delta) to be joined by OR; the {part.name} filter does not"
+            f"filters that are joined by OR must each guarantee an (epsilon, delta); the {part.name} filter does not"
             " (build it with from_dp where it has one)"
         )
     return promise

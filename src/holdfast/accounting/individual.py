@@ -191,7 +191,7 @@ def gaussian_row_costs(values: ArrayLike, sigma: float, order: float | None = No
     """
     rows = _numbers(values)
     if rows is None or rows.ndim not in (1, 2) or not np.all(np.isfinite(rows)):
-        raise InvalidParameter("values must be finite numbers, one row each")
+        raise InvalidParameter("values must be finite numbers, one per row")
     sigma = arguments.real("sigma", sigma, above=0)
     factor = 1.0 if order is None else arguments.real("order", order, above=1)
     rows = rows[:, np.newaxis] if rows.ndim == 1 else rows

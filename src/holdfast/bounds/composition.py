@@ -209,7 +209,7 @@ def rdp(curves: Sequence[Sequence[float]]) -> tuple[float, ...]:
         raise InvalidParameter("curves must be a list of at least one curve")
     rows = [arguments.reals(f"curves[{i}]", curve, at_least=0) for i, curve in enumerate(curves)]
     if len({len(row) for row in rows}) > 1:
-        raise InvalidParameter("curves must all have one length, one divergence an order")
+        raise InvalidParameter("curves must all have the same length: one divergence per order")
     return tuple(float_up(decimal_sum(column)) for column in zip(*rows, strict=True))
 
 
@@ -220,7 +220,9 @@ def paired(epsilons: Sequence[float], deltas: Sequence[float] | None) -> tuple[t
         return clean, (0.0,) * len(clean)
     clean_deltas = arguments.reals("deltas", deltas, at_least=0, below=1)
     if len(clean_deltas) != len(clean):
-        raise InvalidParameter(f"epsilons and deltas must have one length, got {len(clean)} and {len(clean_deltas)}")
+        raise InvalidParameter(
+            f"epsilons and deltas must have the same length, got {len(clean)} and {len(clean_deltas)}"
+        )
     return clean, clean_deltas
 
 

@@ -167,7 +167,7 @@ def rdp_to_dp(orders: Orders, epsilons: Divergences, delta: Delta) -> float:
     2.271656268
     """
     if len(orders) != len(epsilons):
-        raise InvalidParameter(f"orders and epsilons must have one length, got {len(orders)} and {len(epsilons)}")
+        raise InvalidParameter(f"orders and epsilons must have the same length, got {len(orders)} and {len(epsilons)}")
     if min(epsilons) == 0:
         return 0.0
     if delta == 0:

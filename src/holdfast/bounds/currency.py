@@ -268,7 +268,7 @@ def composition(
     (10.3206, 0.0254)
     """
     if len(bits) != len(betas):
-        raise InvalidParameter(f"bits and betas must have one length, got {len(bits)} and {len(betas)}")
+        raise InvalidParameter(f"bits and betas must have the same length, got {len(bits)} and {len(betas)}")
     scopes = [scope] + [later_scope] * (len(bits) - 1)
     return compose(*(MaxInformation(k, beta, s) for k, beta, s in zip(bits, betas, scopes, strict=True)))
 

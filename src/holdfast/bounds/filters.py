@@ -266,7 +266,7 @@ def renyi_curve_left_side(orders: Orders, epsilons: Divergences, slack: Slack) -
     True
     """
     if len(orders) != len(epsilons):
-        raise InvalidParameter(f"orders and epsilons must have one length, got {len(orders)} and {len(epsilons)}")
+        raise InvalidParameter(f"orders and epsilons must have the same length, got {len(orders)} and {len(epsilons)}")
     cost = renyi_constant(orders) - math.log(slack)
     return min(up(s + max(cost, 0.0) / (a - 1)) for a, s in zip(orders, epsilons, strict=True))
 

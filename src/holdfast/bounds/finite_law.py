@@ -296,7 +296,7 @@ def _log2(values: Array) -> Array:
 def _pair(p: Any, q: Any) -> tuple[Array, Array]:
     p, q = _law("p", p), _law("q", q)
     if p.shape != q.shape:
-        raise InvalidParameter(f"p and q must have one shape, got {p.shape} and {q.shape}")
+        raise InvalidParameter(f"p and q must have the same shape, got {p.shape} and {q.shape}")
     return p, q
 
 

@@ -126,7 +126,9 @@ class MaxInformationLedger:
         groups, fixed = self._general()
         left = beta - math.fsum(bound.beta for bound in fixed)
         if left <= 0:
-            raise GuaranteeUnavailable(f"the entries' own failure probabilities leave nothing of beta = {beta:g}")
+            raise GuaranteeUnavailable(
+                f"the failure probabilities of the recorded steps already use up beta = {beta:g}"
+            )
         spends = self.epsilon > 0 or self.delta > 0
 
         def stages(share: float) -> list[MaxInformation]:
@@ -156,7 +158,9 @@ class MaxInformationLedger:
         bits = []
         for _, entry in self.later:
             if isinstance(entry, MaxInformation):
-                raise GuaranteeUnavailable("only looks and private steps can be priced as a transfer bound")
+                raise GuaranteeUnavailable(
+                    "only looks (noiseless steps) and private steps can be priced as a transfer bound"
+                )
             if isinstance(entry, tuple):
                 epsilons.append(entry[0])
                 deltas.append(entry[1])

@@ -123,7 +123,7 @@ def renyi_reading(
     orders, epsilons = _curve(orders, epsilons)
     shares = (1 / len(orders),) * len(orders) if weights is None else weights
     if len(shares) != len(orders) or math.fsum(shares) > 1 + 8 * UNIT:
-        raise InvalidParameter("weights must be one an order and sum to at most 1")
+        raise InvalidParameter("weights must have one entry per order and sum to at most 1")
     log_slack = math.log(slack)
     values = [up(s - (math.log(w) + log_slack) / (a - 1), 8) for a, s, w in zip(orders, epsilons, shares, strict=True)]
     best = min(range(len(values)), key=values.__getitem__)
@@ -168,7 +168,7 @@ def _curve(orders: Sequence[float], epsilons: Sequence[float]) -> tuple[tuple[fl
     clean = arguments.reals("orders", orders, above=1)
     totals = arguments.reals("epsilons", epsilons, at_least=0)
     if len(clean) != len(totals):
-        raise InvalidParameter(f"orders and epsilons must have one length, got {len(clean)} and {len(totals)}")
+        raise InvalidParameter(f"orders and epsilons must have the same length, got {len(clean)} and {len(totals)}")
     return clean, totals
 
 

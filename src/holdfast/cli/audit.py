@@ -318,7 +318,7 @@ def _can_write(found: dict[str, Path], read: list[Path]) -> None:
     for path in found.values():
         if any(path.exists() and source.exists() and path.samefile(source) for source in read):
             raise InvalidParameter(
-                f"--out {found['html']} would write a table over {path}, which is read: give the report another name"
+                f"--out {found['html']} would overwrite {path}, which is read: give the report another name"
             )
     page = found["html"]
     if page.is_dir():
@@ -378,7 +378,7 @@ def _check_header(table: Table, what: str) -> None:
     only = table.names[0]
     if len(table.names) == 1 and any(mark in only for mark in " ;\t|"):
         raise InvalidParameter(
-            f"{what} must be a CSV file with a header line and commas between columns; it has one column"
+            f"{what} must be a CSV file with a header line and commas between columns, but it has only one column"
         )
     numbers = [float(name) for name in table.names if _is_number(name)]
     if any(b <= a for a, b in pairwise(numbers)):  # years or positions rise; the values of a row do not
@@ -396,7 +396,7 @@ def target_of(
         given = {"--not-applicable": not_applicable, "--where-present": where_present, "--null-as": null_as}
         alone = [name for name, value in given.items() if value]
         if alone:
-            raise InvalidParameter(f"{alone[0]} goes with --target")
+            raise InvalidParameter(f"{alone[0]} can only be given with --target")
         return None
     if null_as not in (None, "true", "false"):
         raise InvalidParameter(f"--null-as must be true or false, got {null_as[:60]!r}")
@@ -435,7 +435,7 @@ def groups_of(
     unused = [name for name in edges if name not in columns]
     if unused:
         raise InvalidParameter(
-            f"--bins cuts columns of --by, and {unused[0]!r} is not among them: add --by {unused[0]}"
+            f"--bins may only name columns of --by, and {unused[0]!r} is not among them: add --by {unused[0]}"
         )
     return GroupPlan(rules, columns=columns, depth=depth, bins=edges, min_size=min_size)
 
@@ -452,7 +452,7 @@ def lenses_of(
         seen = tuple(name for name in shown if target is None or name != target.column)
         if not seen:
             raise InvalidParameter(
-                "the release shows nothing but the target: give --lens, the columns a predictor sees"
+                "the release contains no column except the target; name the columns that a predictor sees with --lens"
             )
         words = "everything" if released is None else "everything released"
         return (Lens(f"{words} but the target" if target else words, seen),)

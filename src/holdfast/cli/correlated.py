@@ -75,10 +75,12 @@ def correlated(
             arguments.real(name, level, above=0)
     if epsilon is not None and epsilon_dp is not None:
         raise InvalidParameter(
-            "--epsilon, the level that is wanted, and --epsilon-dp, the one spent, exclude each other"
+            "--epsilon (the level to reach) and --epsilon-dp (the level that was spent) cannot be given together"
         )
     if budget is not None and tau is None:
-        raise InvalidParameter(f"--budget goes with --tau, the accuracy that is wanted, got --budget {budget}")
+        raise InvalidParameter(
+            f"--budget must be given together with --tau, the accuracy to reach, got --budget {budget}"
+        )
     with progress_bar("model", shown=not as_json) as progress:
         progress(0.0, "reading")
         declared = read_model(model, _columns(model.parent))

@@ -41,7 +41,7 @@ def numbers(name: str, text: str) -> list[float]:
         try:
             value = float(top) / float(bottom) if slash else float(top)
         except (ValueError, ZeroDivisionError):
-            raise InvalidParameter(f"{name} must be numbers with commas between them, got {part.strip()!r}") from None
+            raise InvalidParameter(f"{name} must be numbers separated by commas, got {part.strip()!r}") from None
         found.append(int(value) if value.is_integer() else value)
     return found
 
@@ -56,7 +56,7 @@ def rows(name: str, text: str) -> list[list[float]]:
     """
     found = [numbers(name, part) for part in text.split(";")]
     if len(found) < 2 or len({len(row) for row in found}) != 1:
-        raise InvalidParameter(f"{name} must be rows of equal length with semicolons between them, as in 10,20;30,40")
+        raise InvalidParameter(f"{name} must be rows of equal length separated by semicolons, as in 10,20;30,40")
     return found
 
 
@@ -70,7 +70,7 @@ def words(name: str, text: str) -> list[str]:
     """
     found = [str(value) for value in parse_categories(text, "text")] if text.strip() else []
     if len(found) < 2 or len(set(found)) != len(found):
-        raise InvalidParameter(f"{name} must be at least two different names with commas between them")
+        raise InvalidParameter(f"{name} must be at least two different names separated by commas")
     return found
 
 
@@ -112,8 +112,8 @@ def one_of_each(name: str, text: str | None, categories: Sequence[Sequence[str]]
     parts = text.split(";")
     if len(parts) != len(categories) or not any(part.strip() for part in parts):
         raise InvalidParameter(
-            f"{name} must be {len(categories)} categories with semicolons between them, one a column; a column that "
-            f"needs none may be empty; got {text!r}"
+            f"{name} must be {len(categories)} categories separated by semicolons, one per column; leave the place of "
+            f"a column empty if it needs none; got {text!r}"
         )
     return [one_of(name, part, known) if part.strip() else None for part, known in zip(parts, categories, strict=True)]
 

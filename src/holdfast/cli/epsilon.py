@@ -109,7 +109,9 @@ def epsilon(
     if given is not None:
         refusal = _protected(given, alpha, beta, groups, n, size, group, picked, lenses, drawn, as_json)
     elif group:
-        raise InvalidParameter("--group goes with --epsilon or --ledger: it lists groups that these may protect")
+        raise InvalidParameter(
+            "--group can only be given with --epsilon or --ledger: it lists the groups that these may protect"
+        )
     else:
         refusal = _largest(alpha, beta, groups or 1, n, size, picked, lenses, drawn, as_json)
     if plot is not None:
@@ -270,7 +272,7 @@ def read_off(
         standing = chain.look(GuardState.of)
         for other in naming(store, chain.dataset):
             standing = standing.with_overlap(other, 1)
-        standing.require_kept("nothing is promised about groups")
+        standing.require_kept("nothing is guaranteed about groups")
         found = coherence_of(chain, beta, groups, *picked)
         so_far = coherence_of(chain, beta, groups, *picked, count="spent")
     least, kept = found.size(alpha), {name: found.alpha(size) for name, size in sizes.items()}

@@ -126,7 +126,7 @@ def plan(
             "give --n (how many rows), --half-width (what is wanted), or both; `holdfast plan --n 10000`"
         )
     if no_guess and guess is not None:
-        raise InvalidParameter(f"--guess and --no-guess exclude each other, got --guess {guess:g}")
+        raise InvalidParameter(f"--guess and --no-guess cannot be given together, got --guess {guess:g}")
     if plot is not None:
         can_draw(plot)
         if n is None:
@@ -166,7 +166,7 @@ def _either(name: str, word: str | None, option: int | None) -> int | None:
     if word is None:
         return option
     if option is not None:
-        raise InvalidParameter(f"--{name} and the number {word} exclude each other: give one of them")
+        raise InvalidParameter(f"--{name} and the number {word} cannot be given together: give one of them")
     try:
         return int(plain_number(word))
     except ValueError:
@@ -214,7 +214,7 @@ def _plan_study(path: Path, save: Path | None, given: dict[str, Any], as_json: b
 
     for option, value in given.items():
         if value is not None:
-            raise InvalidParameter(f"{option} must not be given with --study: the file says it all")
+            raise InvalidParameter(f"{option} must not be given with --study, whose file contains all settings")
     study = Study.read(path)
     with progress_bar("planning", shown=not as_json):
         found = plan_study(study)
@@ -249,7 +249,7 @@ def _plan_study(path: Path, save: Path | None, given: dict[str, Any], as_json: b
             else "--save policy.json writes the policy, for `holdfast guard open LEDGER DATA --policy policy.json`."
         )
     if not found.feasible:
-        raise GuaranteeUnavailable("no policy makes intervals that say anything: more rows or fewer questions would")
+        raise GuaranteeUnavailable("no policy gives a useful interval here; use more rows or fewer questions")
 
 
 def _half(width: float | None) -> str:

@@ -108,7 +108,9 @@ def simulate(
     broken = [s for s in found if s.certified and s.coverage_high is not None and s.coverage_high < confidence]
     if broken:
         names = ", ".join(s.answerer for s in broken)
-        raise HoldfastError(f"a certified method covers less often than it says, which is a defect: {names}")
+        raise HoldfastError(
+            f"a certified method had a lower coverage than guaranteed, which is a defect of Holdfast: {names}"
+        )
 
 
 def _run_all(

@@ -471,7 +471,7 @@ def _table(file: Path | None, counts: str | None, columns: str | None, categorie
     names = count_input.words("--columns", columns)
     declared = [count_input.words("--categories", part) for part in count_input.each_list(categories)]
     if len(names) != 2 or len(declared) != 2:
-        raise InvalidParameter("--columns must be two names, and --categories must be given twice, once a column")
+        raise InvalidParameter("--columns must be two names, and --categories must be given twice, once per column")
     rest = count_input.one_of_each("--other", other, declared)
     read = count_input.columns([file], names)
     return cross(
@@ -504,7 +504,7 @@ def _randomizer(kind: str | None, cells: int, rho: float | None, epsilon: float 
 def _either(answers: str | None, n: int | None, file: Path | None, counts: str | None) -> None:
     """Nothing that was given is passed over in silence."""
     if answers is not None and (file is not None or counts is not None):
-        raise InvalidParameter("give --answers, or counts or a file that are randomized here, not both")
+        raise InvalidParameter("give either --answers, or counts or a file to be randomized here, not both")
     if answers is None and n is not None:
         raise InvalidParameter(f"--n must come with --answers, got {n}: counts and files say how many people there are")
 
@@ -516,14 +516,16 @@ def _received(sums: Any, n: int | None, kind: str | None, rho: float | None, eps
     from holdfast.mechanisms.local import RandomizedResponse
 
     if kind is None:
-        raise InvalidParameter("--randomizer must say what each person ran; answers cannot be read without it")
+        raise InvalidParameter(
+            "--randomizer must name the randomizer that each person used; without it the answers cannot be interpreted"
+        )
     array = np.array(sums, dtype=np.float64)
     if not np.all(np.isfinite(array)):
         raise InvalidParameter("--answers must be finite numbers, and some are not")
     made = _randomizer(kind, array.size, rho, epsilon)
     if n is None:
         if not isinstance(made, RandomizedResponse):
-            raise InvalidParameter("--n must say how many people answered")
+            raise InvalidParameter("--n, the number of people who answered, must be given")
         n = int(array.sum())
     return Collected(array, n, made)
 

@@ -54,12 +54,12 @@ def verify(
 ) -> None:
     """Check a ledger's chain, its arithmetic and receipts; exit status 1 when something is wrong."""
     if (head is None) != (proof is None):
-        raise InvalidParameter("--head and --proof must be given together: a head that was published, and its proof")
+        raise InvalidParameter("--head (a published head) and --proof (the proof for it) must be given together")
     if head is not None:
         _verify_receipts(Path(ledger), head, proof, public_key, as_json)
         return
     if (checkpoint is None) != (signing_key is None):
-        raise InvalidParameter("--checkpoint and --signing-key must be given together: a checkpoint is somebody's word")
+        raise InvalidParameter("--checkpoint and --signing-key must be given together, because a checkpoint is signed")
     if ledger.startswith(("http://", "https://")):
         raise InvalidParameter(
             "ledger must be a file or a database: a server's ledger is verified by its steward, on the guard's page or "

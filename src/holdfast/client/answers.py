@@ -296,7 +296,9 @@ class Standing:
             n = sum(map(int, rows))
             return cls(Schema.from_dict(facts["schema"]), n, Policy.stored(facts["policy"]), len(rows))
         except (InvalidParameter, AttributeError, KeyError, TypeError, ValueError, OverflowError):
-            raise ReceiptInvalid("what the server says about the guard cannot be read, so no answer fits it") from None
+            raise ReceiptInvalid(
+                "the server's description of the guard cannot be read, so its answers cannot be checked"
+            ) from None
 
     def digest(self, question: Mapping[str, Any]) -> str | None:
         """The digest of a question; None where it cannot be worked out with what is installed here.
@@ -319,7 +321,7 @@ class Standing:
         except ModuleNotFoundError:  # expressions as text are read by the extra `tables`
             return None
         except HoldfastError:
-            raise ReceiptInvalid("the question does not fit the guard that is said to have answered it") from None
+            raise ReceiptInvalid("the question does not fit the guard that the server says has answered it") from None
 
 
 class Asked:
@@ -338,4 +340,6 @@ class Asked:
         standing = self._standing = Standing.of(self._describe())
         expected = standing.digest(question)
         if expected is not None and expected != receipt.question:
-            raise ReceiptInvalid("the answer is signed, and to another question than was asked")
+            raise ReceiptInvalid(
+                "the answer has a valid signature, but it answers another question than the one that was asked"
+            )

@@ -279,7 +279,7 @@ class Connection(Asking):
         try:
             return check_public("public_key", key)
         except InvalidParameter:
-            raise ReceiptInvalid("the server names a key that is none") from None
+            raise ReceiptInvalid("the server sent a public key that is not valid") from None
 
     def __enter__(self) -> Self:
         return self

@@ -190,7 +190,9 @@ class Audit:
         if self.learner_time_limit is not None:
             arguments.real("learner_time_limit", self.learner_time_limit, above=0)
         if self.release is None and not callable(self.curator):
-            raise InvalidParameter("curator must be callable: a function of one half, or one of coherence.curators")
+            raise InvalidParameter(
+                "curator must be callable: a function that takes one half of the rows, or one of coherence.curators"
+            )
         if self.release is not None and self.clusters is not None:
             raise InvalidParameter("clusters has no meaning for a release already made: there is nothing to split")
 

@@ -256,7 +256,7 @@ def _declared(name: str, rule: Rule, kept: Table, total: int, rows: NDArray[np.i
     if not callable(rule) and found.shape == (total,):
         found = found[rows]
     if found.dtype != np.bool_ or found.shape != (kept.rows,):
-        raise InvalidParameter(f"group {name!r} must be one truth value a row")
+        raise InvalidParameter(f"group {name!r} must be one truth value per row")
     return found
 
 

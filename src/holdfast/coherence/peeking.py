@@ -46,7 +46,7 @@ class _Through(Table):
 def predict(predictor: Predictor, seen: Table, names: Iterable[str], rng: np.random.Generator) -> NDArray[np.float64]:
     """Predictions for all rows, checked: one a row, in [-1, 1], each a function of its own row."""
     if not callable(predictor):
-        raise InvalidParameter("a learner must return a predictor: a function from a table to one number a row")
+        raise InvalidParameter("a learner must return a predictor: a function from a table to one number per row")
     hidden = frozenset(names) - set(seen.names)
     found = checked(predictor(_through(seen.copy(), hidden)), seen.rows)  # a copy: it may change what it is given
     some = rng.permutation(seen.rows)[:_SAMPLE]

@@ -225,7 +225,7 @@ def plan_epsilon(
     population = tightest_population(mode, population)
     arguments.choice("population", population, bounds.POPULATIONS)
     if (mode, population) == ("corrected", "finite"):
-        raise InvalidParameter("population must be large in mode corrected; finite goes with paper or sharp")
+        raise InvalidParameter("population must be large in mode corrected; finite needs mode paper or sharp")
     n = even_rows(n)
     size = arguments.whole("size", size, at_least=1, at_most=n)
     routes = []

@@ -135,8 +135,8 @@ def promised(budget: Filter | IndividualFilter) -> Spent:
     """
     if isinstance(budget, IndividualFilter):
         raise GuaranteeUnavailable(
-            "an individual filter promises add/remove privacy, and coherence needs replace-one: nothing is promised "
-            "about groups"
+            "an individual filter guarantees add/remove privacy, but coherence needs replace-one privacy: so nothing "
+            "is guaranteed about groups"
         )
     stated = budget.guarantee().parameters
     if isinstance(budget, BitsFilter):

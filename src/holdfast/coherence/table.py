@@ -233,7 +233,7 @@ def column(values: Any) -> Column:
     """One column: numbers as they are, anything else as text with None for missing."""
     array = np.asarray(values)
     if array.ndim != 1:
-        raise InvalidParameter("each column must be a list of values, one a row")
+        raise InvalidParameter("each column must be a list of values, one per row")
     if array.dtype.kind in "biuf":
         return array
     if array.dtype.kind in "US":

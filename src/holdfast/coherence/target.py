@@ -192,7 +192,8 @@ class Target:
             raise InvalidParameter("null_as must be true, false or left out, and where_present true or false")
         if self.where_present and self.null_as is not None:
             raise InvalidParameter(
-                "null_as and where_present cannot both be given: missing values count, or they do not"
+                "null_as and where_present cannot both be given: either missing values count, or their rows are left "
+                "out"
             )
         columns = columns_of(parsed("target", self.statement))
         if len(columns) != 1:

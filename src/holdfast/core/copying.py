@@ -93,8 +93,8 @@ class OneOwner(NoCopy):
         """Refuse a forked child before the lock is asked for: a thread that is not there may hold it forever."""
         if os.getpid() != self._owner:
             raise QuestionRefused(
-                "this run belongs to the process that made it, and a forked copy must not answer; "
-                f"ask there, or hand the run over with {self._handed_over}"
+                "this run belongs to the process that created it, and a forked copy must not answer; ask in that "
+                "process, or transfer the run with {self._handed_over}"
             )
 
     @contextmanager

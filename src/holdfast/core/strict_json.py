@@ -131,7 +131,7 @@ def _respelled(found: re.Match[str]) -> str:
     before, text = found[0][0], found[0][1:]
     number = float(text)
     if repr(number) != text:
-        raise ValueError("Python writes this number in another way")
+        raise ValueError("the number is not written as Python writes it")
     return before + orjson.dumps(number).decode()
 
 
@@ -157,7 +157,7 @@ def read_json(text: bytes) -> Any:
     except InvalidParameter:
         raise
     except ValueError:
-        raise InvalidParameter("it is no JSON in UTF-8") from None
+        raise InvalidParameter("it is not JSON in UTF-8") from None
 
 
 def _no_constant(name: str) -> Any:
@@ -174,7 +174,7 @@ def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _check_text(value: Any) -> None:
     if isinstance(value, str):
         if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise InvalidParameter("a text has a NUL or half a character in it")
+            raise InvalidParameter("a text contains a NUL character or half of a surrogate pair")
     elif isinstance(value, dict):
         for name, one in value.items():
             _check_text(name)

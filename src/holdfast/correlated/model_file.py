@@ -335,11 +335,11 @@ def _sparse(n: Any, rows: Any, columns: Any, values: Any) -> Any:
     try:
         row, column = np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
         if not np.array_equal(row, rows) or not np.array_equal(column, columns):
-            raise ValueError("a place is no whole number")
+            raise ValueError("a row or column number is not a whole number")
         upper = sparse.coo_array((np.array(values, dtype=float), (row, column)), shape=(n, n))
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameter(
-            f"rows, columns and values must be lists of one length, places whole and below {n}"
+            f"rows, columns and values must be lists of the same length, and rows and columns whole numbers below {n}"
         ) from None
     if (row > column).any():
         raise InvalidParameter("rows must not be above columns: give the upper triangle once")

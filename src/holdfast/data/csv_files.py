@@ -297,7 +297,7 @@ def checked_names(file: str, names: list[str]) -> list[str]:
     >>> checked_names("people.csv", ["age", "Age"])
     Traceback (most recent call last):
     ...
-    holdfast.errors.InvalidParameter: people.csv must have a different name for every column, also in small letters, ...
+    holdfast.errors.InvalidParameter: people.csv must have a different name for every column, even in lower case, ...
     """
     if not names:
         raise InvalidParameter(f"{file} must have a header: a first line with the names of the columns")
@@ -310,7 +310,7 @@ def checked_names(file: str, names: list[str]) -> list[str]:
         before = places.setdefault(name.lower(), at)
         if before != at:
             raise InvalidParameter(
-                f"{file} must have a different name for every column, also in small letters, and columns {before} and "
+                f"{file} must have a different name for every column, even in lower case, and columns {before} and "
                 f"{at} have the same"
             )
     return names

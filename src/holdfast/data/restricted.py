@@ -56,7 +56,10 @@ def drawn(sample: Sample, key: str, salt: str, parts: Sequence[float]) -> Restri
         The part of each reserve.
     """
     if key not in sample.schema or sample.schema[key].kind not in ("integer", "text"):
-        raise InvalidParameter(f"rows are reserved by a column of whole numbers or texts, and {key!r} is none")
+        raise InvalidParameter(
+            f"the column that says which rows are reserved together must hold whole numbers or "
+            f"texts, and {key!r} is none"
+        )
     ends = bucket_ends(parts)
     name = tree.Name(key)
     conditions: list[tree.Node] = []

@@ -61,14 +61,14 @@ class Summary:
     def ones(self) -> int:
         """How many values are 1; only for 0/1 values."""
         if not self.binary:
-            raise InvalidParameter("values must be declared binary before ones are counted")
+            raise InvalidParameter("values must be declared binary before ones can be counted")
         return round(self.total)
 
     @property
     def variance(self) -> float:
         """Unbiased variance of the values, 0 for one row; needs `squares=True`."""
         if not self.squares >= 0:
-            raise InvalidParameter("squares must be asked for before a variance is read")
+            raise InvalidParameter("squares must be requested before a variance can be read")
         if self.n == 1:
             return 0.0
         centre = self.total / self.n - self.low
@@ -147,7 +147,7 @@ def summarise(
                     second, astray = _add(second, astray, float(np.dot(part, part)))
     if rows != n:
         more = "more" if rows > n else f"{rows}"
-        raise InvalidParameter(f"{name} must have one number a row, {n} in all, got {more}")
+        raise InvalidParameter(f"{name} must have one number per row, {n} in all, got {more}")
     total, second, binary = total + lost, second + astray, binary or truths
     return Summary(n, low, high, total, (total if binary else second) if squares else float("nan"), binary)
 
@@ -180,7 +180,7 @@ def column(values: Any, name: str) -> npt.NDArray[Any]:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"{name} must be one number a row") from error
+        raise InvalidParameter(f"{name} must be one number per row") from error
     if array.dtype.kind not in "biuf" or array.ndim != 1:
         raise InvalidParameter(
             f"{name} must be a one-dimensional array of numbers, got {array.ndim} dimensions of {array.dtype}"

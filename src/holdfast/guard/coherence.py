@@ -80,13 +80,13 @@ def coherence_of(
         whole = read_account(view.account, standing.policy)[1]
         if whole.progress.finals:
             raise GuaranteeUnavailable(
-                "exact values of these rows were shown, which no prior weighs: nothing is promised about groups"
+                "exact values of these rows were shown, which have no prior weight: nothing is guaranteed about groups"
             )
         cap, nats = budget_of(standing).transcript(whole.progress.course, whole.spent)
         return standing, _spent(standing.policy, whole) or cap if count == "spent" else cap, nats
 
     standing, cap, nats = ledger.look(work)
-    standing.require_kept("nothing is promised about groups")
+    standing.require_kept("nothing is guaranteed about groups")
     costs = [Bits(up(nats / math.log(2)))] if nats else []
     found = released([*costs, *([] if cap is None else [cap])], standing.n, beta, groups, mode, population)
     return found if count == "cap" else replace(found, assumption=f"{found.assumption}; {_IN_ADVANCE}")

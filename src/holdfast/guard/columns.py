@@ -45,7 +45,7 @@ class DeclaredColumn:
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):
-            raise InvalidParameter("columns must declare low and high together: a range has two ends")
+            raise InvalidParameter("columns must declare low and high together: a range needs both ends")
         if self.low is not None:
             low, high = arguments.value_range(self.low, self.high)
             object.__setattr__(self, "low", low)

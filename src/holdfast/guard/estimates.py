@@ -181,8 +181,8 @@ def _kept(view: View, analyst: str | None) -> tuple[GuardBudget, Account]:
         return budget_of(state), _not_ended(read_account(view.account, state.policy)[1])
     if analyst is None or analyst not in (state.policy.analysts or {}):
         raise GuaranteeUnavailable(
-            "histories are separate here, and whoever sees more than one of them may not choose a test: a p-value is "
-            "corrected for the analyst who chose it, and none of the policy's was named"
+            "histories are separate here, so a p-value is corrected for the analyst who chose the test: name an "
+            "analyst of the policy"
         )
     return budget_of(state, analyst), _not_ended(read_account(view.account, state.policy, analyst)[1])
 

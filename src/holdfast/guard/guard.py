@@ -231,7 +231,9 @@ class Guard:
         part = self._parts.get(ledger.dataset)
         if part is None:
             number = ledger.look(GuardState.of).number
-            raise SampleUnavailable(f"the rows of epoch {number} are not at hand: open the guard with them too")
+            raise SampleUnavailable(
+                f"the rows of epoch {number} are not available to this process: open the guard with them too"
+            )
         return part
 
     def _target(self, epoch: EpochName) -> tuple[Ledger, tuple[Ledger, ...], Ledger | None]:
@@ -240,7 +242,8 @@ class Guard:
         if epoch is None and state.successor is not None and not self._pinned:
             number = state.number
             raise SampleUnavailable(
-                f"epoch {number + 1} was opened and its rows are not at hand: open the guard with them, or ask epoch "
+                f"epoch {number + 1} was opened and this process does not have its rows: open the guard with them, or "
+                f"ask epoch "
                 f"{number}"
             )
         if epoch is None and state.epoch is None:
@@ -319,7 +322,7 @@ class Guard:
     ) -> list[GuardedAnswer]:
         """The same for a steward, who may end the run, or for an analyst, who may not where histories are together."""
         if keys is not None and len(keys) != len(questions):
-            raise InvalidParameter(f"keys must have one entry a question, {len(questions)}, got {len(keys)}")
+            raise InvalidParameter(f"keys must have one entry per question, {len(questions)}, got {len(keys)}")
         requests = [
             Request(
                 question,

@@ -196,7 +196,7 @@ class GuardBudget:
                 return PureDP(math.ldexp(epsilon, place))
             case ZCDP(rho):
                 return ZCDP(math.ldexp(rho, place))
-        raise GuaranteeUnavailable("the policy has no privacy cap")
+        raise GuaranteeUnavailable("the policy has no privacy budget")
 
     def _looking(self, place: int) -> AfterLooking:
         return AfterLooking(self.n, caps=[self._cap(place)])
@@ -238,8 +238,8 @@ class GuardBudget:
             )
         if log_share == -math.inf:
             raise GuaranteeUnavailable(
-                "no interval is left at this point of the run: the failed checks and the privacy cap together leave no "
-                "share of the failure probability; a smaller privacy cap or separate samples would"
+                "no interval is possible at this point of the run: the failed checks and the privacy budget leave no "
+                "failure probability for it. A guard with a smaller privacy budget, or with other rows, can answer"
             )
         return log_share
 
@@ -255,7 +255,7 @@ def _amount(cost: Cost | None) -> float:
             return epsilon
         case ZCDP(rho):
             return rho
-    raise GuaranteeUnavailable("an odometer's cap is read in the kind of the policy's privacy")
+    raise GuaranteeUnavailable("a limit for an odometer must be of the same kind as the policy's privacy")
 
 
 _budgets: dict[tuple[int, str, str | None], GuardBudget] = {}

@@ -81,7 +81,9 @@ def begin(
     search = _Search(store, sample, ledger.dataset, allow_overlap, rights)
     if ledger.head().sequence == 0:
         if policy is None:
-            raise InvalidParameter("policy must be given: this sample has no ledger yet")
+            raise InvalidParameter(
+                "policy must be given: this data set has no guard yet; pass Policy(questions=500), for example"
+            )
         for board in policy.boards or ():
             board.check_sample(sample)
         check_declared(policy.columns, sample.schema)
@@ -99,8 +101,8 @@ def begin(
         policy = _without_later_kinds(policy, held.policy)
     if policy is not None and policy != held.policy:
         raise LedgerConflict(
-            "this sample was opened under another policy, which stands; leave policy out to go on under it, or let the "
-            "steward override it, which is recorded"
+            "this data set was opened with another policy, which is still in force; leave policy out to use it, or "
+            "let the steward replace it with an override, which is recorded"
         )
     return ledger
 
@@ -392,7 +394,7 @@ class _Search:
             )
             raise LedgerConflict(
                 f"this sample shares rows with {len(overlaps)} that this store guards already ({self._why(overlaps)}), "
-                f"so its answers would spend rows twice; {ways}"
+                f"so its answers would use the same rows twice; {ways}"
             )
         if self._rights is not None:
             self._rights(overlaps)

@@ -624,7 +624,7 @@ def bind(request: Request, state: GuardState) -> BoundRequest:
         allowed = ", ".join(policy.kinds or ())
         mixed = policy.privacy is None and policy.answers == "mixed"
         why = "; noise needs `privacy` in a policy" if mixed and question.kind in PRIVATE else ""
-        raise QuestionRefused(f"a {question.kind} may not be asked here; the policy allows {allowed}{why}")
+        raise QuestionRefused(f"a {question.kind} is not allowed here; the policy allows {allowed}{why}")
     bound = question.bind(state.schema, state.explored, policy).by(analyst)
     owner = analyst if policy.repeats == "asker" else None
     before = None if request.key is None else question.as_earlier()
@@ -669,7 +669,9 @@ def find_answer(view: View, request: BoundRequest) -> Entry | None:
             if entry.kind == "answered":
                 return entry
             if entry.body["digest"] == request.earlier:
-                raise LedgerConflict(f"key {request.key!r} paid for the question as an earlier version read it")
+                raise LedgerConflict(
+                    f"key {request.key!r} paid for this question under an earlier version, which read it differently"
+                )
     return None if request.bound.is_act else view.find_question(request.bound.digest, request.owner)
 
 
@@ -759,7 +761,7 @@ def _require_open(view: View, state: GuardState, request: BoundRequest, progress
     """Raise where no question is answered now, paid for or not; everything this depends on is public."""
     state.require_open()
     if request.overrides != state.overrides:
-        raise LedgerConflict("the steward changed the policy while the question was on its way; ask it again")
+        raise LedgerConflict("the steward changed the policy while the question was being answered; ask it again")
     on_reserve = request.bound.ends_run or not request.bound.shows_rows
     if on_reserve and progress.finals < len(state.policy.reserve_parts):  # what failed on explored rows does not matter
         request.bound.require(view)
@@ -771,7 +773,9 @@ def _require_open(view: View, state: GuardState, request: BoundRequest, progress
         )
     if state.ended(progress):
         most = state.policy.failures
-        raise BudgetExhausted(f"failures were capped at {most} and one more came: this guard answers nothing further")
+        raise BudgetExhausted(
+            f"failures were capped at {most} and another check failed: this guard answers nothing further"
+        )
     request.bound.require(view)
 
 
@@ -887,13 +891,15 @@ def state_of(view: View, followers: tuple[Ledger, ...] = ()) -> GuardState:
         return first
     policy = first.policy
     if policy.histories == "separate":
-        raise QuestionRefused("histories are separate here: ask each epoch by itself, and not epoch 'all'")
+        raise QuestionRefused("histories are separate here: ask each epoch by itself instead of epoch 'all'")
     if policy.privacy is not None and policy.accounting != "filter":
-        raise QuestionRefused("the policy counts privacy without a cap: ask each epoch by itself, and not epoch 'all'")
+        raise QuestionRefused(
+            "the policy counts privacy without a limit: ask each epoch by itself instead of epoch 'all'"
+        )
     read = [ledger.look(lambda later: (GuardState.of(later), _course(later))) for ledger in followers]
     states = [first, *(state for state, _ in read)]
     if any(state.policy != policy for state in states):
-        raise QuestionRefused("the policies of the epochs differ: ask each epoch by itself, and not epoch 'all'")
+        raise QuestionRefused("the policies of the epochs differ: ask each epoch by itself instead of epoch 'all'")
     plain = {each.name: getattr(first, each.name) for each in fields(first)}
     plain |= {
         "n": sum(state.n for state in states),

@@ -159,7 +159,8 @@ class Policy:
         self._check_histories()
         if self.answers == "means" and self.questions is None:
             raise InvalidParameter(
-                "answers='means' must come with questions: its noise and its intervals rest on how many there are"
+                "answers='means' must come with questions, because its noise and its intervals depend on the number "
+                "of questions"
             )
 
     def _allowed(self) -> tuple[str, ...]:
@@ -197,7 +198,7 @@ class Policy:
             if board.rule == "open" and not self.has_contest:
                 raise InvalidParameter(
                     f"reserve must be above 0 for the board {board.name!r}, whose rule is open: its plain scores "
-                    "certify nothing, and only rows that they were not computed on can decide at the end"
+                    "certify nothing, and the final needs rows that they were not computed on"
                 )
         if self.reserve_by is not None and (not isinstance(self.reserve_by, str) or not parts):
             raise InvalidParameter("reserve_by must be the name of a column, and comes with reserve")
@@ -208,13 +209,13 @@ class Policy:
             return
         if self.analysts is None or sum(map(decimal_fraction, self.analysts.values())) > 1:
             raise InvalidParameter(
-                "analysts must be named where histories are separate, with shares that add up to at most 1: each has a "
-                "part of the failure probability of their own"
+                "analysts must be named where histories are separate, with quotas that add up to at most 1: each "
+                "analyst has a separate part of the failure probability"
             )
         few = [name for name in self.analysts if self.most_questions(name) == 0]
         if few:
             raise InvalidParameter(
-                f"analysts must have shares of at least one question each where histories are separate; that of "
+                f"analysts must each have a quota of at least one question where histories are separate; that of "
                 f"{few[0]!r} has none of {self.questions}"
             )
         wrong = {
@@ -227,8 +228,8 @@ class Policy:
         named = [name for name, is_wrong in wrong.items() if is_wrong]
         if named:
             raise InvalidParameter(
-                f"{named[0]} must be left as it is by default where histories are separate: what it shows is shared by "
-                "all analysts"
+                f"{named[0]} must keep its default where histories are separate, because all analysts would see what "
+                f"it shows"
             )
 
     @property
@@ -271,9 +272,12 @@ class Policy:
         if self.spend is not None and self.privacy is None:
             raise InvalidParameter("spend must be None where there is no privacy to spend")
         if isinstance(self.privacy, PureDP) and isinstance(self.spend, ZCDP):
-            raise InvalidParameter("spend must be a PureDP under a pure cap, got a ZCDP, which no pure cap holds")
+            raise InvalidParameter(
+                "spend must be a PureDP where the privacy budget is a PureDP, got a ZCDP, which "
+                "such a budget cannot bound"
+            )
         if self.accounting == "odometer" and self.privacy is None:
-            raise InvalidParameter("privacy must be given with an odometer: the unit of its caps")
+            raise InvalidParameter("privacy must be given with an odometer, as the unit in which it counts")
 
     def _check_cap_of_means(self) -> None:
         """A cap of planned noise is Gaussian, and the plan alone decides how it is spent."""
@@ -290,8 +294,8 @@ class Policy:
         named = [name for name, is_wrong in wrong.items() if is_wrong]
         if named:
             raise InvalidParameter(
-                f"{named[0]} must be left as it is by default with answers='means': the plan fixes the noise of every "
-                "answer"
+                f"{named[0]} must keep its default with answers='means', because the plan fixes the noise of every "
+                f"answer"
             )
 
     def _check_holdout(self) -> None:
@@ -309,7 +313,7 @@ class Policy:
             raise InvalidParameter(f"holdout_spend must be a positive PureDP, got {self.holdout_spend!r}")
         if not isinstance(self.privacy, PureDP) or self.privacy.epsilon < self.holdout_spend.epsilon:
             raise InvalidParameter(
-                "privacy must be a PureDP that holds holdout_spend: the whole run is paid at opening"
+                "privacy must be a PureDP of at least holdout_spend: the whole run is paid for at opening"
             )
         put = object.__setattr__
         put(self, "threshold", arguments.real("threshold", self.threshold, at_least=0, at_most=1))
@@ -318,7 +322,7 @@ class Policy:
     def _check_boards(self) -> tuple[Board, ...] | None:
         boards = checked_boards(self.boards)
         if boards is not None and self.answers == "means":
-            raise InvalidParameter("boards must be left out with answers='means', which answers nothing but means")
+            raise InvalidParameter("boards must be left out with answers='means', which answers only means")
         if boards is not None and self.confidence <= 0.5:
             # Clopper-Pearson's limits hold for rows that are not alike while each tail is below 1/4.
             raise InvalidParameter(f"confidence must be above 0.5 with boards, got {self.confidence:g}")
@@ -470,7 +474,7 @@ def _kinds(kinds: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
 
 def _shares(analysts: Any) -> dict[str, float]:
     if not isinstance(analysts, Mapping) or not analysts:
-        raise InvalidParameter("analysts must be a mapping of names to shares in (0, 1]")
+        raise InvalidParameter("analysts must be a mapping of names to quotas in (0, 1]")
     for name in analysts:
         if not isinstance(name, str) or not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InvalidParameter(f"analysts must have printable names of at most {_LONGEST_NAME} characters")

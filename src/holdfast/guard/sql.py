@@ -435,7 +435,7 @@ class _Compiler:
                 one = aliases.get(one.name, one)
             if not isinstance(one, exp.Column):
                 raise _refused(
-                    "groups are declared columns, and not computed",
+                    "groups must be declared columns, not computed values",
                     "group by a column with declared categories, or a condition after `where` for each group",
                 )
             found.append(self._column(one))
@@ -489,7 +489,7 @@ class _Compiler:
             column = self._column(item)
             if column not in by:
                 raise _refused(
-                    f"{column!r} is not grouped by, and single rows are not shown",
+                    f"{column!r} is not among the groups, and single rows are not shown",
                     f"add `group by {column}` if its categories are declared, or avg({column})",
                 )
             return Output(name, "group", by.index(column))
@@ -568,7 +568,9 @@ class _Compiler:
         from sqlglot import exp
 
         if isinstance(inner, exp.Distinct):
-            raise _refused("how many different values there are has no interval here", "count(*) by a declared column")
+            raise _refused(
+                "the number of different values cannot be answered with an interval", "count(*) by a declared column"
+            )
 
     def _count(self, name: str, item: exp.Count, where: str | None) -> Output:
         from sqlglot import exp
@@ -650,7 +652,7 @@ class _Compiler:
 
     def _correlation(self, item: exp.Corr, where: str | None) -> int:
         if self._groups is not None or where is not None:
-            raise _refused("a correlation is one of all rows", "corr(x, y) without `where` and `group by`")
+            raise _refused("a correlation must be over all rows", "corr(x, y) without `where` and `group by`")
         first, second = self._words(item.this), self._words(item.expression)
         bounds = [self._bounds(words, "corr") for words in (first, second)]
         return self._ask(
@@ -675,7 +677,7 @@ class _Compiler:
             declared = [name for name, one in (self._policy.columns or {}).items() if one.bounds is not None]
             can = f"{called} of {', '.join(declared[:6])}" if declared else "the average of a condition, avg(age < 40)"
             raise _refused(
-                f"no range is declared for {words[:80]!r}, and what single rows may add must be bounded",
+                f"no range is declared for {words[:80]!r}, and the contribution of a single row must be bounded",
                 f"clip({words[:60]}, LOW, HIGH), or {can}; owners declare ranges with Policy.columns",
             )
         return found
@@ -701,7 +703,7 @@ class _Compiler:
         """Refuse what a guard of means has no interval for, with the means that say the same."""
         if kind.kind not in (self._policy.kinds or ()):
             raise _refused(
-                "this guard answers means of all rows alone", "count(*) or avg(...) with a `where` for each group"
+                "this guard answers only means of all rows", "count(*) or avg(...) with a `where` for each group"
             )
         parsed, where = self._read(fields["expression"]), fields.get("where")
         if where is None and not parsed.nullable:
@@ -710,7 +712,7 @@ class _Compiler:
         counted = where or f"({fields['expression']}) is not null"
         other = "false" if low is None else f"{low:g}"
         raise _refused(
-            "this guard answers means of all rows, and not among some of them",
+            "this guard answers only means of all rows, not of a part of them",
             f"avg(case when {counted} then {fields['expression']} else {other} end), and count(*) where {counted}",
         )
 

@@ -473,12 +473,12 @@ class GuardState:
         """Raise `GuaranteeUnavailable` where no cap holds for all that was released about these rows."""
         if self.overrides:
             raise GuaranteeUnavailable(
-                "a steward put another policy in place after answers were seen, so no cap holds for all of them: "
+                "a steward replaced the policy after answers were seen, so no limit holds for all of them: "
                 + consequence
             )
         if self.overlaps:
             raise GuaranteeUnavailable(
-                "another guard answers questions about some of these rows, so no cap holds for all answers: "
+                "another guard answers questions about some of these rows, so no limit holds for all answers: "
                 + consequence
             )
 

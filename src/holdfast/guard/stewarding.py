@@ -30,12 +30,13 @@ def override_in(transaction: Transaction, policy: Policy, reason: str) -> None:
             "policy must keep the kind of privacy and of accounting: what was spent is counted in it"
         )
     if policy.answers != standing.policy.answers:
-        raise InvalidParameter("policy must keep answers: what was answered so far is counted in that way")
+        raise InvalidParameter("policy must keep answers, because earlier answers are accounted for in that way")
     if policy.answers == "means" and policy.plan != standing.policy.plan:
         raise InvalidParameter(f"policy must keep plan, {standing.policy.plan!r}: answers so far had its noise")
     if standing.policy.has_looks and not policy.has_looks:
         raise InvalidParameter(
-            "policy must keep a question without noise in kinds: what such answers showed is counted only there"
+            "policy must keep a question without noise in kinds, because only such a policy accounts for what these "
+            "answers showed"
         )
     if _holdout(policy) != _holdout(standing.policy):
         raise InvalidParameter("policy must keep the holdout and what it was opened with: its run has begun")
@@ -70,7 +71,7 @@ def carried(account: Account, policy: Policy, analyst: str | None) -> Account:
     spent = account.filter.spent()
     cost = PureDP(spent["epsilon"]) if "epsilon" in spent else ZCDP(spent["rho"])
     if not fresh.admits(cost):
-        raise InvalidParameter("policy must leave room for what was spent already")
+        raise InvalidParameter("policy must allow at least what was spent already")
     carried = Filter.from_dict(fresh.to_dict())
     carried.spend(cost)
     return Account(account.progress, carried, account.spent)

@@ -372,7 +372,7 @@ def _checks(study: Study, near: Policy | None = None) -> StudyPlan:
 def _means(study: Study, near: Policy | None = None) -> StudyPlan:
     """All questions as noisy means of a plan."""
     if isinstance(study.privacy, PureDP):
-        raise InvalidParameter("Gaussian noise keeps no pure cap; a gdp cap is kept")
+        raise InvalidParameter("Gaussian noise cannot keep a pure privacy budget, but a gdp budget")
     policy = Policy(study.confidence, study.privacy, answers="means", questions=study.count, columns=study.columns)
     asked = [one.noisy or one.guessed for one in study.questions]
     plan = _planned("planned means", study, policy, asked)
@@ -394,7 +394,7 @@ def _about_means(study: Study) -> float:
 def _mixed(study: Study, near: Policy | None = None) -> StudyPlan:
     """Guesses without noise, and the others with it, under the pure cap that is best."""
     if isinstance(study.privacy, GDP):
-        raise InvalidParameter("the cap of mixed answers is pure, and the study's is Gaussian")
+        raise InvalidParameter("the privacy budget of mixed answers is pure, and the study's is Gaussian")
     asked = [one.noisy if study.privacy is not None else one.guessed or one.noisy for one in study.questions]
     lacking = [one.words for one, plain in zip(study.questions, asked, strict=True) if plain is None]
     if lacking:
@@ -441,14 +441,16 @@ def _final(study: Study, near: Policy | None = None) -> StudyPlan:
     if study.privacy is not None:
         raise InvalidParameter("exact values are not private, and the study needs privacy")
     if study.adaptive:
-        raise InvalidParameter(f"{study.adaptive} questions are chosen after answers were seen; a final is one batch")
+        raise InvalidParameter(
+            f"{study.adaptive} questions are chosen after answers were seen, but a final is one batch"
+        )
     policy = Policy(study.confidence, kinds=("final",), final=1.0, columns=study.columns)
     log_share = GuardBudget(study.n, policy).final_log_share(Course()) - math.log(study.count)
     widths, ranges = [], set()
     for one in study.questions:
         plain = one.question
         if plain["kind"] not in ("mean", "check") or plain.get("where") is not None or plain.get("where_present"):
-            raise InvalidParameter(f"a final has means of all rows, and no {one.words}")
+            raise InvalidParameter(f"a final has only means of all rows, and no {one.words}")
         names = ("low", "high", "default")
         rows = spelled(plain["expression"], study.schema, *(plain.get(name) for name in names), columns=study.columns)
         ranges.add((rows.low, rows.high))
@@ -459,7 +461,7 @@ def _final(study: Study, near: Policy | None = None) -> StudyPlan:
         length = rows.high - rows.low
         widths.append(StudyWidth(one.words, one.count, "exactly, in one final", half * length, half * length, half))
     if len(ranges) > 1:
-        raise InvalidParameter("the finalists of one final have one range, and these questions have several")
+        raise InvalidParameter("all finalists of a final must have the same range, and these questions have several")
     return StudyPlan("a final of fixed questions", policy, tuple(widths), _score(widths), {})
 
 

@@ -67,7 +67,7 @@ class RejectionCompressor:
         p, q = _exact(target), _exact(reference)
         if not math.isfinite(divergence) or divergence > 60:
             raise GuaranteeUnavailable(
-                "the reference distribution misses outcomes of the target, or nearly: no message of this kind is short"
+                "the reference distribution misses outcomes of the target, or nearly: so no short message exists"
             )
         if self._truncate == 0:
             self._ratio = max(a / b for a, b in zip(p, q, strict=True) if a > 0)
@@ -77,7 +77,9 @@ class RejectionCompressor:
         self._target = p if self._truncate == 0 else _dominated(p, q, self._ratio)
         self._draws = max(1, math.ceil(up(float(self._ratio) * -math.log(self._beta), 8)))
         if self._draws > _MOST_DRAWS:
-            raise GuaranteeUnavailable(f"{self._draws} public draws would be needed; at most {_MOST_DRAWS} are made")
+            raise GuaranteeUnavailable(
+                f"{self._draws} public draws would be needed, but at most {_MOST_DRAWS} are made"
+            )
         common = math.lcm(*(weight.denominator for weight in q))
         self._heights = np.cumsum([int(weight * common) for weight in q], dtype=object)
 

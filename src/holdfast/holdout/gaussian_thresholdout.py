@@ -141,9 +141,9 @@ class GaussianThresholdout(OneOwner):
         try:
             guesses, means = np.asarray(candidates, dtype=np.float64), np.asarray(holdout_means, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InvalidParameter("candidates and holdout_means must be one number a question") from None
+            raise InvalidParameter("candidates and holdout_means must be one number per question") from None
         if guesses.ndim != 1 or guesses.shape != means.shape:
-            raise InvalidParameter("candidates and holdout_means must be one number a question, equally many")
+            raise InvalidParameter("candidates and holdout_means must be one number per question, equally many")
         indices = self._grid.indices(means)
         gaps = np.abs(indices - self._grid.indices(guesses))
         with self._alone():

@@ -181,15 +181,15 @@ def refuse_unreachable(interval: MeanInterval, asked: OneSided, log_share: float
         best = interval.at(interval.high, log_share, "lower")[0]
         if asked.bound > best + room:
             raise InvalidParameter(
-                f"at_least must be at most {_floor(best)} at this point of the run, where no rows can show more, "
+                f"at_least must be at most {_floor(best)} at this point of the run, because no rows could show more, "
                 f"got {asked.bound:g}; nothing was spent"
             )
         return
     best = interval.at(interval.low, log_share, "upper")[1]
     if asked.bound < best - room:
         raise InvalidParameter(
-            f"at_most must be at least {_ceil(best)} at this point of the run, where no rows can show less, "
-            f"got {asked.bound:g}; nothing was spent"
+            f"at_most must be at least {_ceil(best)} at this point of the run, because no rows could show less, got "
+            f"{asked.bound:g}; nothing was spent"
         )
 
 
@@ -223,8 +223,8 @@ def refuse_small(tolerance: float, interval: MeanInterval, guess: float, log_sha
     least = interval.least_tolerance(guess, log_share)
     if tolerance < least - 2 * interval.hair - _MARGIN * (interval.high - interval.low):
         raise InvalidParameter(
-            f"tolerance must be at least {_ceil(least)} for this guess at this point of the run, where no rows can "
-            f"show less, got {tolerance:g}; nothing was spent"
+            f"tolerance must be at least {_ceil(least)} for this guess at this point of the run, because no rows "
+            f"could pass with less, got {tolerance:g}; nothing was spent"
         )
 
 

@@ -130,7 +130,7 @@ class Units:
         """From one label a row."""
         labels = np.asarray(groups)
         if labels.shape != (n,):
-            raise InvalidParameter(f"groups must have one label a row, {n} in all, got shape {labels.shape}")
+            raise InvalidParameter(f"groups must have one label per row, {n} in all, got shape {labels.shape}")
         try:
             codes = np.unique(labels, return_inverse=True)[1].ravel()
         except TypeError:
@@ -146,7 +146,7 @@ class Units:
         """The mean of each group, of one value a row."""
         read = np.concatenate([*chunks(values, name), np.empty(0)]).astype(np.float64)
         if read.size != self.codes.size:
-            raise InvalidParameter(f"{name} must have one number a row, {self.codes.size} in all, got {read.size}")
+            raise InvalidParameter(f"{name} must have one number per row, {self.codes.size} in all, got {read.size}")
         return np.asarray(np.bincount(self.codes, read, self.count) / self.sizes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -391,7 +391,7 @@ def _unpacked(plain: Mapping[str, Any] | None, n: int) -> Split | None:
         return None
     sides = np.frombuffer(bytes.fromhex(plain["sides"]), dtype=np.uint8)
     if sides.shape != (n,):
-        raise InvalidParameter(f"reserve in the state must have a side for each of {n} units")
+        raise InvalidParameter(f"reserve in the state must say for each unit whether it is reserved: {n} units")
     parts = tuple(arguments.reals("parts", plain["parts"]))
     reserved = tuple(np.flatnonzero(sides == phase) for phase in range(1, len(parts) + 1))
     return Split(plain["seed"], parts, np.flatnonzero(sides == 0), reserved)
@@ -626,7 +626,7 @@ class ReusableHoldout(Run):
             self._run.open(len(asked))
         rows = [question.read(self._explored(values, "holdout_values"), "holdout_values") for values in holdout_values]
         if len(rows) != len(asked):
-            raise InvalidParameter(f"guesses must have one entry a question, {len(rows)}, got {len(asked)}")
+            raise InvalidParameter(f"guesses must have one entry per question, {len(rows)}, got {len(asked)}")
         asks = [
             Ask(question.describe(one), reading.decide(one), risk=partial(question.risk, one))
             for reading, one in zip(rows, asked, strict=True)
@@ -1140,7 +1140,7 @@ class ReusableHoldout(Run):
                 read = self._units.means(values, str(name))
             if len(read) != self._rows_in_all:
                 raise InvalidParameter(
-                    f"{name} must have one number a row, {self._rows_in_all} in all, got {len(read)}"
+                    f"{name} must have one number per row, {self._rows_in_all} in all, got {len(read)}"
                 )
             column, declared = checked(read if rows is None else read[rows], str(name))
             columns.append(column)
@@ -1189,7 +1189,7 @@ class ReusableHoldout(Run):
             if int((gaps == 0).sum()) + int((np.abs(gaps) == 1).sum()) != gaps.size:
                 raise InvalidParameter("values must be 0 or 1 for a sign test, and some are not")
         if rows != self._n:
-            raise InvalidParameter(f"values must have one number a row, {self._rows_in_all} in all")
+            raise InvalidParameter(f"values must have one number per row, {self._rows_in_all} in all")
         return self._run.ask(Ask(described, Signs(won, lost, rows).decide, key, **weighed))
 
     # Where rows are not independent other intervals take the place of these.
@@ -1201,9 +1201,13 @@ class ReusableHoldout(Run):
 
     def _metric(self, procedure: Procedure) -> ProcedureQuestion:
         if self._units is not None:
-            raise QuestionRefused("a metric has rows as its units, and here groups are; check means of one value a row")
+            raise QuestionRefused(
+                "a metric needs rows as units, but here groups are the units; check means of one value per row"
+            )
         if self._split is not None:
-            raise QuestionRefused("a metric is computed from all rows, and some of these are reserved; check means")
+            raise QuestionRefused(
+                "a metric is computed from all rows, but some of these rows are reserved; check means instead"
+            )
         return ProcedureQuestion(procedure, self._n)
 
     def _families(self) -> tuple[str, ...]:
@@ -1240,7 +1244,7 @@ def _names(candidates: Any, least: int) -> list[str]:
     if not isinstance(candidates, Mapping) or not least <= len(candidates) <= MOST_FINALISTS:
         given = f"{len(candidates)} names" if isinstance(candidates, Mapping) else f"a {type(candidates).__name__}"
         raise InvalidParameter(
-            f"candidates must map {least} to {MOST_FINALISTS} names to one number a row, got {given}"
+            f"candidates must map {least} to {MOST_FINALISTS} names to one number per row, got {given}"
         )
     names = [str(name) for name in candidates]
     if len(set(names)) < len(names):
@@ -1273,11 +1277,11 @@ def _masked(values: Rows, inside: npt.NDArray[np.bool_], name: str) -> Iterator[
     for chunk in chunks(values, name):
         part = inside[start : start + len(chunk)]
         if len(part) != len(chunk):
-            raise InvalidParameter(f"{name} must have one number a row, {len(inside)} in all, got more")
+            raise InvalidParameter(f"{name} must have one number per row, {len(inside)} in all, got more")
         start += len(chunk)
         yield chunk[part]
     if start != len(inside):
-        raise InvalidParameter(f"{name} must have one number a row, {len(inside)} in all, got {start}")
+        raise InvalidParameter(f"{name} must have one number per row, {len(inside)} in all, got {start}")
 
 
 def _is_bool(values: Any) -> bool:

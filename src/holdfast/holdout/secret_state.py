@@ -15,7 +15,7 @@ def source_state(source: Source) -> dict[str, Any] | None:
     if isinstance(source, Seeded):
         return source.state()
     raise InvalidParameter(
-        f"source must be Secure or Seeded for its state to be saved, this one is a {type(source).__name__}"
+        f"source must be Secure or Seeded so that its state can be saved, got a {type(source).__name__}"
     )
 
 

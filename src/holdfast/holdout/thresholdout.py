@@ -534,13 +534,13 @@ class ThresholdRules:
         try:
             array = np.asanyarray(holdout)  # a mask is kept, to be refused
         except (TypeError, ValueError):
-            raise InvalidParameter("holdout must be means or a matrix with one row a question") from None
+            raise InvalidParameter("holdout must be means or a matrix with one row per question") from None
         if array.ndim == 2:
             found = np.array([self.mean(row, self.n, "holdout") for row in array], dtype=np.float64)
         else:
             found = self.numbers("holdout", array)
         if len(found) != questions:
-            raise InvalidParameter(f"holdout must have one entry a question, {questions}, got {len(found)}")
+            raise InvalidParameter(f"holdout must have one entry per question, {questions}, got {len(found)}")
         return found
 
     # Saving -----------------------------------------------------------------------------------------------------------
@@ -578,7 +578,7 @@ def _length(values: Any, name: str) -> int:
     try:
         rows = len(values)
     except TypeError:
-        raise InvalidParameter(f"{name} must be one number a row") from None
+        raise InvalidParameter(f"{name} must be one number per row") from None
     return arguments.whole(f"rows of {name}", rows, at_least=1)
 
 

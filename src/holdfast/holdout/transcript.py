@@ -174,7 +174,8 @@ class Transcript(OneOwner):
                 raise BudgetExhausted(ENDED)
             if self._capped:
                 raise BudgetExhausted(
-                    f"failures were capped at {self.failures} and one more came: this holdout answers nothing further"
+                    f"failures were capped at {self.failures} and another check failed: this holdout answers nothing "
+                    f"further"
                 )
             left = self.budget.questions_left(self.course)
             if questions > left:
@@ -336,7 +337,7 @@ class Transcript(OneOwner):
             if not isinstance(entry["question"], Mapping) or not (key is None or isinstance(key, str)):
                 raise InvalidParameter("a question in the state must be a dict, and its key a text or None")
             if key in self._keys:
-                raise InvalidParameter(f"a key in the state must stand for one question, got {key!r} twice")
+                raise InvalidParameter(f"a key in the state must belong to one question, got {key!r} twice")
             extra = arguments.real("extra in the state", entry["extra"], at_least=0, at_most=1)
             share = entry["log_share"]
             log_share = -math.inf if share is None else arguments.real("log_share in the state", share, at_most=0)

@@ -60,12 +60,14 @@ def _guarded(
     """
     if not isinstance(scores, GuardedScores):
         raise InvalidParameter(
-            f"scores must be a GuardedScores, got a {type(scores).__name__}; a log says what was promised and does not "
-            "hold the budget, so open it and evaluate again, which is free"
+            f"scores must be a GuardedScores, got a {type(scores).__name__}; a log shows the earlier scores but does "
+            f"not contain the budget, so open the GuardedScores again and evaluate again, which is free"
         )
     epochs = arguments.whole("epochs", epochs, at_least=1)
     if scores.answers and epochs > 1:
-        raise InvalidParameter("epochs must be 1 where the guard has the labels: answers have no mean")
+        raise InvalidParameter(
+            "epochs must be 1 where the guard has the labels, because answers cannot be averaged over epochs"
+        )
     benchmark, number = scores, value_to_float() if to_float is None else to_float
 
     def guarded_mean(scores: list[SampleScore]) -> Value:

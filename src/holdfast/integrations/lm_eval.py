@@ -174,7 +174,9 @@ def _check(scores: Any) -> None:
     if not isinstance(scores, GuardedScores):
         raise InvalidParameter(f"scores must be a GuardedScores, got a {type(scores).__name__}")
     if scores.answers:
-        raise InvalidParameter("scores must take how right answers were: the harness compares them with the targets")
+        raise InvalidParameter(
+            "scores must be made for correctness values, because the harness compares answers with the targets itself"
+        )
 
 
 __all__ = ["guard_task", "guarded"]

@@ -203,7 +203,9 @@ class GuardKeeper(Keeper):
         for name in boards:
             board = self._policy.board(name)
             if not answers and board.metric not in ("accuracy", "mae"):
-                raise InvalidParameter(f"board must be one of accuracy or mae where values say how right, got {name!r}")
+                raise InvalidParameter(
+                    f"board must be accuracy or mae where the values state how correct each answer is, got {name!r}"
+                )
             self._boards[board.rule] = board
 
     def ask(self, ids: Sequence[str], values: Any, guess: float | None) -> ReportedScore:
@@ -476,7 +478,7 @@ class GuardedScores(SharedOnCopy):
         """Ids in order with their values; checked, and the same ids as before."""
         if len(names) != self.n or len(values) != self.n:
             raise InvalidParameter(
-                f"ids and values must have one entry an item, {self.n} in all, got {len(names)} and {len(values)}: "
+                f"ids and values must have one entry per item, {self.n} in all, got {len(names)} and {len(values)}: "
                 "a score is checked on the whole benchmark"
             )
         if self.answers:

@@ -136,7 +136,7 @@ def test_a_guard_of_means_reads_sql() -> None:
     for statement, said in (
         ("select avg(age) from people where sex = 'f'", r"avg\(case when sex = 'f' then age else 0 end\)"),
         ("select sex, count(*) from people group by sex", "declared categories"),
-        ("select median(age) from people", "this guard answers means of all rows alone"),
+        ("select median(age) from people", "this guard answers only means of all rows"),
     ):
         with pytest.raises((InvalidParameter, QuestionRefused), match=said):
             guard.sql(statement)

@@ -30,7 +30,7 @@ def guard() -> Guard:
         (ask.histogram(7, categories=["tall"]), "column must be one of the schema, got '7'"),  # type: ignore[arg-type]
         (
             ask.histogram("age", categories=[20, 30], edges=[0, 50]),
-            "categories and edges cannot both be given: cells are named or measured",
+            "categories and edges cannot both be given: a cell is either a category or a range of numbers",
         ),
         (ask.test("gof", "sex", TWO, p0=[0.5, 0.5]), "columns must be a list of 1 for gof"),
         (ask.test("gof", ["sex", "member"], TWO, p0=[0.5, 0.5]), "columns must be a list of 1 for gof"),

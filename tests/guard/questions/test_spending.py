@@ -57,12 +57,12 @@ def refused(guard: Guard, question: Any, error: type[HoldfastError], said: str) 
 def test_without_a_privacy_cap_nothing_private_is_answered(sample: hf.data.Sample, question: Any) -> None:
     policy = Policy(questions=5)
     assert refused(Guard.open(None, sample, policy), question, QuestionRefused, "noise needs `privacy` in a policy")
-    with pytest.raises(QuestionRefused, match="not allowed here: the policy has no privacy cap"):
+    with pytest.raises(QuestionRefused, match="not allowed here: the policy has no privacy budget"):
         question.bind(sample.schema, N, policy)  # nor is it priced where nobody has looked at the policy before
 
 
 def test_a_spend_of_its_own_does_not_stand_in_for_a_cap() -> None:
-    with pytest.raises(QuestionRefused, match="the policy has no privacy cap"):
+    with pytest.raises(QuestionRefused, match="the policy has no privacy budget"):
         spend_of(PureDP(0.1), Policy(questions=5))
 
 
@@ -71,7 +71,7 @@ def test_a_spend_of_its_own_does_not_stand_in_for_a_cap() -> None:
 def test_a_question_without_a_spend_needs_one_from_the_policy(
     sample: hf.data.Sample, policy: Policy, question: Any
 ) -> None:
-    said = "spend must be given: the policy names no cost for a question that names none"
+    said = "spend must be given: neither the question nor the policy names a privacy cost"
     assert refused(Guard.open(None, sample, policy), question, InvalidParameter, said)
 
 
@@ -90,14 +90,17 @@ def test_under_a_pure_cap_a_concentrated_spend_is_refused(sample: hf.data.Sample
     for policy in CAPS[:2]:
         question = hf.mean("age < 40", spend=ZCDP(0.1))
         assert refused(
-            Guard.open(None, sample, policy), question, InvalidParameter, "spend must be a PureDP under a pure cap"
+            Guard.open(None, sample, policy),
+            question,
+            InvalidParameter,
+            "spend must be a PureDP where the privacy budget is a PureDP",
         )
 
 
 def test_a_selection_is_paid_in_pure_privacy_under_any_cap(sample: hf.data.Sample) -> None:
     guard = Guard.open(None, sample, Policy(privacy=ZCDP(1.0), spend=ZCDP(0.1)))
     question = ask.select({"young": "age < 40", "old": "age > 60"})
-    assert refused(guard, question, InvalidParameter, "spend must be a PureDP for a selection, which is purely private")
+    assert refused(guard, question, InvalidParameter, "spend must be a PureDP for a selection")
     paid = guard.ask(ask.select({"young": "age < 40", "old": "age > 60"}, spend=PureDP(1.0)))
     assert paid.cost == PureDP(1.0)
     assert paid.remaining["whole"]["rho"] == pytest.approx(1 - float(pure_rho(1.0)), abs=1e-12)

@@ -385,7 +385,7 @@ def test_the_interval_of_a_difference_has_room_for_both_groups() -> None:
         (hf.guard.table("sex", q=0.5), "q must be left out"),
         (hf.guard.table("sex", guesses={"f": 1}), "guesses must be left out"),
         (hf.guard.table("sex", "gap", low=0, high=1), "null"),
-        (hf.guard.table("sex", "income", guesses={"x": 3}), "guesses must be of the groups"),
+        (hf.guard.table("sex", "income", guesses={"x": 3}), "guesses must be about the groups"),
         (hf.guard.table("sex", "income", guesses={}), "guesses must be"),
         (hf.guard.table("sex", "income", guesses={"f": 3}, spend=PureDP(0.1)), "spend and q"),
         (hf.guard.table("sex", "income", tolerance=3), "tolerance must be left out"),

@@ -332,7 +332,7 @@ def test_a_null_setting_has_no_power_and_says_why() -> None:
     [
         ({"p0": [0.5, 0.4], "p1": [0.5, 0.5]}, "p0 must sum to 1"),
         ({"p0": [0.5, 0.5], "p1": [0.5, 0.6]}, "p1 must be at least two numbers that sum to 1"),
-        ({"p0": [0.5, 0.5], "p1": [0.2, 0.3, 0.5]}, "p1 must have one entry a cell"),
+        ({"p0": [0.5, 0.5], "p1": [0.2, 0.3, 0.5]}, "p1 must have one entry per cell"),
         ({"p0": [0.5, 0.5], "p1": [-0.5, 1.5]}, "p1"),
         ({"n": 0}, "n must be"),
         ({"rho": 0}, "rho must be"),

@@ -18,7 +18,7 @@ from holdfast.inference.private_tests.planning import which_gof, which_independe
     ("run", "message"),
     [
         (lambda: which_gof(1000, rho=0.01), "give d, the number of cells, or p0, the null probabilities"),
-        (lambda: which_gof(1000, d=4, p1=[0.5, 0.5], rho=0.01), "p1 must have one entry a cell, 4 in all, got 2"),
+        (lambda: which_gof(1000, d=4, p1=[0.5, 0.5], rho=0.01), "p1 must have one entry per cell, 4 in all, got 2"),
         (lambda: which_gof(1000, d=4, p1=[[0.5], [0.3, 0.2]], rho=0.01), "p1 must be a list of numbers, or of rows"),
         (lambda: which_independence(1000, rho=0.01), "give shape, the numbers of rows and columns, or p, a table"),
         (lambda: which_independence(1000, p=[[0.5, 0.2], [0.3]], rho=0.01), "p must be a list of numbers, or of rows"),

@@ -63,7 +63,7 @@ class Saturated(NullModel):
 RELEASES: dict[str, tuple[Callable[..., Any], str]] = {
     "a cube of counts": (
         lambda **k: pt.gof(np.ones((2, 2, 2)), [1 / 8] * 8, rho=1, **k),
-        "counts must be a list of counts, one a cell",
+        "counts must be a list of counts, one per cell",
     ),
     "noise for noisy counts": (
         lambda **k: pt.homogeneity(NOISY, sizes=[510, 490], rho=0.1, **k),
@@ -87,7 +87,7 @@ RELEASES: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "a model of everything": (
         lambda **k: pt.minimum_chi_square([400, 200, 400], Saturated(), rho=0.1, **k),
-        "a model of everything leaves no degree of freedom: every table fits it",
+        "a model of everything leaves no degree of freedom, because every table fits it",
     ),
     "rows of different lengths": (
         lambda **k: pt.minimum_chi_square([[400, 200], [400]], HARDY_WEINBERG, rho=0.1, **k),
@@ -142,7 +142,7 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "homogeneity: one row": (
         lambda: pt.homogeneity_power([0.5, 0.5], [50, 50], rho=0.1),
-        "p must be a table: one row of probabilities a group",
+        "p must be a table: one row of probabilities per group",
     ),
     "model: words": (
         lambda: pt.model_power(HARDY_WEINBERG, ["AA", "Aa", "aa"], 100, rho=0.1),
@@ -158,7 +158,7 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "moments: two cells": (
         lambda: gof_moments(U4, [0.5, 0.5], 100, rho=0.1),
-        "p1 must have one entry a cell, 4 in all, got 2",
+        "p1 must have one entry per cell, 4 in all, got 2",
     ),
     "moments: Laplace noise": (
         lambda: gof_moments(U4, U4, 100, noise=pt.laplace(1)),
@@ -170,7 +170,7 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "which randomizer: two directions": (
         lambda: local.which_randomizer(3, 1, delta=[0.1, -0.1]),
-        "delta must have one entry a category, 3 in all, got 2",
+        "delta must have one entry per category, 3 in all, got 2",
     ),
     "crossovers of a huge epsilon": (
         lambda: local.crossovers(401),
@@ -178,7 +178,7 @@ PLANS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "local: a model of everything": (
         lambda: local.general(LOCAL, Saturated()),
-        "a model of everything leaves no degree of freedom: every histogram fits it",
+        "a model of everything leaves no degree of freedom, because every histogram fits it",
     ),
     "shape of three sides": (lambda: shaped(np.arange(8), (2, 2, 2)), r"shape must be a pair \(r, c\)"),  # type: ignore[arg-type]
     "shape of one number": (lambda: shaped(np.arange(8), 8), r"shape must be a pair \(r, c\)"),  # type: ignore[arg-type]

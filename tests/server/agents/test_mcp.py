@@ -241,7 +241,7 @@ async def _submit_predictions(client: Client) -> None:
         ({"board": "income", "guess": 0.5, "predictions": [True]}, "must be an object"),
         ({"board": "income", "guess": 0.5, "predictions": {"1": "maybe"}}, "true or false"),
         ({"board": "income", "predictions": {"1": True}}, "guess must be given"),
-        ({"board": "climb", "guess": 0.5, "predictions": {"2": 0.5}}, "this ladder has a score to beat"),
+        ({"board": "climb", "guess": 0.5, "predictions": {"2": 0.5}}, "on this ladder only the score to beat decides"),
         ({"board": "none", "guess": 0.5, "predictions": {"1": True}}, "income, climb"),
         ({"guess": 0.5, "predictions": {"1": True}}, "income, climb"),
         ({"board": "income", "guess": 0.5, "rule": "age > 3"}, "board must be left out with a rule"),

@@ -57,7 +57,7 @@ def test_a_claim_stands_or_is_corrected(people: dict[str, Visitor], guard: dict[
     assert "Your score of 0.66 passed" in stood.text
     assert "one question, no privacy" in stood.text
     again = send(people["ann"], guard, rows(), guess="0.66", name="another name")
-    assert "nothing: it was answered before" in again.text
+    assert "nothing: the answer was stored before" in again.text
     corrected = send(people["bob"], guard, rows(0), guess="0.95", name="none")
     assert "Your score of 0.95 failed" in corrected.text
     for name in ("ann", "bob", "steward"):

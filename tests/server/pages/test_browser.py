@@ -306,7 +306,7 @@ def test_a_used_up_share_says_what_would_be_admitted(window: Open, fresh: Live, 
     one.sign_in(small["tokens"]["bob"])
     for guess, said in (  # what Ann asked is Bob's own question, and free for him from then on
         ("0.23", "one question"),
-        ("0.23", "nothing: it was answered before"),
+        ("0.23", "nothing: the answer was stored before"),
         ("0.25", "one question"),
     ):
         one.page.goto(f"/guards/{small['id']}/ask?kind=check&expression=age+%3C+30&guess={guess}")

@@ -166,7 +166,7 @@ def test_closing_takes_two_steps(pages: Pages) -> None:
     assert fill(steward, f"/guards/{guard}/close", reason="done", sure="yes").status_code == 303
     assert status() == "closed"
     asking = pages.visitor(pages.token("analyst", "ann")[0]).get(f"/guards/{guard}/ask").text
-    assert "Closed for good. Answers that were given stay below." in asking
+    assert "Closed for good. Earlier answers are shown below." in asking
     assert "asked now is good to" not in asking
 
 

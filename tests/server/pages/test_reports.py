@@ -39,7 +39,7 @@ def test_from_upload_to_deletion(steward: Visitor, reader: Visitor) -> None:
     assert "Only stewards see it." in page.text
     assert reader.get(at).status_code == 404
     assert at not in reader.get("/reports").text
-    assert "Every analyst sees it" in steward.fill(f"{at}/publish").text
+    assert "All analysts can read it" in steward.fill(f"{at}/publish").text
     seen = reader.get(at)
     assert "Read the whole report" in seen.text
     assert "Steward's acts" not in seen.text.replace("&#39;", "'")

@@ -100,7 +100,7 @@ def _log_share(
     f = failures if failures < question else count("failures", failures, at_least=0, at_most=question - 1)
     shown = counts or ()
     if len(shown) != f:
-        raise InvalidParameter(f"counts must have one entry a failure, {f}, got {len(shown)}")
+        raise InvalidParameter(f"counts must have one entry per failure, {f}, got {len(shown)}")
     return _log_weights(beta, question, f, questions, max_failures) - math.fsum(math.log(k) for k in shown)
 
 

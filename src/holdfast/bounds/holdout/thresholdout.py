@@ -544,7 +544,9 @@ def room(tau: float, questions: int, budget: int, theta: float | None, share: fl
     half = (tau - low) / 2
     noise, rest = share * half, half - share * half
     if not (noise > 0 and rest > 0):
-        raise InvalidParameter(f"share must leave room for noise and for generalisation, got {share}")
+        raise InvalidParameter(
+            f"share must be smaller, so that something is left for noise and for generalisation, got {share}"
+        )
     return m, b, noise, rest
 
 

@@ -486,14 +486,16 @@ def _normalised(
     boundary = Boundary(questions, beta, *(parameters or _tune(questions, beta)))
     if not boundary.usable:
         if parameters is not None:
-            raise InvalidParameter("parameters must be of moderate size: V, c_w, h, z leave the floating range")
+            raise InvalidParameter(
+                "parameters must be of moderate size: with these V, c_w, h, z the computation overflows"
+            )
         return none
     ends = np.linspace(0.0, boundary.horizon, cells + 1)[1:]
     shape = boundary.scale(ends)
     area = float(np.sum(shape**2)) * boundary.horizon / cells
     if area <= 0:
         if parameters is not None:
-            raise InvalidParameter("parameters leave no room for any question")
+            raise InvalidParameter("parameters must allow at least one question, and these allow none")
         return none
     rows = [(float(g), float(s)) for g, s in zip(ends, shape, strict=True) if s > 0]
     high = area / questions

@@ -649,7 +649,7 @@ def certified(shape: Shape, counts: Array, scales: Array, a: float) -> SignPlan:
         if found.failure <= shape.beta:
             return SignPlan(shape, half_width, tuple(int(c) for c in counts), tuple(sigma.tolist()), found)
         half_width *= 1 + 1e-9
-    raise InvalidParameter("no half-width is certified for this schedule; a larger beta or other parameters would be")
+    raise InvalidParameter("no half-width is certified for this schedule; try a larger beta or other parameters")
 
 
 @lru_cache(maxsize=256)
@@ -684,7 +684,7 @@ def sign_plan(
     else:
         a, s2, shape = (_power if schedule == "power" else _searched)(shapes, counts)
     if not math.isfinite(a):
-        raise InvalidParameter("comparison must be 'rate' here: the bound v/2 is proved for v up to 4 only")
+        raise InvalidParameter("comparison must be 'rate' here, because the bound v/2 is proved only for v up to 4")
     return certified(shape, counts, np.sqrt(s2 / n), a)
 
 

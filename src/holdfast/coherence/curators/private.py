@@ -254,7 +254,7 @@ class Marginals:
     def naive_bayes(self, lens: Lens, target: Target | None, smoothing: float) -> Predictor:
         """The naive Bayes classifier of these counts, for the columns of the lens."""
         if target is None:
-            raise InvalidParameter("this learner predicts a target; the audit names none")
+            raise InvalidParameter("this learner predicts a target, and the audit has none")
         counts: dict[str, NDArray[np.float64]] = {}
         prior: NDArray[np.float64] | None = None
         for name in lens.columns:

@@ -26,14 +26,15 @@ def _rows_of(report: Any) -> Table:
         return Table.of(report, "the report")
     except InvalidParameter as error:
         raise InvalidParameter(
-            "this learner learns from rows, and the report is no table of rows: give a learner that reads such a report"
+            "this learner learns from rows, and the report is not a table of rows: choose a learner that reads such a "
+            "report"
         ) from error
 
 
 def report_table(report: Any, lens: Lens, target: Target | None) -> tuple[Table, NDArray[np.bool_]]:
     """The report as a table that shows the lens and the target, with the rows the target applies to and its truth."""
     if target is None:
-        raise InvalidParameter("this learner predicts a target; the audit names none")
+        raise InvalidParameter("this learner predicts a target, and the audit has none")
     table = _rows_of(report)
     for name in (*lens.columns, target.column):
         if name not in table:
@@ -114,7 +115,7 @@ class NearestRecord:
         neighbors = _sklearn("neighbors")
         table = _rows_of(report).select(lens.columns)
         if table.rows < 2:
-            raise InvalidParameter("the report must have at least 2 rows to measure distances in")
+            raise InvalidParameter("the report must have at least 2 rows, so that distances can be measured")
         matrix = Matrix.of(table, lens.columns, one_hot=True, standard=True)
         known = matrix(table)
         index = neighbors.NearestNeighbors(n_neighbors=1).fit(known)

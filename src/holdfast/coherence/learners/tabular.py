@@ -67,7 +67,7 @@ def from_scores(scores: Any, low: float, high: float) -> NDArray[np.float64]:
     low, high = arguments.real("low", low), arguments.real("high", high)
     s = numbers("scores", scores)
     if not low < high or (s.size and (s.min() < low or s.max() > high)):
-        raise InvalidParameter("scores must lie in [low, high] with low below high, and do not")
+        raise InvalidParameter("scores must lie in [low, high] with low below high, and some do not")
     return 2 * (s - low) / (high - low) - 1
 
 

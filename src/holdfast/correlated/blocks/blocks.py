@@ -70,9 +70,13 @@ class Blocks(ListedModel):
             # a missing label equals no other, so that its relatives would count as independent records
             missing = masked or any(label is None or bool(label != label) for label in codes)
         except TypeError:
-            raise InvalidParameter("labels must be one label a record, such as text or numbers, none missing") from None
+            raise InvalidParameter(
+                "labels must have one label per record, such as a text or a number, with none missing"
+            ) from None
         if missing:
-            raise InvalidParameter("labels must have no missing values: a record without a block may belong to any")
+            raise InvalidParameter(
+                "labels must have no missing values: a record without a label could belong to any block"
+            )
         if not len(found):
             raise InvalidParameter("labels must name at least one record's block")
         made = cls(np.bincount(found).tolist())

@@ -69,7 +69,7 @@ def check_law(name: str, law: Any, states: int) -> Array:
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameter(f"{name} must be a list of probabilities, got a {type(law).__name__}") from None
     if found.shape != (states,):
-        raise InvalidParameter(f"{name} must hold {states} probabilities, one a state, got shape {found.shape}")
+        raise InvalidParameter(f"{name} must hold {states} probabilities, one per state, got shape {found.shape}")
     clean: Array = _laws(name, found[None])[0]
     return clean
 

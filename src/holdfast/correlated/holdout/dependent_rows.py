@@ -236,8 +236,8 @@ class DependentRows:
         n, blocks = total_rows(counted), sum(counted.values())
         if blocks < 2:
             raise GuaranteeUnavailable(
-                "one block shows nothing certain about the population: declare how its rows depend on each other (a "
-                "chain), or find more blocks"
+                "a single block cannot certify anything about the population: declare how its rows depend on each "
+                "other (as a chain), or use more blocks"
             )
         equal = len(counted) == 1
         least, most = min(counted), max(counted)

@@ -119,7 +119,9 @@ class Panel(NoCopy):
         elif time is not None:
             split = split_time(table.column(time), share, gap=gap)
         else:
-            raise InvalidParameter("group or time must be given: rows without either have no declared dependence")
+            raise InvalidParameter(
+                "group or time must be given: without one of them the rows have no declared dependence"
+            )
         if time is not None and not isinstance(inside, (AnyDependence, Independent)):
             _one_row_a_time(table.column(time), None if group is None else table.column(group))
         rows = _declared_rows(split, inside)
@@ -338,7 +340,7 @@ class Panel(NoCopy):
                     f"the question raised {type(error).__name__} on the holdout and not on the public part"
                 ) from None
         if found.shape != (len(rows),):
-            raise InvalidParameter(f"question must give one value a row, got shape {found.shape}")
+            raise InvalidParameter(f"question must give one value per row, got shape {found.shape}")
         return _numbers(found)
 
     def _alone(self, question: Callable[[Any], npt.ArrayLike], public: npt.NDArray[np.float64]) -> None:
@@ -347,8 +349,9 @@ class Panel(NoCopy):
         again = as_array(question(self._table.part(self._split.train[some])))
         if again.shape != some.shape or not np.array_equal(_numbers(again), public[some], equal_nan=True):
             raise QuestionRefused(
-                "a question must give each row a value of its own: on the public part this one changes when other rows "
-                "are left out (a lag, a rank, a centred value); fit such parts on the public part first"
+                "a question must compute each row's value from that row alone: on the public part the values of this "
+                "one change when other rows are left out (a lag, a rank, a centred value); fit such parts on the "
+                "public part first"
             )
 
     def _marked(self, answer: Answer) -> Answer:
@@ -456,7 +459,7 @@ def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
             raise ValueError
         return values.astype(np.float64)
     except (TypeError, ValueError):
-        raise InvalidParameter("question must give one number or truth value a row") from None
+        raise InvalidParameter("question must give one number or truth value per row") from None
 
 
 def _names(values: Any) -> list[str]:

@@ -276,6 +276,6 @@ class DependentHoldout(ReusableHoldout):
 
     def _metric(self, procedure: Procedure) -> NoReturn:
         raise QuestionRefused(
-            "only means of one value a row are certified for dependent rows: the interval of a metric is for "
-            "independent ones"
+            "for dependent rows only means of one value per row are certified: the interval of a metric needs "
+            "independent rows"
         )

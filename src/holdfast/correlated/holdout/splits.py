@@ -175,14 +175,14 @@ def check_split(
     every guarantee; use split_groups, or split_time and the bias of its gap
     """
     if groups is None and time is None:
-        raise InvalidParameter("groups or time must be given: without them nothing can be said about a split")
+        raise InvalidParameter("groups or time must be given: without them no split is valid")
     if not isinstance(accept_random, bool):
         raise InvalidParameter("accept_random must be True or False")
     coded = None if groups is None else places(groups, "groups")
     timed = None if time is None else places(time, "time")
     n = len(coded[0] if coded is not None else timed[0])  # type: ignore[index]  # one of the two is given
     if coded is not None and timed is not None and len(timed[0]) != n:
-        raise InvalidParameter(f"time must have one entry a row, {n}, got {len(timed[0])}")
+        raise InvalidParameter(f"time must have one entry per row, {n}, got {len(timed[0])}")
     ours, theirs = _numbers(train, n, "train"), _numbers(holdout, n, "holdout")
     if np.intersect1d(ours, theirs).size:
         raise InvalidParameter("train and holdout must have no row in common")
@@ -222,7 +222,7 @@ def places(values: Any, name: str) -> tuple[Index, int]:
     try:
         column = np.asarray(values)
         if column.ndim != 1 or not column.size:
-            raise InvalidParameter(f"{name} must have one entry a row, got an array of shape {column.shape}")
+            raise InvalidParameter(f"{name} must have one entry per row, got an array of shape {column.shape}")
         if column.dtype.kind in "fc" and np.isnan(column).any():
             raise InvalidParameter(f"{name} must have no missing values")
         if column.dtype.kind in "mM" and np.isnat(column).any():

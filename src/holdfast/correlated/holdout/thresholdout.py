@@ -48,7 +48,9 @@ class CorrelatedRules(ThresholdRules):
         if self.quilt is not None and not isinstance(self.quilt, QuiltTerms):
             raise InvalidParameter(f"quilt must be QuiltTerms or None, got a {type(self.quilt).__name__}")
         if self.claim is not None and self.quilt is None:
-            raise InvalidParameter("claim must be None where no quilt is declared: nothing is known of the records")
+            raise InvalidParameter(
+                "claim must be None where no quilt is declared, because nothing is known about the records"
+            )
         if self.claim is not None and self.sensitivity is not None:
             raise InvalidParameter(
                 "claim must be None where a sensitivity is declared: on dependent records only means are covered"

@@ -241,7 +241,9 @@ def bayesian_tables(
         where = f"tables[{names[j]!r}]"
         wanted = (*(sizes[p] for p in parents[j]), sizes[j])
         if table.shape != wanted:
-            raise InvalidParameter(f"{where} must have shape {wanted}, an axis a parent and the last its own")
+            raise InvalidParameter(
+                f"{where} must have shape {wanted}, one axis per parent and a last axis for the node itself"
+            )
         sums = table.sum(axis=-1)
         worst = float(sums.flat[int(np.argmax(np.abs(sums - 1)))])
         if not abs(worst - 1) <= SUM_TOLERANCE:

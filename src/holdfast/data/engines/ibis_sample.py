@@ -379,7 +379,8 @@ def _digest(dialect: str, link: _Link) -> Callable[[Any], Any] | None:
         except Exception:
             continue
     raise InvalidParameter(
-        f"source must be in a database with a hash function, so that changed rows are noticed, and none is known for "
+        f"source must be in a database with a hash function that Holdfast can use to notice changed rows, and none is "
+        f"known for "
         f"{dialect}; copy the rows to a Parquet file"
     )
 

@@ -267,7 +267,7 @@ class Probed:
         for each in expressions:
             for form in sorted(forms(each) & self.refused.keys()):
                 raise InvalidParameter(
-                    f"expression must not have {form!r} for this database, which does it otherwise "
+                    f"expression must not have {form!r} for this database, which computes it differently "
                     f"({self.refused[form]}); leave it out, or copy the rows to a Parquet file"
                 )
 

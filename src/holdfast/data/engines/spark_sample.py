@@ -309,8 +309,8 @@ def _session(given: SparkSession | str | None) -> SparkSession:
         made = builder.master(given).getOrCreate()
         if made.sparkContext.master != given:
             raise InvalidParameter(
-                "session must be a Spark session where one runs in this process already: there can be one alone, and "
-                "it is of another cluster; stop it first"
+                "session must belong to the cluster of the Spark session that already runs in this process, because a "
+                "process can have only one session; stop that one first"
             )
         given = made
     session = given or SparkSession.getActiveSession() or SparkSession.builder.appName("holdfast").getOrCreate()

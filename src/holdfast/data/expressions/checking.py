@@ -540,8 +540,8 @@ class _Checker:
             if one.kind == "text" and not (_reads_text(left) or _reads_text(right)):
                 # PostgreSQL would order written texts by the collation of the database, columns are read without one.
                 raise InvalidParameter(
-                    f"expression must order texts of which one is read from a column, got two written ones with "
-                    f"{where or sign}; write the order of these itself"
+                    f"expression must order texts of which one is read from a column, got two constants with "
+                    f"{where or sign}; write the result of that comparison itself"
                 )
         return self._joined("boolean", [one, other], times=2 if one.kind == "boolean" else 1)
 

@@ -212,7 +212,9 @@ def checked_kind(node: tree.Node, schema: Schema, *kinds: str) -> Expression:
         hint = hints.get(inner.kind.removesuffix("tz"), "") if "number" in kinds else ""
         raise InvalidParameter(f"expression must be a {wanted}, got a {inner.kind}{hint}")
     if not inner.columns:
-        raise InvalidParameter("expression must read at least one column: what it asks has one answer for all samples")
+        raise InvalidParameter(
+            "expression must read at least one column: without one its value is the same for all data sets"
+        )
     return inner
 
 

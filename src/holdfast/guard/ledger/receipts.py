@@ -132,7 +132,7 @@ def head_message(dataset: str, head: Head) -> bytes:
 
 def _from_hex(text: Any, length: int) -> bytes:
     if not isinstance(text, str) or len(text) != 2 * length or text != text.lower():
-        raise ValueError("not in the one form that is read")
+        raise ValueError("it is not in the canonical form")
     return bytes.fromhex(text)
 
 

@@ -84,7 +84,7 @@ class SQLiteStore(SQLStore):
         self._path = Path(path)
         seconds = arguments.real("timeout", timeout, above=0)
         if not self._path.parent.is_dir():
-            raise InvalidParameter(f"where must be a file in a folder that is there; {self._path.parent} is not")
+            raise InvalidParameter(f"where must be a file in a folder that exists; {self._path.parent} is not")
         if (read_only or not create) and not (self._path.is_file() and self._path.stat().st_size):
             raise LedgerUnavailable(f"there is no ledger at {self._path}")
         engine = create_engine(_address(self._path, read_only), connect_args={"timeout": seconds}, hide_parameters=True)
@@ -97,7 +97,9 @@ class SQLiteStore(SQLStore):
     def require_file(self) -> None:
         """Raise where the file is no longer the one that was opened: what is written would be lost with it."""
         if _identity(self._path) != self._file:
-            raise LedgerUnavailable("the ledger's file is not where it was opened; put it back, nothing was written")
+            raise LedgerUnavailable(
+                "the ledger's file is no longer where it was opened; put it back. Nothing was written"
+            )
 
     def _chain(self, ledger: int, dataset: str) -> SQLBackend:
         return _Chain(self, self._engine, ledger, dataset)

@@ -265,7 +265,8 @@ class Check(Question):
         """The part of the rows that the default tolerance goes by; None where it goes by all of them."""
         if self.where_share is not None and (self.where is None or self.tolerance is not None):
             raise InvalidParameter(
-                "where_share must be left out unless there is a condition `where` and no tolerance: it sets the default"
+                "where_share must be left out unless `where` is given and tolerance is not: it only sets the default "
+                "tolerance"
             )
         if self.where is None or self.tolerance is not None:
             return None

@@ -47,7 +47,7 @@ class Close(Question):
     def bind(self, schema: Schema, n: int, policy: Policy) -> Bound:
         """Check against the policy."""
         if policy.reserve_parts:
-            raise QuestionRefused("rows are reserved here: the final ends the run and reveals it")
+            raise QuestionRefused("rows are reserved here, so only a final ends the run")
         return Closing(schema, n, policy)
 
     @classmethod

@@ -100,7 +100,7 @@ class Compare(Question):
         ratios, columns = policy.answers != "means", policy.columns
         second, first = (spelled(one, *given, ratios=ratios, columns=columns) for one in (self.b, self.a))
         if (first.low, first.high) != (second.low, second.high):
-            raise InvalidParameter("a and b must have one range: two conditions, or two numbers")
+            raise InvalidParameter("a and b must have the same range: two conditions, or two numbers")
         length = first.high - first.low
         question = MeanQuestion(self.kind, "auto", None, -length, length, False, n)
         if self.guess is not None and self.margin is not None:

@@ -136,7 +136,7 @@ class Correlation(Question):
         )
         if self.guess is None:
             if self.tolerance is not None or self.show != "value":
-                raise InvalidParameter("tolerance and show must be left out without a guess: the answer carries noise")
+                raise InvalidParameter("tolerance and show must be left out without a guess: the answer has noise")
             return NoisyCorrelation(pair, spend_of(self.spend, policy), n, schema)
         if self.spend is not None:
             raise InvalidParameter("spend must be left out with a guess, which is checked without noise")

@@ -81,8 +81,8 @@ class Difference(Question):
     kind: ClassVar[str] = "difference"
     title: ClassVar[str] = "Difference of two groups"
     purpose: ClassVar[str] = (
-        "How far are the means of two groups apart? A right guess costs next to nothing; without one the answer "
-        "carries noise."
+        "How far are the means of two groups apart? A right guess costs next to nothing; without one the answer has "
+        "noise."
     )
     answered = "either"
     place: ClassVar[int] = 24
@@ -132,7 +132,7 @@ class Difference(Question):
         rows = rows_of(self, schema, policy)
         if self.guess is None:
             if self.tolerance is not None or self.show != "value":
-                raise InvalidParameter("tolerance and show must be left out without a guess: the answer carries noise")
+                raise InvalidParameter("tolerance and show must be left out without a guess: the answer has noise")
             return NoisyDifference(groups, rows, spend_of(self.spend, policy), n, schema)
         if self.spend is not None:
             raise InvalidParameter("spend must be left out with a guess, which is checked without noise")

@@ -111,8 +111,8 @@ def spelled(
     if where is not None:
         if not ratios:
             raise InvalidParameter(
-                "where must be left out here: this question has no interval for some of the rows alone; ask for the "
-                "share of rows that meet both conditions instead"
+                "where must be left out here: this question has no interval for a part of the rows; ask for the "
+                "proportion of rows that meet both conditions instead"
             )
         plain = spelled(source, schema, low, high, default, where_present, columns=columns)
         return _among(plain, parsed, where, schema)

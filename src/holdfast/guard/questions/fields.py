@@ -484,7 +484,7 @@ def _fraction(text: str, name: str) -> float:
         value = float(above) / float(below) if slash else float(above)
     except (ValueError, ZeroDivisionError):
         shown = text[:_LONGEST_NUMBER]
-        raise InvalidParameter(f"{name} must be numbers with commas between them, got {shown!r}") from None
+        raise InvalidParameter(f"{name} must be numbers separated by commas, got {shown!r}") from None
     return int(value) if value.is_integer() else value
 
 

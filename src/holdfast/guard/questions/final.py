@@ -102,7 +102,7 @@ class Final(Question):
         split_of(self.claims)
         binary = all(one.binary for one in rows.values())
         if self.claims == "ranks" and (not binary or len(rows) > _MOST_RANKED):
-            raise InvalidParameter(f"claims must not be ranks unless candidates are at most {_MOST_RANKED} conditions")
+            raise InvalidParameter(f"claims must not contain ranks unless there are at most {_MOST_RANKED} conditions")
         return Finale(rows, self.claims, bool(self.smaller_is_better), schema, n, policy)
 
     @classmethod
@@ -246,4 +246,4 @@ class MeanFinalists(Finalists):
 
     def ranks(self, log_level: float, weights: Any, alike: bool) -> Ranks:
         """Refused when the question is bound: sums do not say how often one beats the other."""
-        raise QuestionRefused("ranks are claimed for conditions")
+        raise QuestionRefused("ranks can only be claimed for conditions")

@@ -262,7 +262,9 @@ def cells_of(
         raise InvalidParameter(f"column must be one of the schema, got {str(column)[:60]!r}")
     if edges is not None:
         if categories is not None:
-            raise InvalidParameter("categories and edges cannot both be given: cells are named or measured")
+            raise InvalidParameter(
+                "categories and edges cannot both be given: a cell is either a category or a range of numbers"
+            )
         bins = Bins(f'"{column}"', tuple(listed("edges", edges)))
         ends = bins.edges
         last = len(ends) - 2
@@ -273,7 +275,7 @@ def cells_of(
     known = schema[column]
     if categories is None and known.values is None and known.kind != "boolean":
         raise InvalidParameter(
-            f"categories or edges must be given for column {column!r}: cells are declared, never looked up"
+            f"categories or edges must be given for column {column!r}: cells are declared, never looked up in the rows"
         )
     declared = categories_of(schema, column, None if categories is None else tuple(listed("categories", categories)))
     labels = _with_rest([label_of(one) for one in declared])
@@ -294,7 +296,9 @@ def nulls_of(
     if not isinstance(where_present, bool):
         raise InvalidParameter(f"where_present must be true or false, got a {type(where_present).__name__}")
     if where_present and null_as is not None:
-        raise InvalidParameter("null_as and where_present cannot both be given: missing values count, or they do not")
+        raise InvalidParameter(
+            "null_as and where_present cannot both be given: either missing values count, or their rows are left out"
+        )
     if null_as is not None:
         same = [at for at, label in enumerate(labels) if null_as in (label, cells[at])]
         if not same:

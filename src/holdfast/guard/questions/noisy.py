@@ -29,14 +29,22 @@ def spend_of(spend: Any, policy: Policy) -> PureDP | ZCDP:
     PureDP(epsilon=0.1)
     """
     if policy.privacy is None:
-        raise QuestionRefused("private questions are not allowed here: the policy has no privacy cap")
+        raise QuestionRefused(
+            "private questions are not allowed here: the policy has no privacy budget. Allowed are "
+            "questions without noise, such as check; open a guard with privacy for the others"
+        )
     cost = policy.spend if spend is None else spend
     if cost is None:
-        raise InvalidParameter("spend must be given: the policy names no cost for a question that names none")
+        raise InvalidParameter(
+            "spend must be given: neither the question nor the policy names a privacy cost. Pass "
+            "spend (--spend pure-dp:EPSILON), or set a default in the policy"
+        )
     if not isinstance(cost, (PureDP, ZCDP)) or cost.is_zero:
         raise InvalidParameter(f"spend must be a positive PureDP or ZCDP, got {cost!r}")
     if isinstance(policy.privacy, PureDP) and not isinstance(cost, PureDP):
-        raise InvalidParameter("spend must be a PureDP under a pure cap, got a ZCDP, which no pure cap holds")
+        raise InvalidParameter(
+            "spend must be a PureDP where the privacy budget is a PureDP, got a ZCDP, which such a budget cannot bound"
+        )
     return cost
 
 

@@ -152,7 +152,7 @@ def _shown_within(asked: Guess | OneSided, question: MeanQuestion, width: float)
         bounds = (question.low, asked.bound)
     if not needed:
         raise InvalidParameter(
-            f"{name} must leave room for an interval, which is within {width:.3g} of the noisy mean here, got "
+            f"{name} must be larger, because the interval here is within {width:.3g} of the noisy mean here, got "
             f"{given:g}; nothing was spent"
         )
     return bounds
@@ -161,11 +161,13 @@ def _shown_within(asked: Guess | OneSided, question: MeanQuestion, width: float)
 def require_plain(risk: Any, stake: Any) -> None:
     """Refuse what only questions without noise have: nothing is weighed or staked where noise has paid."""
     if risk is not None or stake is not None:
-        raise InvalidParameter("risk and stake must be left out here: this guard answers with the noise of its plan")
+        raise InvalidParameter(
+            "risk and stake must be left out here, because this guard answers with the noise of its plan"
+        )
 
 
 def _require_plain(asked: Guess) -> None:
     if not asked.show_value or asked.side != "both" or asked.guess_rows is not None:
         raise InvalidParameter(
-            "show, side and guess_rows must be left out here: this guard shows the noisy mean in any case"
+            "show, side and guess_rows must be left out here, because this guard always shows the noisy mean"
         )

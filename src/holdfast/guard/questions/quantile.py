@@ -104,7 +104,7 @@ class Quantile(Question):
     title: ClassVar[str] = "Median or quantile"
     purpose: ClassVar[str] = (
         "Which number is a given share of the rows at or below? A right guess costs next to nothing; without a guess "
-        "the answer carries noise."
+        "the answer has noise."
     )
     answered = "either"
     place: ClassVar[int] = 14
@@ -161,7 +161,7 @@ class Quantile(Question):
         q = arguments.probability("q", self.q)
         if self.guess is None:
             if self.tolerance is not None or self.show != "value":
-                raise InvalidParameter("tolerance and show must be left out without a guess: the answer carries noise")
+                raise InvalidParameter("tolerance and show must be left out without a guess: the answer has noise")
             return PrivateQuantile(rows, q, spend_of(self.spend, policy), n, schema)
         if self.spend is not None:
             raise InvalidParameter("spend must be left out with a guess, which is checked without noise")
@@ -213,9 +213,9 @@ class QuantileCheck(Bound):
         cut = self._claimed[0] > self._rows.low, self._claimed[1] < self._rows.high
         if (cut[0] and below < 1) or (cut[1] and above > situation.n):
             raise QuestionRefused(
-                f"no rows could make this guess pass: {situation.n:,} rows show neither end of a quantile of level "
-                f"{self._q:g} at this point of the run; a level nearer to 0.5, more rows or a smaller privacy cap "
-                "would do; nothing was spent"
+                f"no rows could make this guess pass: {situation.n:,} rows cannot bound a quantile of level "
+                f"{self._q:g} at this point of the run; use a level nearer to 0.5, more rows or a smaller privacy "
+                f"budget; nothing was spent"
             )
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:

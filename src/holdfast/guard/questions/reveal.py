@@ -114,7 +114,7 @@ class Ending(Bound):
         assert situation.hidden is not None
         transaction = situation.hidden.transaction
         if situation.progress.answered != self._answered:
-            raise LedgerConflict("other questions were answered while the run was being ended; ask again")
+            raise LedgerConflict("other questions were answered while this one was ending the run; ask it again")
         found, place = [], 0
         for past in self._past:
             end = place + len(past.statistics)

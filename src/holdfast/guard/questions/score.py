@@ -263,7 +263,7 @@ class Scored(Bound):
         if self._board.rule != "ladder" or self._guess is None:
             return
         if ladder.place(view, ladder.account(self._board, self._analyst)) is not None:
-            raise InvalidParameter("guess must be left out: this ladder has a score to beat, and only that decides")
+            raise InvalidParameter("guess must be left out: on this ladder only the score to beat decides")
 
     def check_public(self, sample: Sample) -> None:
         """Refuse predictions that name no row, on a board whose keys are public."""

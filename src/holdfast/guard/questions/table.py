@@ -190,7 +190,7 @@ class Table(Question):
         if self.guesses is not None:
             return self._checked(groups, rows, schema, n)
         if self.tolerance is not None:
-            raise InvalidParameter("tolerance must be left out without guesses: the table carries noise")
+            raise InvalidParameter("tolerance must be left out without guesses: the table has noise")
         cost = spend_of(self.spend, policy)
         if self.q is None:
             return MeanTable(groups, rows, cost, n, schema)
@@ -201,18 +201,24 @@ class Table(Question):
     def _shares(self, groups: Groups, schema: Schema, n: int, policy: Policy) -> Bound:
         for name in ("q", "low", "high", "default", "guesses", "tolerance"):
             if getattr(self, name) is not None:
-                raise InvalidParameter(f"{name} must be left out without an expression: the table is of shares of rows")
+                raise InvalidParameter(
+                    f"{name} must be left out without an expression, because the table then "
+                    f"contains proportions of rows"
+                )
         return ShareTable(groups, condition_of(self.where, schema), spend_of(self.spend, policy), n, schema)
 
     def _checked(self, groups: Groups, rows: Spelled, schema: Schema, n: int) -> Bound:
         if self.spend is not None or self.q is not None:
-            raise InvalidParameter("spend and q must be left out with guesses, which are of means and without noise")
+            raise InvalidParameter(
+                "spend and q must be left out with guesses, because guesses are about means and "
+                "are checked without noise"
+            )
         if not isinstance(self.guesses, Mapping) or not self.guesses:
             raise InvalidParameter("guesses must be a mapping of groups to numbers")
         wrong = [str(label)[:60] for label in self.guesses if label not in groups.labels]
         if wrong:
             known = ", ".join(map(repr, groups.labels[:8])) + (", ..." if len(groups.labels) > 8 else "")
-            raise InvalidParameter(f"guesses must be of the groups {known}, got {wrong[0]!r}")
+            raise InvalidParameter(f"guesses must be about the groups {known}, got {wrong[0]!r}")
         sizes = MeanQuestion(
             self.kind, "auto", None, rows.low, rows.high, rows.binary, max(1, n // (2 * len(groups.labels)))
         )
@@ -334,8 +340,8 @@ class MeanTable(_GroupTable):
         off = self._noise.off(situation.noise_share, 2 * self._many)
         if LEAST_ROWS + 4 * off >= situation.n:
             raise QuestionRefused(
-                f"no group could be reported: noise on a number of rows is up to {2 * off:,.0f} of {situation.n:,}; "
-                "spend more, or ask by fewer groups; nothing was spent"
+                f"no group could be reported: the noise on a count of rows is up to {2 * off:,.0f} of {situation.n:,}; "
+                "spend more, or use fewer groups; nothing was spent"
             )
 
     def settle(self, prepared: Measured, situation: Situation) -> Settled:

@@ -175,7 +175,7 @@ class Test(Question):
             for column, categories in zip(self.columns, given, strict=True)
         )
         if any(len(categories) < 2 for categories in declared):
-            raise InvalidParameter("categories must be at least two for each column: nothing can be tested with one")
+            raise InvalidParameter("categories must be at least two for each column: a test needs at least two")
         if (self.p0 is None) != (self.name == "independence"):
             raise InvalidParameter("p0 must be given for gof, and only there")
         null = None if self.p0 is None else probabilities("p0", list(listed("p0", self.p0)), len(declared[0])).tolist()
@@ -254,15 +254,16 @@ class PrivateTest(Bound):
             return
         if self._reach is not None and self._reach.can_reject and self._reach.least_p_value > reach.level:
             raise QuestionRefused(
-                f"answers given meanwhile leave this test a level of {reach.level:.2g}, and as it was prepared it can "
+                f"after the answers given in the meantime the level of this test is {reach.level:.2g}, and as it was "
+                f"prepared it can "
                 f"give no p-value below {self._reach.least_p_value:.2g}; ask it again; nothing was spent"
             )
         if reach.can_reject:
             return
         raise QuestionRefused(
-            f"this test could reject nothing, whatever the rows hold: to keep alpha = {self._alpha:g} after what this "
+            f"this test could not reject for any rows: to keep alpha = {self._alpha:g} after what this "
             f"guard may release, its own p-value must reach {reach.level:.2g}, and {_smallest(reach)}; "
-            f"{'; '.join(reach.advice)}; `allow_powerless` asks for it all the same; nothing was spent"
+            f"{'; '.join(reach.advice)}; `allow_powerless` runs it anyway; nothing was spent"
         )
 
     def prospect(self, situation: Situation) -> Mapping[str, Any]:

@@ -412,7 +412,7 @@ def checked_boards(given: Any) -> tuple[Board, ...] | None:
         raise InvalidParameter("boards must be a list of 1 to 100 boards")
     boards = tuple(one if isinstance(one, Board) else Board.from_dict(one) for one in given)
     if len({board.name for board in boards}) < len(boards):
-        raise InvalidParameter("boards must have names of their own")
+        raise InvalidParameter("boards must have different names")
     return boards
 
 

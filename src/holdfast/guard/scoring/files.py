@@ -106,7 +106,9 @@ def _columns(keys: list[Any], values: list[Any]) -> dict[str, list[Any]]:
     for column in (keys, values):
         kinds = {type(value) for value in column}
         if not kinds <= {int, float} and (len(kinds) != 1 or not kinds <= {str, bool}):
-            raise InvalidParameter("keys and predictions must each be of one kind, numbers, texts or truth values")
+            raise InvalidParameter(
+                "the keys must all be of one kind (numbers, texts or truth values), and so must the predictions"
+            )
     return {"keys": keys, "predictions": values}
 
 

@@ -69,16 +69,16 @@ def ordered(name: str, values: Any, n: int | None = None) -> npt.NDArray[np.floa
     """
     rows = numbers(name, values, n)
     if np.isnan(rows).any():
-        raise InvalidParameter(f"{name} must be one number a row, and some are not")
+        raise InvalidParameter(f"{name} must be one number per row, and some are not")
     return rows
 
 
 def _column(name: str, values: Any, n: int | None) -> npt.NDArray[Any]:
     rows = column(values, name)
     if rows.size == 0:
-        raise InvalidParameter(f"{name} must have one number a row and at least one row")
+        raise InvalidParameter(f"{name} must have one number per row and at least one row")
     if n is not None and rows.size != n:
-        raise InvalidParameter(f"{name} must have one number a row, {n} in all, got {rows.size}")
+        raise InvalidParameter(f"{name} must have one number per row, {n} in all, got {rows.size}")
     return rows
 
 

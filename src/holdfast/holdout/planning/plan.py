@@ -268,7 +268,7 @@ class HoldoutPlan:
         for row in self.methods:
             if row.name == name:
                 return row
-        raise KeyError(f"{name!r} is not in this plan; it has {', '.join(row.name for row in self.methods)}")
+        raise KeyError(f"{name!r} is not in this plan, which has {', '.join(row.name for row in self.methods)}")
 
     @property
     def length(self) -> float:

@@ -176,7 +176,7 @@ class AfterLooking:
         """
         cost = step if isinstance(step, Cost) else getattr(step, "cost", None)
         if not isinstance(cost, Cost):
-            raise InvalidParameter(f"a step must be a cost or something with a cost, got a {type(step).__name__}")
+            raise InvalidParameter(f"a step must be a cost or an object with a cost, got a {type(step).__name__}")
         cost = supported(cost)
         if values is None and not isinstance(step, Cost):
             values = getattr(step, "values", None)

@@ -194,7 +194,7 @@ def _table(
         raise InvalidParameter("features and label must have a number in every place, got a masked array")
     if x.ndim != 2 or y.ndim != 1 or x.shape[0] != y.shape[0] or x.shape[0] < 1 or x.shape[1] < 1:
         raise InvalidParameter(
-            f"features must be rows by candidates and label one number a row, got {x.shape} and {y.shape}"
+            f"features must be rows by candidates, and label one number per row, got {x.shape} and {y.shape}"
         )
     if np.isnan(x).any() or np.isnan(y).any():
         raise InvalidParameter("features and label must be numbers, and some are NaN")
@@ -283,7 +283,9 @@ def choose(
     True
     """
     if not isinstance(scores, Scores):
-        raise InvalidParameter(f"scores must be Scores, with their sensitivity, got a {type(scores).__name__}")
+        raise InvalidParameter(
+            f"scores must be a Scores object, which has its sensitivity, got a {type(scores).__name__}"
+        )
     if looking is not None and looking.n != scores.n:
         raise InvalidParameter(f"looking must be for the {scores.n} rows of the scores, got one for {looking.n}")
     mechanism = Selection(scores.sensitivity, arguments.real("epsilon", epsilon, above=0), method=method)

@@ -76,7 +76,9 @@ def from_add_remove(cost: Cost) -> Cost:
         case Bits():
             return cost
         case PointwiseDP():
-            raise InvalidParameter("a point-wise cost has no two-row rule; declare it as ApproxDP first")
+            raise InvalidParameter(
+                "a point-wise cost cannot be converted from add/remove to replace-one; declare it as ApproxDP first"
+            )
     raise InvalidParameter(f"cost must be a PureDP, ApproxDP, ZCDP, GDP or Bits cost, got a {type(cost).__name__}")
 
 

@@ -82,9 +82,9 @@ def exact_means(table: Any, n: int, low: float = 0.0, high: float = 1.0) -> list
     try:
         array = np.asarray(table)
     except (TypeError, ValueError) as error:
-        raise InvalidParameter("table must be one number a row and question") from error
+        raise InvalidParameter("table must be one number per row and question") from error
     if array.dtype.kind not in "biuf" or array.ndim != 2 or array.shape[0] != n:
-        raise InvalidParameter(f"table must be an array of numbers with {n} rows and one column a question")
+        raise InvalidParameter(f"table must be an array of numbers with {n} rows and one column per question")
     if array.size and not (array.min() >= low and array.max() <= high):
         raise InvalidParameter(f"table must lie in [{low:g}, {high:g}], and some of it does not")
     totals = [0] * array.shape[1]

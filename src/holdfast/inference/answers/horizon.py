@@ -200,8 +200,8 @@ class FilteredAnswers(HorizonAnswerer):
                 self._count()  # refuses
             if self._spent + charge > Fraction(self.horizon):
                 raise BudgetExhausted(
-                    "the charge of this question does not fit into the horizon; a narrower range or a "
-                    "larger sigma charges less"
+                    "the charge of this question exceeds what is left of the horizon; a narrower range or a larger "
+                    "sigma is charged less"
                 )
             self.asked += 1
             self._spent += charge
@@ -300,7 +300,7 @@ class SmallVarianceAnswers(HorizonAnswerer):
         mean = exact_mean(values, self.n, low, high)
         with self._alone():  # the charge is known only with the answer, and no other question may slip in between
             if self._spent + Fraction(self.plan.charge(0.5)) > Fraction(self.horizon):
-                raise BudgetExhausted("what is left does not cover the worst case of one more question")
+                raise BudgetExhausted("what is left might not cover one more question")
             self._count()
             place = rounded_gaussian(Fraction(self.plan.sigma), self.grid, mean=mean, source=self._source)
             share = min(max(self.grid.value(place), 0.0), 1.0)

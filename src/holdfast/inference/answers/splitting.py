@@ -198,7 +198,9 @@ class SplitAnswers(Answerer):
         low, high = arguments.value_range(low, high)
         array = column(values, "values")
         if array.shape[0] not in (self.n, self.part):
-            raise InvalidParameter(f"values must be one number a row, {self.n} in all or {self.part} of the next part")
+            raise InvalidParameter(
+                f"values must be one number per row, {self.n} in all or {self.part} of the next part"
+            )
         with self._alone():
             if self.asked == self.questions:
                 self._count()  # refuses

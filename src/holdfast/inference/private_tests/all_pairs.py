@@ -241,7 +241,7 @@ def all_pairs(
         read.append(codes(values, columns[name], name, other=rest.get(name)))
     n = read[0].size
     if any(part.size != n for part in read):
-        raise InvalidParameter("columns must have one length: one value a record each")
+        raise InvalidParameter("columns must have the same length: one value per record")
     rho_column = _down(total * share / len(names)) if share else 0.0
     ledger = ZCDPFilter(total) if budget is None else budget
     before = float(ledger.spent().get("rho", 0.0))

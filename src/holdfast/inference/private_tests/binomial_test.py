@@ -97,8 +97,8 @@ class Tulap:
         object.__setattr__(self, "delta", delta)
         if self._ideal_q > _LARGEST_Q:
             raise InvalidParameter(
-                f"delta must be smaller for epsilon = {float(epsilon):g}, got {float(delta):g}: the noise would be "
-                "cut to next to nothing"
+                f"delta must be smaller for epsilon = {float(epsilon):g}, got {float(delta):g}: almost all of the "
+                f"noise would be cut off"
             )
 
     @property

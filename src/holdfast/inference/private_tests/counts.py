@@ -161,7 +161,7 @@ def cross_codes(
 ) -> Counts:
     """`cross` for columns that `codes` has read already; for many pairs of the same columns. O(n)."""
     if rows.shape != columns.shape:
-        raise InvalidParameter("rows and columns must have one length: one value a record each")
+        raise InvalidParameter("rows and columns must have the same length: one value per record")
     cells = np.bincount(rows * c + columns, minlength=r * c)
     return table(cells.reshape(r, c), neighbours=neighbours)
 
@@ -201,7 +201,7 @@ def codes(
         found = np.array([place.get(value, rest) for value in records], dtype=np.int64)
     except TypeError:  # an unhashable value
         if rest < 0:
-            raise InvalidParameter(f"{name} must be one plain value a record") from None
+            raise InvalidParameter(f"{name} must be one plain value per record") from None
         found = np.array([place.get(v, rest) if isinstance(v, Hashable) else rest for v in records], dtype=np.int64)
     if found.size == 0:
         raise InvalidParameter(f"{name} must hold at least one record")
@@ -250,9 +250,9 @@ def probabilities(name: str, values: Any, cells: int | None = None) -> NDArray[n
         )
         raise InvalidParameter(f"{error}{more}") from None
     if vector.size < 2:
-        raise InvalidParameter(f"{name} must have at least two cells, got 1: nothing can be tested with one")
+        raise InvalidParameter(f"{name} must have at least two cells, got 1: a test needs at least two")
     if cells is not None and vector.size != cells:
-        raise InvalidParameter(f"{name} must have one entry a cell, {cells} in all, got {vector.size}")
+        raise InvalidParameter(f"{name} must have one entry per cell, {cells} in all, got {vector.size}")
     if vector.min() < _SMALLEST:
         raise InvalidParameter(f"{name} must be at least {_SMALLEST:g} in every cell, got {vector.min():g}")
     total = float(vector.sum())
@@ -300,7 +300,7 @@ def _counts(counts: Any, n: Any, neighbours: str, *, table: bool) -> Counts:
         raise InvalidParameter(f"counts must have at least two rows and two columns, got shape {array.shape}")
     if not table:
         if array.ndim not in (1, 2):
-            raise InvalidParameter("counts must be a list of counts, one a cell")
+            raise InvalidParameter("counts must be a list of counts, one per cell")
         array = array.ravel()
         if array.size < 2:
             raise InvalidParameter(f"counts must have at least two cells, got {array.size}: nothing can be tested")
@@ -350,7 +350,7 @@ def _whole(counts: Any) -> NDArray[np.int64]:
 def _list(values: Any, name: str) -> list[Any]:
     """One value a record as a list, whatever holds them."""
     if isinstance(values, (str, bytes)):
-        raise InvalidParameter(f"{name} must be one value a record, got a text")
+        raise InvalidParameter(f"{name} must be one value per record, got a text")
     found: list[Any] | None = None
     if isinstance(values, np.ndarray):
         found = values.tolist() if values.ndim == 1 else None

@@ -520,7 +520,7 @@ def ask(
     if not isinstance(model, (NullModel, UserModel)):
         raise InvalidParameter(f"model must be a null model, got a {type(model).__name__}")
     if degrees_of_freedom(model) < 1:
-        raise InvalidParameter(f"{model.name} leaves no degree of freedom: every table fits it")
+        raise InvalidParameter(f"{model.name} leaves no degree of freedom, because every table fits it")
     found = question(
         counts,
         rho=rho,

@@ -42,7 +42,8 @@ def rank(m: int, alpha: float) -> int:
     >>> rank(18, 0.05)
     Traceback (most recent call last):
         ...
-    holdfast.errors.InvalidParameter: m must be at least 19 for alpha = 0.05, got 18: fewer replicates never reject
+    holdfast.errors.InvalidParameter: m must be at least 19 for alpha = 0.05, got 18: with fewer replicates the test can
+    never reject
     """
     m = arguments.whole("m", m, at_least=1)
     share = decimal_fraction(arguments.probability("alpha", alpha))
@@ -50,7 +51,8 @@ def rank(m: int, alpha: float) -> int:
     if place > m:
         least = math.ceil(1 / share) - 1
         raise InvalidParameter(
-            f"m must be at least {least} for alpha = {alpha:g}, got {m}: fewer replicates never reject"
+            f"m must be at least {least} for alpha = {alpha:g}, got {m}: with fewer replicates the test can never "
+            f"reject"
         )
     return place
 

@@ -72,7 +72,9 @@ class NoiseLaw:
         name = "rho" if self.is_gaussian else "epsilon"
         object.__setattr__(self, "parameter", rational(name, self.parameter, above=0))
         if self.scale > 2**36:
-            raise InvalidParameter(f"{name} asks for noise of scale beyond 2**36 counts, which no count survives")
+            raise InvalidParameter(
+                f"{name} needs noise of a scale beyond 2**36 counts, in which every count disappears"
+            )
 
     @property
     def is_gaussian(self) -> bool:
@@ -190,7 +192,7 @@ class NoiseLaw:
         if source is not None and not isinstance(source, Source):
             raise InvalidParameter(f"source must be a noise source or None, got a {type(source).__name__}")
         if isinstance(source, Words):
-            raise InvalidParameter("source must not be a simulation's generator: its noise would protect nobody")
+            raise InvalidParameter("source must not be a simulation's generator: its noise would not protect anybody")
         # The sum is rounded, where it must be, after the noise: that is post-processing and gives nothing away.
         return counts.astype(np.float64) + self._draw(counts.size, source).reshape(counts.shape)
 

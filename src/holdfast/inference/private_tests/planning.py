@@ -70,7 +70,7 @@ def alternative(p0: Any, effect: float, c: float = 0.0) -> Array:
         if np.all(null + signed >= 0):
             found: Array = null + signed
             return np.asarray(found / found.sum())
-    raise InvalidParameter(f"effect must be smaller, got {w:g}: it leaves the probabilities; or give p1")
+    raise InvalidParameter(f"effect must be smaller, got {w:g}: it makes a probability negative or above 1. Or give p1")
 
 
 def dependent_table(rows: Array, columns: Array, effect: float) -> Array:
@@ -85,7 +85,9 @@ def dependent_table(rows: Array, columns: Array, effect: float) -> Array:
     product, delta = np.outer(rows, columns), np.outer(pattern(rows), pattern(columns))
     found: Array = product + delta * w / np.sqrt((np.square(delta) / product).sum())
     if not np.all(found >= 0):
-        raise InvalidParameter(f"effect must be smaller, got {w:g}: it leaves the probabilities; or give p")
+        raise InvalidParameter(
+            f"effect must be smaller, got {w:g}: it makes a probability negative or above 1. Or give p"
+        )
     return found
 
 
@@ -399,7 +401,7 @@ def which_gof(
     law = noise_of(rho=rho, epsilon=epsilon)
     truth = alternative(null, effect, law.c(n)) if p1 is None else distribution("p1", p1)
     if truth.size != null.size:
-        raise InvalidParameter(f"p1 must have one entry a cell, {null.size} in all, got {truth.size}")
+        raise InvalidParameter(f"p1 must have one entry per cell, {null.size} in all, got {truth.size}")
     shared: dict[str, Any] = {"p0": null, "p1": truth, "alpha": alpha}
     table = _Table(n, target, progress)
     spent = {"rho": rho} if epsilon is None else {"epsilon": epsilon}

@@ -361,7 +361,7 @@ def gof_power(
     """
     null, truth = probabilities("p0", p0), distribution("p1", p1)
     if truth.size != null.size:
-        raise InvalidParameter(f"p1 must have one entry a cell, {null.size} in all, got {truth.size}")
+        raise InvalidParameter(f"p1 must have one entry per cell, {null.size} in all, got {truth.size}")
     size, alpha = arguments.whole("n", n, at_least=1), arguments.probability("alpha", alpha)
     arguments.choice("at", at, ("alternative", "null"))
     if method == "classical":
@@ -448,7 +448,7 @@ def gof_moments(
     arguments.choice("at", at, ("alternative", "null"))
     null, truth, size = probabilities("p0", p0), distribution("p1", p1), arguments.whole("n", n, at_least=1)
     if truth.size != null.size:
-        raise InvalidParameter(f"p1 must have one entry a cell, {null.size} in all, got {truth.size}")
+        raise InvalidParameter(f"p1 must have one entry per cell, {null.size} in all, got {truth.size}")
     law = noise_of(rho=rho, noise=noise)
     if not law.is_gaussian:
         raise InvalidParameter("noise must be Gaussian: the variance is that of a quadratic form of normals")
@@ -609,7 +609,7 @@ def homogeneity_power(
     """
     truth = _numbers(p)
     if truth.ndim != 2:
-        raise InvalidParameter("p must be a table: one row of probabilities a group")
+        raise InvalidParameter("p must be a table: one row of probabilities per group")
     law = _law(method, rho, epsilon, noise, "person")
     model = Homogeneity(*truth.shape)
     return _power(model, truth, sizes, law, method, alpha, m, at, None, None, "homogeneity")
@@ -791,7 +791,7 @@ def _checked(model: NullModel, truth: Array, sizes: Any) -> tuple[Array, Array]:
         raise InvalidParameter(f"p must have {model.groups * model.cells} cells for {model.name}")
     flat = np.array([distribution("p", row) for row in truth])
     if not np.all(model.probabilities(model.start(flat * totals[:, None])) > 0):
-        raise InvalidParameter("p must have positive margins: an empty row or column leaves nothing to test")
+        raise InvalidParameter("p must have positive margins: nothing can be tested with an empty row or column")
     return flat, totals
 
 

@@ -308,7 +308,7 @@ def signed_rank(
     if y is not None:
         other = sample("y", y)
         if other.size != differences.size:
-            raise InvalidParameter("x and y must have one length: they are pairs")
+            raise InvalidParameter("x and y must have the same length: they are pairs")
         with np.errstate(over="ignore"):
             differences = differences - other
     with np.errstate(over="ignore"):  # an infinite difference is the largest: its rank is all that counts

@@ -104,7 +104,9 @@ class StatisticNoise:
     def release(self, statistic: int, source: Source | None = None) -> int:
         """The one private release."""
         if isinstance(source, Words):
-            raise InvalidParameter("source must not be the generator of a simulation: it cannot protect a release")
+            raise InvalidParameter(
+                "source must not be the generator of a simulation: such noise cannot protect a release"
+            )
         return statistic + int(self._draw(1, source)[0])
 
     def resample(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:

@@ -207,7 +207,7 @@ def _smallest_effect(
         high *= 2
         if high > 1e4:
             raise InvalidParameter(
-                f"target must be within reach: {target:g} is not, at any effect, with so few records and this epsilon"
+                f"target must be reachable: {target:g} is not, at any effect, with so few records and this epsilon"
             )
     low = high / 2
     while high - low > 1e-3 * high:
@@ -363,7 +363,7 @@ def _plan(
             )
         if plan.groups > n:
             raise InvalidParameter(
-                f"plan must have at most one group a record, got {plan.groups} groups for {n} records"
+                f"plan must have at most one group per record, got {plan.groups} groups for {n} records"
             )
         return plan if plan.n == n else replace(plan, n=n)
     if epsilon is None:
@@ -391,7 +391,7 @@ def _sizes(samples: Sequence[Any], paired: bool) -> list[int]:
     if min(sizes) < 1:
         raise InvalidParameter("samples must hold at least one record each")
     if paired and len(set(sizes)) > 1:
-        raise InvalidParameter(f"samples must have one length where they are paired, got {sizes}")
+        raise InvalidParameter(f"samples must have the same length where they are paired, got {sizes}")
     return sizes
 
 

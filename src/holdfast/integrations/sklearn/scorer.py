@@ -136,7 +136,7 @@ class ScorerElsewhere:
                 told = line.recv()
         except (OSError, EOFError):
             raise LedgerUnavailable(
-                "the process that has this scorer's budget has ended: a HoldoutScorer is not for storing"
+                "the process that has this scorer's budget has ended: a HoldoutScorer cannot be stored"
             ) from None
         if isinstance(told, Exception):
             raise told

@@ -485,7 +485,7 @@ class ReusableHoldoutSearch(MetaEstimatorMixin, BaseEstimator):
         """What every candidate needs, and the groups of the holdout's rows."""
         X_holdout, y_holdout, held = holdout
         if groups is not None and len(groups) != len(y):
-            raise InvalidParameter(f"groups must have one label a row, {len(y)} in all, got {len(groups)}")
+            raise InvalidParameter(f"groups must have one label per row, {len(y)} in all, got {len(groups)}")
         chosen = self.metric if isinstance(self.metric, Metric) else metric(self.metric)
         if (X_holdout is None) != (y_holdout is None):
             raise InvalidParameter("X_holdout and y_holdout must be given together")

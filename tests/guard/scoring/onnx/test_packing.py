@@ -138,7 +138,7 @@ def test_models_that_are_refused_by_their_form(content: bytes, said: str) -> Non
 def test_a_sample_of_keys_and_labels_has_nothing_for_a_model_to_see() -> None:
     sample = hf.data.table({"id": [1, 2], "y": [True, False]})
     board = hf.guard.Board("b", key="id", label="y", metric="brier", models=True)
-    with pytest.raises(InvalidParameter, match="this sample has no column that a model may see"):
+    with pytest.raises(InvalidParameter, match="this data set has no column that a model may see"):
         Model(linear(), sample.schema, 2, hf.guard.Policy(questions=5, boards=[board]))
 
 

@@ -149,7 +149,7 @@ def test_wrong_questions() -> None:
         arguments: dict[str, Any] = {"p0": [0.25] * 4} | wrong
         with pytest.raises(InvalidParameter, match=message):
             local.gof(answers, **arguments)
-    with pytest.raises(InvalidParameter, match="randomizer must say"):
+    with pytest.raises(InvalidParameter, match="randomizer must be the one"):
         local.gof([0, 1, 2], U3)
     with pytest.raises(InvalidParameter, match="answers"):
         local.gof([0, 1, 7], U3, randomizer=RandomizedResponse(3, 1))

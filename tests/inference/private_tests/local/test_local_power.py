@@ -168,7 +168,7 @@ def test_wrong_input() -> None:
     vote = RandomizedResponse(4, 1)
     with pytest.raises(InvalidParameter, match="one number of categories"):
         local.power(vote, U4, [0.5, 0.5], 100)
-    with pytest.raises(InvalidParameter, match="one entry a category"):
+    with pytest.raises(InvalidParameter, match="one entry per category"):
         local.noncentrality(vote, U4, [0.5, 0.5])
     with pytest.raises(InvalidParameter, match="sum to 1"):
         local.power(vote, U4, [0.5, 0.5, 0.5, 0.5], 100)

@@ -96,7 +96,7 @@ def _tried(session: Any, wanted: Any, walk: int) -> dict[str, Any]:
         except Exception as error:  # of the runtime: on one made-up row it is no matter, on all of them it is
             first = first or words(error)
     if not answered:
-        raise InvalidParameter(f"the model answers no row: {first}")
+        raise InvalidParameter(f"the model gives no prediction for any row: {first}")
     if sandbox.address_space()[1] - loaded > wanted.memory * _ROW_MEMORY:
         raise InvalidParameter(
             f"the model must take less memory: {int(wanted.memory * _ROW_MEMORY) >> 20} MB are allowed for one row"

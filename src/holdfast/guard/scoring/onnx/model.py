@@ -188,7 +188,7 @@ class Model(Making):
         hidden = {name for board in policy.boards or () for name in (board.key, board.label)}
         features = packing.features_of(schema, hidden)
         if not features:
-            raise InvalidParameter("this sample has no column that a model may see")
+            raise InvalidParameter("this data set has no column that a model may see")
         self._content = content
         self._told = wanted(features, n, output=output, place=place, limits=limits)
         which = to_canonical_json({"output": output, "place": place}).encode()

@@ -61,7 +61,7 @@ class Session:
         """For each input of the model its name, the type of its values, and the columns that go into it."""
         given, features = self._session.get_inputs(), dict(self._wanted.features)
         if not given:
-            raise InvalidParameter("the model must have an input that holds no value of its own")
+            raise InvalidParameter("the model must have an input without a default value")
         whole = len(given) == 1 and (len(features) > 1 or given[0].name not in features)
         if not whole and {one.name for one in given} - set(features):
             raise InvalidParameter(
@@ -130,10 +130,10 @@ class Session:
         place = self._wanted.place
         if place is None and flat.size != 1:
             raise InvalidParameter(
-                f"the output {self._output!r:.60} must have one value a row, and has {flat.size}; entry says which"
+                f"the output {self._output!r:.60} must have one value per row, and has {flat.size}; entry says which"
             )
         if place is not None and not -flat.size <= place < flat.size:
-            raise InvalidParameter(f"entry must be below the number of values a row, {flat.size}")
+            raise InvalidParameter(f"entry must be below the number of values per row, {flat.size}")
         value = flat[0 if place is None else place]
         if isinstance(value, str):
             return value if len(value) <= LONGEST and "\0" not in value else None

@@ -53,10 +53,10 @@ class Collected:
         try:
             sums = np.array(self.sums, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InvalidParameter("sums must be numbers, one a category") from None
+            raise InvalidParameter("sums must be numbers, one per category") from None
         if sums.ndim not in (1, 2) or sums.size != channel.cells:
             raise InvalidParameter(
-                f"sums must have one entry a category of the randomizer, {channel.cells} in all, got {sums.size}"
+                f"sums must have one entry per category of the randomizer, {channel.cells} in all, got {sums.size}"
             )
         if not np.all(np.isfinite(sums)):
             raise InvalidParameter("sums must be finite")
@@ -64,7 +64,7 @@ class Collected:
             if np.any(sums < 0) or np.any(sums > n) or np.any(sums != np.floor(sums)):
                 raise InvalidParameter(f"sums must be whole numbers from 0 to n = {n} for {channel.name}")
             if isinstance(self.randomizer, RandomizedResponse) and sums.sum() != n:
-                raise InvalidParameter(f"sums must add up to n = {n} for randomized response: one answer a person")
+                raise InvalidParameter(f"sums must add up to n = {n} for randomized response: one answer per person")
         sums.setflags(write=False)
         object.__setattr__(self, "sums", sums)
         object.__setattr__(self, "n", n)
@@ -194,7 +194,7 @@ def collect_pairs(
     first = codes(rows, row_categories, "rows", other=other_row)
     second = codes(columns, column_categories, "columns", other=other_column)
     if first.shape != second.shape:
-        raise InvalidParameter("rows and columns must have one length: one pair a person")
+        raise InvalidParameter("rows and columns must have the same length: one pair per person")
     return _release(first * c + second, randomizer, (r, c), source)
 
 

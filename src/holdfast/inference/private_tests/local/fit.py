@@ -187,7 +187,7 @@ def general(
     stream = generator(rng)
     degrees = model.cells - 1 - model.parameters
     if degrees < 1:
-        raise InvalidParameter(f"{model.name} leaves no degree of freedom: every histogram fits it")
+        raise InvalidParameter(f"{model.name} leaves no degree of freedom, because every histogram fits it")
     channel, n = found.channel, found.n
     name = f"local minimum chi-square ({channel.name})"
     fitted = fit(found.sums.ravel(), n, channel, model)
@@ -388,7 +388,7 @@ def _table(
         column_randomizer.estimate(answers[1])
         first, second = np.asarray(answers[0]), np.asarray(answers[1])
         if first.shape != second.shape:
-            raise InvalidParameter("answers must be two arrays of one length: two answers a person")
+            raise InvalidParameter("answers must be two arrays of the same length: two answers per person")
         return np.bincount(first * c + second, minlength=r * c).reshape(r, c)
     counts = table(answers).values
     if counts.shape != (r, c):

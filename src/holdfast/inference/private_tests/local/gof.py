@@ -170,7 +170,9 @@ def as_collected(answers: Any, randomizer: Randomizer | None, shape: tuple[int, 
             raise InvalidParameter(f"the answers bring their own shape, {answers.shape}, and {tuple(shape)} is another")
         return Collected(shaped(answers.sums, shape), answers.n, answers.randomizer)
     if randomizer is None:
-        raise InvalidParameter("randomizer must say what each person ran; a server cannot read the answers without it")
+        raise InvalidParameter(
+            "randomizer must be the one that each person used; without it the answers cannot be interpreted"
+        )
     return received(answers, randomizer, shape=shape)
 
 

@@ -57,7 +57,7 @@ def noncentrality(randomizer: Randomizer, p0: Any, p1: Any) -> float:
     null = probabilities("p0", p0, channel.cells)
     truth = distribution("p1", p1)
     if truth.size != channel.cells:
-        raise InvalidParameter(f"p1 must have one entry a category, {channel.cells} in all, got {truth.size}")
+        raise InvalidParameter(f"p1 must have one entry per category, {channel.cells} in all, got {truth.size}")
     return channel.information(null, truth - null)
 
 
@@ -188,7 +188,7 @@ def probability_table(p: Any) -> Array:
         raise InvalidParameter(f"p must be a table of at least 2 by 2 probabilities, got shape {table.shape}")
     found = distribution("p", table).reshape(table.shape)
     if min(found.sum(axis=0).min(), found.sum(axis=1).min()) <= 0:
-        raise InvalidParameter("p must have positive margins: an empty row or column leaves nothing to test")
+        raise InvalidParameter("p must have positive margins: nothing can be tested with an empty row or column")
     return found
 
 
@@ -384,7 +384,7 @@ def _information(randomizer: Randomizer, null: NDArray[np.float64], direction: N
 def _direction(delta: Any, d: int) -> NDArray[np.float64]:
     vector = np.array(arguments.reals("delta", delta))
     if vector.size != d:
-        raise InvalidParameter(f"delta must have one entry a category, {d} in all, got {vector.size}")
+        raise InvalidParameter(f"delta must have one entry per category, {d} in all, got {vector.size}")
     if abs(float(vector.sum())) > 1e-9 or not np.any(vector):
         raise InvalidParameter("delta must sum to zero and not be zero")
     return vector
